@@ -1,0 +1,69 @@
+# The commands of this repository; `make help` lists them.
+
+PYTHON ?= python3
+export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
+BIN := .venv/bin
+
+# A stamp per content of the requirements: a changed pin reinstalls, an unchanged one costs nothing.
+RUN_STAMP := .venv/.run-$(shell sha256sum requirements.txt | cut -c1-16)
+DEV_STAMP := .venv/.dev-$(shell cat requirements.txt requirements-dev.txt | sha256sum | cut -c1-16)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+
+# Linters import the settings but connect to nothing.
+CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
+	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench lock agent packages-demo packages-test format
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
+
+demo: packages-demo $(RUN_STAMP) agent ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
+	@exec $(BIN)/python -m devstack.demo
+
+test: packages-test $(DEV_STAMP) agent ## all tests, Python and Go, against real PostgreSQL and Redis
+	@failed=""; \
+	$(BIN)/python -m pytest || failed="$$failed pytest"; \
+	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; exit 1; fi
+
+check: $(DEV_STAMP) ## linters, types, import layers, missing migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(CHECK_ENV) $(BIN)/mypy
+	$(BIN)/djlint templates --check --lint
+	$(BIN)/lint-imports
+	cd agent && $(GO) vet ./...
+	@unformatted=$$(cd agent && $(dir $(GO))gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
+	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+	cd agent && $(dir $(GO))gofmt -w .
+
+bench: packages-demo $(RUN_STAMP) agent ## one line per figure: bench <name> <value> <unit>
+	@exec nice $(BIN)/python -m bench
+
+lock: ## pin and hash requirements*.in anew
+	@PYTHON="$(PYTHON)" scripts/lock-requirements
+
+agent: ## build/longline-agent and build/vppsim
+	@mkdir -p build
+	@cd agent && CGO_ENABLED=0 $(GO) build -buildvcs=false -o ../build/ ./cmd/...
+
+packages-demo packages-test: packages-%:
+	@$(PYTHON) -m devstack.packages $*
+
+.venv/bin/python: | packages-demo
+	@$(PYTHON) -m venv .venv
+
+$(RUN_STAMP): requirements.txt | .venv/bin/python
+	@$(PIP_INSTALL) -r requirements.txt
+	@touch $@
+
+$(DEV_STAMP): requirements.txt requirements-dev.txt | .venv/bin/python
+	@$(PIP_INSTALL) -r requirements.txt -r requirements-dev.txt
+	@touch $@ $(RUN_STAMP)

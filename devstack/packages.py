@@ -1,0 +1,116 @@
+"""What a bare Debian 12 lacks: `python -m devstack.packages demo|test`.
+
+Runs on the system's Python before the virtual environment exists: standard library only.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.paths import ROOT
+
+
+@dataclass(frozen=True)
+class Package:
+    """`service`: what Debian starts by itself on installation; we run private servers instead."""
+
+    name: str
+    present: Callable[[], bool]
+    service: str | None = None
+
+
+def _command(name: str) -> Callable[[], bool]:
+    return lambda: shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
+
+
+DEMO = (
+    Package("postgresql", lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "postgresql"),
+    Package("redis-server", _command("redis-server"), "redis-server"),
+    Package("iproute2", _command("ip")),
+    Package("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None),
+    Package("ca-certificates", lambda: Path("/etc/ssl/certs/ca-certificates.crt").exists()),
+)
+TEST = (*DEMO, Package("chromium", _command("chromium")))
+SETS = {"demo": DEMO, "test": TEST}
+
+
+class CannotInstall(Exception):
+    """Something is missing and this program cannot provide it; the text says what to do."""
+
+
+def install_missing(packages: tuple[Package, ...]) -> list[str]:
+    """Install what is absent; returns the names. A machine that has all of it is not touched."""
+    missing = [package for package in packages if not package.present()]
+    names = [package.name for package in missing]
+    if not missing:
+        return []
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise CannotInstall(f"missing packages: as root on Debian, apt-get install {' '.join(names)}")
+    print(f"installing {' '.join(names)}", flush=True)
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "update", "-qq"], env=environment, check=True)
+    subprocess.run(
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names],
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    for package in missing:
+        if package.service is not None:
+            _stop_system_service(package.service)
+    return names
+
+
+def _stop_system_service(name: str) -> None:
+    """Only ever called for a service that this very installation brought."""
+    if Path("/run/systemd/system").exists():
+        subprocess.run(["systemctl", "disable", "--quiet", "--now", name], check=False)
+    else:
+        subprocess.run(["service", name, "stop"], check=False, stdout=subprocess.DEVNULL)
+
+
+def require_python() -> None:
+    if sys.version_info < (3, 11):
+        raise CannotInstall(f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}")
+
+
+def require_go(go: str) -> None:
+    """Debian 12's own Go is too old, so it is asked for rather than installed."""
+    needed = re.search(r"^go (\d+)\.(\d+)", (ROOT / "agent" / "go.mod").read_text(), re.MULTILINE)
+    if needed is None:
+        raise CannotInstall("agent/go.mod names no Go version")
+    wanted = f"Go {needed[1]}.{needed[2]} or newer is needed to build the agent (https://go.dev/dl/)"
+    try:
+        # Inside the module, a newer toolchain is fetched by Go itself where that is allowed.
+        answer = subprocess.run(
+            [go, "env", "GOVERSION"], cwd=ROOT / "agent", capture_output=True, text=True, check=False
+        )
+    except OSError:
+        raise CannotInstall(f"{wanted}; '{go}' was not found in PATH or /usr/local/go/bin") from None
+    found = re.match(r"go(\d+)\.(\d+)", answer.stdout)
+    if found is None or (int(found[1]), int(found[2])) < (int(needed[1]), int(needed[2])):
+        raise CannotInstall(f"{wanted}; '{go}' is {answer.stdout.strip() or answer.stderr.strip()}")
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in SETS:
+        print(f"usage: python -m devstack.packages {'|'.join(SETS)}", file=sys.stderr)
+        return 2
+    try:
+        require_python()
+        require_go(os.environ.get("GO", "go"))
+        install_missing(SETS[arguments[0]])
+    except (CannotInstall, subprocess.CalledProcessError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,162 @@
+"""A private PostgreSQL server: fresh cluster, loopback TCP and a Unix socket, gone on exit."""
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack.ports import LOOPBACK
+from devstack.process import Child, ChildFailed
+
+USER = "longline"
+DATABASE = "longline"
+# Debian's package creates this account; PostgreSQL refuses to run as root.
+UNPRIVILEGED_USER = "postgres"
+# sun_path holds 108 bytes with its NUL (unix(7)); the socket is named .s.PGSQL.<port>.
+SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.65535")
+
+
+class PostgresMissing(Exception):
+    """No server binaries on this machine."""
+
+
+def server_binaries() -> Path:
+    """Folder with `initdb` and `postgres`: the newest version under /usr/lib/postgresql."""
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    if not found:
+        raise PostgresMissing("PostgreSQL's server is not installed: apt-get install postgresql")
+    return max(found, key=lambda folder: int(folder.parent.name))
+
+
+@contextmanager
+def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[str]:
+    """Start a fresh cluster under `folder`; yields its DATABASE_URL.
+
+    `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
+    Raises PostgresMissing or ChildFailed.
+    """
+    binaries = server_binaries()
+    user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
+    home = _fresh_home(folder, user)
+    password = secrets.token_urlsafe(24)
+    try:
+        cluster = _initdb(binaries, home, password=password, user=user, log=log)
+        (cluster / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
+        server = Child(
+            name="postgres",
+            argv=[str(binaries / "postgres"), "-D", str(cluster)],
+            log=log,
+            cwd=home,
+            user=user,
+            # Fast shutdown: SIGTERM would wait for every client to leave.
+            stop_signal=signal.SIGINT,
+        )
+        try:
+            server.start().wait_until(lambda: _answers(binaries, port))
+            yield f"postgres://{USER}:{password}@{LOOPBACK}:{port}/{DATABASE}"
+        finally:
+            server.stop()
+    finally:
+        _remove(folder)
+
+
+def _fresh_home(folder: Path, user: str | None) -> Path:
+    """An empty private folder that `user` owns and can reach.
+
+    A clone in a private folder (/root, mktemp -d) cannot be entered by the unprivileged account;
+    the home then is in the system's temporary folder and `folder` links to it.
+    """
+    _remove(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if user is None:
+        folder.mkdir(mode=0o700)
+        return folder
+    if all(parent.stat().st_mode & 0o001 for parent in folder.absolute().parents):
+        home = folder
+        home.mkdir(mode=0o700)
+    else:
+        home = Path(tempfile.mkdtemp(prefix="longline-postgres-"))
+        folder.symlink_to(home)
+    account = pwd.getpwnam(user)
+    os.chown(home, account.pw_uid, account.pw_gid)
+    return home
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_symlink():
+        shutil.rmtree(folder.resolve(), ignore_errors=True)
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> Path:
+    """Make a cluster whose superuser and first database are both named longline."""
+    cluster, password_file = home / "cluster", home / "password"
+    password_file.write_text(password + "\n")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
+    if user:
+        shutil.chown(password_file, user)
+    password_file.chmod(0o600)
+    with log.open("ab") as output:
+        made = subprocess.run(
+            [
+                binaries / "initdb",
+                f"--pgdata={cluster}",
+                f"--username={USER}",
+                "--auth=scram-sha-256",
+                f"--pwfile={password_file}",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+                "--no-instructions",
+            ],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=home,
+            check=False,
+            **as_user,
+        )
+        # Single-user mode spares a connection, and so a password on some command line.
+        created = (
+            made.returncode
+            or subprocess.run(
+                [binaries / "postgres", "--single", "-D", cluster, "postgres"],
+                input=f"CREATE DATABASE {DATABASE}\n".encode(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=home,
+                check=False,
+                **as_user,
+            ).returncode
+        )
+    password_file.unlink()
+    if created:
+        raise ChildFailed("initdb", f"ended with status {created}", log)
+    return cluster
+
+
+def _settings(home: Path, *, port: int, durable: bool) -> str:
+    sockets = str(home) if len(str(home)) <= SOCKET_FOLDER_MAX else ""
+    lines = [
+        f"listen_addresses = '{LOOPBACK}'",
+        f"port = {port}",
+        f"unix_socket_directories = '{sockets}'",
+        "max_connections = 200",
+        "shared_buffers = '256MB'",
+        "max_wal_size = '2GB'",
+    ]
+    if not durable:
+        lines += ["fsync = off", "synchronous_commit = off", "full_page_writes = off"]
+    return "\n".join(lines) + "\n"
+
+
+def _answers(binaries: Path, port: int) -> bool:
+    probe = [binaries / "pg_isready", "--quiet", f"--host={LOOPBACK}", f"--port={port}"]
+    return subprocess.run(probe, check=False).returncode == 0

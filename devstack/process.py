@@ -1,0 +1,146 @@
+"""Child processes: started in a session of their own, watched, and stopped by pid."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+POLL_S = 0.05
+LOG_TAIL_LINES = 15
+
+
+class ChildFailed(Exception):
+    """A child ended, or did not become ready in time; `log` is the file to read."""
+
+    def __init__(self, name: str, what: str, log: Path) -> None:
+        lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:] if log.exists() else []
+        tail = "".join(f"\n    {line}" for line in lines)
+        super().__init__(f"{name} {what}; read {log}{tail}")
+        self.name = name
+        self.log = log
+
+
+@dataclass
+class Child:
+    """One process. `user` runs it as that account (only root can do so).
+
+    The kernel ends it with SIGTERM when this process dies without stopping it (setpriv
+    --pdeathsig), so that a killed demo leaves nothing behind.
+    """
+
+    name: str
+    argv: Sequence[str]
+    log: Path
+    env: Mapping[str, str] | None = None
+    cwd: Path | None = None
+    user: str | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 10
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    def start(self) -> Self:
+        wrapper = ["setpriv", "--pdeathsig", "TERM"]
+        if self.user is not None:
+            wrapper += [f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*wrapper, *self.argv],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(self.env) if self.env is not None else None,
+                cwd=self.cwd,
+                start_new_session=True,
+            )
+        return self
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError(f"{self.name} was not started")
+        return self._process
+
+    def raise_if_dead(self) -> None:
+        code = self.process.poll()
+        if code is not None:
+            raise ChildFailed(self.name, f"ended with status {code}", self.log)
+
+    def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
+        """Poll `ready` until it holds; raises ChildFailed when the child ends or time runs out."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            self.raise_if_dead()
+            if time.monotonic() > deadline:
+                raise ChildFailed(self.name, f"was not ready within {timeout_s:g} s", self.log)
+            time.sleep(POLL_S)
+        # Something else may have answered in place of a child that could not take its port.
+        self.raise_if_dead()
+        return self
+
+    def stop(self) -> None:
+        """Ask with `stop_signal`, then SIGKILL whatever is left of its process group."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(self.stop_signal)
+            try:
+                self._process.wait(self.grace_s)
+            except subprocess.TimeoutExpired:
+                pass
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        self._process = None
+
+
+class Family:
+    """Children in the order they were started; stopped in the opposite order."""
+
+    def __init__(self) -> None:
+        self._children: list[Child] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self, child: Child) -> Child:
+        self._children.append(child)
+        return child.start()
+
+    def raise_if_dead(self) -> None:
+        for child in self._children:
+            child.raise_if_dead()
+
+    def stop(self) -> None:
+        while self._children:
+            self._children.pop().stop()
+
+
+def run(
+    argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> str:
+    """Run to the end and return its standard output; raises ChildFailed with the log on failure."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as stderr:
+        done = subprocess.run(
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            check=False,
+            cwd=cwd,
+            env=dict(env) if env is not None else None,
+        )
+        stderr.write(done.stdout.encode() if done.returncode else b"")
+    if done.returncode:
+        raise ChildFailed(" ".join(argv[:3]), f"ended with status {done.returncode}", log)
+    return done.stdout

@@ -1,0 +1,28 @@
+"""PostgreSQL and Redis together: what every part of the portal needs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack import postgres, redis
+from devstack.ports import free_ports
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    database_url: str
+    redis_url: str
+
+
+@contextmanager
+def running(*, folder: Path, logs: Path, durable: bool = True) -> Iterator[Services]:
+    """Fresh, private and on free ports; everything under `folder` is gone afterwards."""
+    postgres_port, redis_port = free_ports(2)
+    with (
+        postgres.running(
+            folder=folder / "postgres", log=logs / "postgres.log", port=postgres_port, durable=durable
+        ) as database_url,
+        redis.running(folder=folder / "redis", log=logs / "redis.log", port=redis_port) as redis_url,
+    ):
+        yield Services(database_url=database_url, redis_url=redis_url)

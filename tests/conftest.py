@@ -1,0 +1,49 @@
+"""Gives every test run its own PostgreSQL and Redis, and Django settings that point at them.
+
+The services start before Django loads: settings read the environment once. Nothing here is shared
+with another run, so several may go on side by side.
+"""
+
+import os
+import shutil
+from contextlib import ExitStack
+
+import pytest
+
+from devstack import services
+from devstack.paths import RUN
+
+_running = pytest.StashKey[ExitStack]()
+_services = pytest.StashKey[services.Services]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = RUN / f"pytest-{os.getpid()}"
+    running = config.stash[_running] = ExitStack()
+    config.add_cleanup(running.close)
+    running.callback(shutil.rmtree, folder, ignore_errors=True)
+    config.stash[_services] = started = running.enter_context(
+        services.running(folder=folder, logs=folder / "log", durable=False)
+    )
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+        "SECRET_KEY": "for-tests-only",
+        "TOKEN_PEPPER": "for-tests-only",
+        "BASE_URL": "http://testserver",
+        "DATABASE_URL": started.database_url,
+        # A pooled connection would outlive its test and hold the test database open.
+        "DATABASE_CONN_MAX_AGE": "0",
+        "REDIS_URL": started.redis_url,
+        "LONGLINE_PKI_DIR": str(folder / "pki"),
+        "LOG_LEVEL": "WARNING",
+    }
+    from django.conf import settings
+
+    # Slow hashes protect real passwords; here they would only slow every login down.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def private_services(pytestconfig: pytest.Config) -> services.Services:
+    """This run's PostgreSQL and Redis, for tests that start processes of their own."""
+    return pytestconfig.stash[_services]
