@@ -1,0 +1,47 @@
+// Package durable replaces files so that a crash leaves the old content or the new, never a mixture.
+package durable
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes data to path: temporary file in the same folder, fsync, rename, fsync of the folder.
+// When it returns nil the content survives a power cut.
+func Replace(path string, data []byte) (err error) {
+	folder := filepath.Dir(path)
+	temporary, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = temporary.Close()
+			_ = os.Remove(temporary.Name())
+			err = fmt.Errorf("replace %s: %w", path, err)
+		}
+	}()
+	if _, err = temporary.Write(data); err != nil {
+		return err
+	}
+	if err = temporary.Sync(); err != nil {
+		return err
+	}
+	if err = temporary.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(temporary.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}

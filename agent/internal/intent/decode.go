@@ -1,0 +1,195 @@
+package intent
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+)
+
+// MalformedError says that a body is no JSON object at all (code malformed_json).
+type MalformedError struct{ Detail string }
+
+func (e *MalformedError) Error() string { return "intent: malformed JSON: " + e.Detail }
+
+// InvalidError carries every rule that a document breaks, in document order, field rules before rules
+// that compare entries.
+type InvalidError struct{ Errors []Error }
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", len(e.Errors)) }
+
+const (
+	minFrame = 82 // svc_mtu 68 (the least an IPv4 link may have, RFC 791) + 14
+	maxName  = 63 // VPP's string[64] less its terminator
+)
+
+// placed remembers where in the document an entry stood, and whether its own fields were all right.
+type placed[T any] struct {
+	entry   T
+	pointer string
+	keyed   bool // vll and end are known
+	valid   bool
+}
+
+// Decode reads the intent for the named router. The error is a *MalformedError or an *InvalidError.
+func Decode(data []byte, router string) (*Intent, error) {
+	object, err := parse(data)
+	if err != nil {
+		return nil, &MalformedError{Detail: err.Error()}
+	}
+	var errors []Error
+	root := &fields{object: object, errors: &errors}
+	if schema, ok := root.integer("schema", math.MinInt64, math.MaxInt64); ok && schema != 1 {
+		root.fail("schema", "unknown_value", "this agent reads schema 1")
+	}
+	if name, ok := root.text("router"); ok && name != router {
+		root.fail("router", "wrong_router", "this agent is %s", router)
+	}
+	generation, _ := root.integer("generation", 1, math.MaxInt64)
+	var present []placed[End]
+	root.each("present", func(_ int, f *fields) { present = append(present, decodeEnd(f)) })
+	var removed []placed[Tombstone]
+	root.each("removed", func(_ int, f *fields) { removed = append(removed, decodeTombstone(f)) })
+	root.refuseUnknown()
+	errors = append(errors, compare(present, removed)...)
+	if len(errors) > 0 {
+		return nil, &InvalidError{Errors: errors}
+	}
+	in := &Intent{Router: router, Generation: generation}
+	for _, p := range present {
+		in.Present = append(in.Present, p.entry)
+	}
+	for _, r := range removed {
+		in.Removed = append(in.Removed, r.entry)
+	}
+	slices.SortFunc(in.Present, func(a, b End) int { return a.Compare(b.Key) })
+	slices.SortFunc(in.Removed, func(a, b Tombstone) int { return a.Compare(b.Key) })
+	return in, nil
+}
+
+func decodeKey(f *fields) (Key, int32, bool) {
+	vll, vllOK := f.id("vll")
+	end, endOK := f.oneOf("end", "a", "z")
+	revision, _ := f.integer("revision", 1, math.MaxInt32)
+	return Key{VLL: vll, End: end}, int32(revision), vllOK && endOK
+}
+
+func decodeTombstone(f *fields) placed[Tombstone] {
+	before := len(*f.errors)
+	key, revision, keyed := decodeKey(f)
+	return placed[Tombstone]{
+		entry: Tombstone{Key: key, Revision: revision}, pointer: f.pointer, keyed: keyed,
+		valid: len(*f.errors) == before,
+	}
+}
+
+func decodeEnd(f *fields) placed[End] {
+	before := len(*f.errors)
+	p := placed[End]{pointer: f.pointer}
+	p.entry.Key, p.entry.Revision, p.keyed = decodeKey(f)
+	p.entry.AdminUp, _ = f.boolean("admin_up")
+	frame, _ := f.integer("frame", minFrame, math.MaxUint16)
+	p.entry.Frame = int(frame)
+	if child, ok := f.child("access"); ok {
+		p.entry.Access = decodeAccess(child)
+		child.refuseUnknown()
+	}
+	if child, ok := f.child("transport"); ok {
+		p.entry.Tunnel = decodeTransport(child)
+		child.refuseUnknown()
+	}
+	p.valid = len(*f.errors) == before
+	return p
+}
+
+func decodeAccess(f *fields) Access {
+	var access Access
+	var ok bool
+	if access.Interface, ok = f.text("interface"); ok && (len(access.Interface) < 1 || len(access.Interface) > maxName) {
+		f.fail("interface", "out_of_range", "%d bytes are not in 1..%d", len(access.Interface), maxName)
+	}
+	tagging, known := f.oneOf("tagging", string(Untagged), string(Dot1q), string(QinQ), string(Dot1ad))
+	access.Tagging = Tagging(tagging)
+	if known {
+		access.Outer = decodeVLAN(f, "outer_vlan", access.Tagging.Tags() >= 1, access.Tagging)
+		access.Inner = decodeVLAN(f, "inner_vlan", access.Tagging.Tags() == 2, access.Tagging)
+	} else {
+		f.get("outer_vlan")
+		f.get("inner_vlan")
+	}
+	if access.Exact, ok = f.boolean("exact_match"); ok && !access.Exact && access.Tagging == Untagged {
+		f.fail("exact_match", "unknown_value", "must be true with untagged")
+	}
+	return access
+}
+
+func decodeVLAN(f *fields, name string, wanted bool, tagging Tagging) uint16 {
+	value, ok := f.needed(name, wanted, string(tagging))
+	if !ok {
+		return 0
+	}
+	vlan, _ := f.asInteger(name, value, 1, 4094)
+	return uint16(vlan)
+}
+
+func decodeTransport(f *fields) Tunnel {
+	var tunnel Tunnel
+	encapsulation, known := f.oneOf("encapsulation", string(L2XC), string(VXLAN), string(GENEVE), string(GRE))
+	if !known {
+		for _, name := range []string{"family", "local", "remote", "vni"} {
+			f.get(name)
+		}
+		return tunnel
+	}
+	tunnel.Encapsulation = Encapsulation(encapsulation)
+	tunneled := tunnel.Encapsulation != L2XC
+	family := decodeFamily(f, tunneled, encapsulation)
+	tunnel.Local = decodeAddress(f, "local", tunneled, encapsulation, family)
+	tunnel.Remote = decodeAddress(f, "remote", tunneled, encapsulation, family)
+	if tunnel.Local.IsValid() && tunnel.Local == tunnel.Remote {
+		f.fail("remote", "same_endpoints", "local and remote are both %s", tunnel.Local)
+	}
+	numbered := tunnel.Encapsulation == VXLAN || tunnel.Encapsulation == GENEVE
+	if value, ok := f.needed("vni", numbered, encapsulation); ok {
+		vni, _ := f.asInteger("vni", value, 1, 1<<24-1)
+		tunnel.VNI = uint32(vni)
+	}
+	return tunnel
+}
+
+// decodeFamily returns 4, 6, or 0 when it is not known.
+func decodeFamily(f *fields, wanted bool, encapsulation string) int64 {
+	value, ok := f.needed("family", wanted, encapsulation)
+	if !ok {
+		return 0
+	}
+	family, ok := f.asInteger("family", value, math.MinInt64, math.MaxInt64)
+	if ok && family != 4 && family != 6 {
+		f.fail("family", "unknown_value", "%d is not 4 or 6", family)
+		return 0
+	}
+	return family
+}
+
+func decodeAddress(f *fields, name string, wanted bool, encapsulation string, family int64) netip.Addr {
+	value, ok := f.needed(name, wanted, encapsulation)
+	if !ok {
+		return netip.Addr{}
+	}
+	text, ok := f.asText(name, value)
+	if !ok || family == 0 {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.String() != text || !unicast(address) || address.Is4() != (family == 4) {
+		f.fail(name, "family_mismatch", "%.60q is not a unicast IPv%d address in canonical form", text, family)
+		return netip.Addr{}
+	}
+	return address
+}
+
+func unicast(address netip.Addr) bool {
+	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return !address.IsMulticast() && !address.IsUnspecified() && address != broadcast &&
+		!address.Is4In6() && address.Zone() == ""
+}

@@ -1,0 +1,136 @@
+package intent
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+const fixtures = "../../../tests/contract/intents"
+
+func documents(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(fixtures, folder, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no documents in %s: %v", folder, err)
+	}
+	found := make(map[string][]byte)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[filepath.Base(path)] = data
+	}
+	return found
+}
+
+func TestEveryValidDocumentOfTheContractIsAccepted(t *testing.T) {
+	for name, data := range documents(t, "valid") {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Decode(data, "rhino"); err != nil {
+				t.Fatalf("%v %+v", err, err)
+			}
+		})
+	}
+}
+
+func TestEveryInvalidDocumentOfTheContractIsRefusedWithExactlyItsErrors(t *testing.T) {
+	type broken struct{ Pointer, Code string }
+	for name, data := range documents(t, "invalid") {
+		t.Run(name, func(t *testing.T) {
+			var document struct {
+				Errors []broken
+				Intent json.RawMessage
+			}
+			if err := json.Unmarshal(data, &document); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Decode(document.Intent, "rhino")
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("got %v, want an InvalidError", err)
+			}
+			var got []broken
+			for _, e := range invalid.Errors {
+				got = append(got, broken{e.Pointer, e.Code})
+				if e.Detail == "" {
+					t.Errorf("%s has no detail", e.Pointer)
+				}
+			}
+			if !slices.Equal(got, document.Errors) {
+				t.Errorf("got %+v\nwant %+v", got, document.Errors)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoJSONObjectIsMalformed(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(fixtures, "malformed.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bodies map[string]string
+	if err := json.Unmarshal(data, &bodies); err != nil {
+		t.Fatal(err)
+	}
+	bodies["a name twice"] = `{"schema": 1, "schema": 1}`
+	bodies["not UTF-8"] = "{\"router\": \"\xff\"}"
+	bodies["ends early"] = `{"present": [`
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode([]byte(body), "rhino")
+			var malformed *MalformedError
+			if !errors.As(err, &malformed) {
+				t.Errorf("got %v, want a MalformedError", err)
+			}
+		})
+	}
+}
+
+func TestNestingOf32IsReadAndOf33IsNot(t *testing.T) {
+	nested := func(depth int) string {
+		body := `{"extra":`
+		for range depth - 1 {
+			body += "["
+		}
+		for range depth - 1 {
+			body += "]"
+		}
+		return body + "}"
+	}
+	var invalid *InvalidError
+	if _, err := Decode([]byte(nested(32)), "rhino"); !errors.As(err, &invalid) {
+		t.Errorf("32 deep: got %v, want an InvalidError", err)
+	}
+	var malformed *MalformedError
+	if _, err := Decode([]byte(nested(33)), "rhino"); !errors.As(err, &malformed) {
+		t.Errorf("33 deep: got %v, want a MalformedError", err)
+	}
+}
+
+func FuzzDecodeNeverPanicsAndNeverAcceptsWhatItCannotName(f *testing.F) {
+	for _, folder := range []string{"valid", "invalid"} {
+		paths, _ := filepath.Glob(filepath.Join(fixtures, folder, "*.json"))
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, err := Decode(data, "rhino")
+		if (in == nil) == (err == nil) {
+			t.Fatalf("intent %v with error %v", in, err)
+		}
+		var invalid *InvalidError
+		if errors.As(err, &invalid) && len(invalid.Errors) == 0 {
+			t.Fatal("refused without a reason")
+		}
+	})
+}

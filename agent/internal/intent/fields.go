@@ -1,0 +1,187 @@
+package intent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// fields reads the members of one object, collects what is wrong with them, and remembers which names
+// were asked for so that the others can be refused.
+type fields struct {
+	object  map[string]any
+	pointer string
+	asked   []string
+	errors  *[]Error
+}
+
+func (f *fields) fail(name, code, format string, args ...any) {
+	*f.errors = append(*f.errors, Error{Pointer: f.at(name), Code: code, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (f *fields) at(name string) string { return f.pointer + "/" + escape(name) }
+
+// escape writes a name as an RFC 6901 reference token.
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// get returns a member; absent ones are an error. null is returned as nil.
+func (f *fields) get(name string) (any, bool) {
+	f.asked = append(f.asked, name)
+	value, ok := f.object[name]
+	if !ok {
+		f.fail(name, "missing", "%s is required", name)
+	}
+	return value, ok
+}
+
+// refuseUnknown reports every member that was not asked for, in order of name.
+func (f *fields) refuseUnknown() {
+	var unknown []string
+	for name := range f.object {
+		if !slices.Contains(f.asked, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		f.fail(name, "unknown_field", "no field has this name")
+	}
+}
+
+func (f *fields) wrongType(name, want string) {
+	f.fail(name, "type", "must be %s", want)
+}
+
+func (f *fields) integer(name string, low, high int64) (int64, bool) {
+	value, ok := f.get(name)
+	if !ok {
+		return 0, false
+	}
+	return f.asInteger(name, value, low, high)
+}
+
+func (f *fields) asInteger(name string, value any, low, high int64) (int64, bool) {
+	number, ok := value.(json.Number)
+	if !ok || strings.ContainsAny(number.String(), ".eE") {
+		f.wrongType(name, "an integer")
+		return 0, false
+	}
+	n, err := strconv.ParseInt(number.String(), 10, 64)
+	if err != nil || n < low || n > high {
+		f.fail(name, "out_of_range", "%.20s is not in %d..%d", number, low, high)
+		return 0, false
+	}
+	return n, true
+}
+
+func (f *fields) boolean(name string) (bool, bool) {
+	value, ok := f.get(name)
+	if !ok {
+		return false, false
+	}
+	b, ok := value.(bool)
+	if !ok {
+		f.wrongType(name, "true or false")
+	}
+	return b, ok
+}
+
+func (f *fields) text(name string) (string, bool) {
+	value, ok := f.get(name)
+	if !ok {
+		return "", false
+	}
+	return f.asText(name, value)
+}
+
+func (f *fields) asText(name string, value any) (string, bool) {
+	s, ok := value.(string)
+	if !ok {
+		f.wrongType(name, "a string")
+	}
+	return s, ok
+}
+
+func (f *fields) oneOf(name string, values ...string) (string, bool) {
+	s, ok := f.text(name)
+	if !ok {
+		return "", false
+	}
+	if !slices.Contains(values, s) {
+		f.fail(name, "unknown_value", "%.40q is not one of %s", s, strings.Join(values, ", "))
+		return "", false
+	}
+	return s, true
+}
+
+// id reads a UUID, lower case with dashes.
+func (f *fields) id(name string) (string, bool) {
+	s, ok := f.text(name)
+	if !ok {
+		return "", false
+	}
+	if id, err := uuid.Parse(s); err != nil || id.String() != s {
+		f.wrongType(name, "a UUID in lower case with dashes")
+		return "", false
+	}
+	return s, true
+}
+
+// needed reads a member that must be null unless wanted, and must not be null if wanted. ok is true when
+// a wanted value is there.
+func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
+	value, there := f.get(name)
+	switch {
+	case !there:
+		return nil, false
+	case wanted && value == nil:
+		f.fail(name, "missing", "%s is required with %s", name, why)
+		return nil, false
+	case !wanted && value != nil:
+		f.fail(name, "not_null", "%s must be null with %s", name, why)
+		return nil, false
+	}
+	return value, wanted
+}
+
+func (f *fields) child(name string) (*fields, bool) {
+	value, ok := f.get(name)
+	if !ok {
+		return nil, false
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		f.wrongType(name, "an object")
+		return nil, false
+	}
+	return &fields{object: object, pointer: f.at(name), errors: f.errors}, true
+}
+
+// each reads an array of objects.
+func (f *fields) each(name string, read func(i int, element *fields)) {
+	value, ok := f.get(name)
+	if !ok {
+		return
+	}
+	array, ok := value.([]any)
+	if !ok {
+		f.wrongType(name, "an array")
+		return
+	}
+	for i, value := range array {
+		object, ok := value.(map[string]any)
+		if !ok {
+			*f.errors = append(*f.errors, Error{fmt.Sprintf("%s/%d", f.at(name), i), "type", "must be an object"})
+			continue
+		}
+		element := &fields{object: object, pointer: fmt.Sprintf("%s/%d", f.at(name), i), errors: f.errors}
+		read(i, element)
+		element.refuseUnknown()
+	}
+}

@@ -1,0 +1,81 @@
+package intent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"longline.dev/agent/internal/durable"
+)
+
+// OldGenerationError refuses a document that is older than the one held.
+type OldGenerationError struct{ Held, Generation int64 }
+
+func (e *OldGenerationError) Error() string {
+	return fmt.Sprintf("intent: generation %d is older than %d, which is held", e.Generation, e.Held)
+}
+
+// GenerationReusedError refuses a document with the held generation and other content.
+type GenerationReusedError struct{ Generation int64 }
+
+func (e *GenerationReusedError) Error() string {
+	return fmt.Sprintf("intent: generation %d is held with other content", e.Generation)
+}
+
+// Store holds the last accepted intent, in memory and on disk.
+type Store struct {
+	path string
+	mu   sync.Mutex
+	held *Intent
+	hash string
+}
+
+// OpenStore reads what is held in the folder; none is no error, one that cannot be read is.
+func OpenStore(folder, router string) (*Store, error) {
+	s := &Store{path: filepath.Join(folder, "intent.json")}
+	data, err := os.ReadFile(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the held intent: %w", err)
+	}
+	held, err := Decode(data, router)
+	if err != nil {
+		return nil, fmt.Errorf("read the held intent %s: %w", s.path, err)
+	}
+	s.held, s.hash = held, held.SHA256()
+	return s, nil
+}
+
+// Held is the last accepted intent and its hash, nil and "" when there is none. It must not be changed.
+func (s *Store) Held() (*Intent, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held, s.hash
+}
+
+// Accept makes in the held intent once it is safe on disk. The same document again is no change. Errors:
+// *OldGenerationError, *GenerationReusedError, or that of the disk; then the held intent stays.
+func (s *Store) Accept(in *Intent) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash := in.SHA256()
+	if s.held != nil {
+		switch {
+		case in.Generation < s.held.Generation:
+			return &OldGenerationError{Held: s.held.Generation, Generation: in.Generation}
+		case in.Generation == s.held.Generation && hash != s.hash:
+			return &GenerationReusedError{Generation: in.Generation}
+		case hash == s.hash:
+			return nil
+		}
+	}
+	if err := durable.Replace(s.path, in.Document()); err != nil {
+		return err
+	}
+	s.held, s.hash = in, hash
+	return nil
+}

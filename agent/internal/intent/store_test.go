@@ -1,0 +1,124 @@
+package intent
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func decoded(t *testing.T, document string) *Intent {
+	t.Helper()
+	in, err := Decode(documents(t, "valid")[document], "rhino")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func opened(t *testing.T, folder string) *Store {
+	t.Helper()
+	store, err := OpenStore(folder, "rhino")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestTheCanonicalDocumentDecodesToItself(t *testing.T) {
+	for name := range documents(t, "valid") {
+		in := decoded(t, name)
+		again, err := Decode(in.Document(), "rhino")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !bytes.Equal(in.Document(), again.Document()) {
+			t.Errorf("%s changes: %s", name, again.Document())
+		}
+	}
+}
+
+func TestTheHashDoesNotDependOnOrder(t *testing.T) {
+	in := decoded(t, "l2xc-both-ends.json")
+	hash := in.SHA256()
+	swapped := `{"removed":[],"present":[` + string(bytes.Join([][]byte{
+		documentOf(t, in, 1), documentOf(t, in, 0)}, []byte(","))) + `],"generation":42,"router":"rhino","schema":1}`
+	again, err := Decode([]byte(swapped), "rhino")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.SHA256() != hash {
+		t.Error("the same entries in another order have another hash")
+	}
+}
+
+func documentOf(t *testing.T, in *Intent, i int) []byte {
+	t.Helper()
+	one := (&Intent{Router: in.Router, Generation: 1, Present: in.Present[i : i+1]}).Document()
+	_, rest, _ := bytes.Cut(one, []byte(`"present":[`))
+	entry, _, _ := bytes.Cut(rest, []byte(`],"removed"`))
+	return entry
+}
+
+func TestTheHeldIntentSurvivesARestart(t *testing.T) {
+	folder := t.TempDir()
+	in := decoded(t, "vxlan4-dot1q.json")
+	if err := opened(t, folder).Accept(in); err != nil {
+		t.Fatal(err)
+	}
+	held, hash := opened(t, folder).Held()
+	if held == nil || held.Generation != 42 || hash != in.SHA256() {
+		t.Errorf("held %+v with hash %s", held, hash)
+	}
+}
+
+func TestGenerationsOnlyGrow(t *testing.T) {
+	store := opened(t, t.TempDir())
+	held := decoded(t, "vxlan4-dot1q.json")
+	if err := store.Accept(held); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Accept(decoded(t, "vxlan4-dot1q.json")); err != nil {
+		t.Errorf("the same document again: %v", err)
+	}
+	older := decoded(t, "empty.json")
+	older.Generation = 41
+	var old *OldGenerationError
+	if err := store.Accept(older); !errors.As(err, &old) || old.Held != 42 || old.Generation != 41 {
+		t.Errorf("an older one: %v", err)
+	}
+	var reused *GenerationReusedError
+	if err := store.Accept(decoded(t, "empty.json")); !errors.As(err, &reused) {
+		t.Errorf("other content: %v", err)
+	}
+	newer := decoded(t, "empty.json")
+	newer.Generation = 43
+	if err := store.Accept(newer); err != nil {
+		t.Errorf("a newer one: %v", err)
+	}
+}
+
+func TestAnIntentThatCannotBeWrittenIsNotHeld(t *testing.T) {
+	folder := t.TempDir()
+	store := opened(t, folder)
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Accept(decoded(t, "vxlan4-dot1q.json")); err == nil {
+		t.Fatal("accepted without a disk")
+	}
+	if held, _ := store.Held(); held != nil {
+		t.Error("held without a disk")
+	}
+}
+
+func TestAHeldIntentThatCannotBeReadIsAnErrorAndNotAnEmptyOne(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "intent.json"), []byte(`{"schema":1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStore(folder, "rhino"); err == nil {
+		t.Error("opened")
+	}
+}

@@ -1,0 +1,107 @@
+// Package intent is what the portal wants of this router: one document per generation, decoded
+// strictly, kept on disk, compared by hash. The wire contract is docs/agent-api.md.
+package intent
+
+import (
+	"cmp"
+	"net/netip"
+)
+
+// Tagging says which frames of a port belong to a VLL.
+type Tagging string
+
+const (
+	Untagged Tagging = "untagged" // the whole port
+	Dot1q    Tagging = "dot1q"    // 0x8100
+	QinQ     Tagging = "qinq"     // 0x8100 over 0x8100
+	Dot1ad   Tagging = "dot1ad"   // 0x88a8 over 0x8100
+)
+
+// Tags is how many tags select the VLL; that many are popped on entry and pushed on exit.
+func (t Tagging) Tags() int {
+	switch t {
+	case Dot1q:
+		return 1
+	case QinQ, Dot1ad:
+		return 2
+	}
+	return 0
+}
+
+// Encapsulation is how frames travel to the other end.
+type Encapsulation string
+
+const (
+	L2XC   Encapsulation = "l2xc" // both ends on this router
+	VXLAN  Encapsulation = "vxlan"
+	GENEVE Encapsulation = "geneve"
+	GRE    Encapsulation = "gre" // transparent Ethernet bridging
+)
+
+// Key names one end of one VLL.
+type Key struct {
+	VLL string // UUID, lower case, with dashes
+	End string // "a" or "z"
+}
+
+func (k Key) String() string { return k.VLL + ":" + k.End }
+
+// Other is the opposite end of the same VLL.
+func (k Key) Other() Key {
+	if k.End == "a" {
+		return Key{k.VLL, "z"}
+	}
+	return Key{k.VLL, "a"}
+}
+
+// Compare orders keys, so that output does not change from run to run.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.VLL, o.VLL), cmp.Compare(k.End, o.End))
+}
+
+// Intent is the whole router, one generation.
+type Intent struct {
+	Router     string
+	Generation int64
+	Present    []End       // sorted by key
+	Removed    []Tombstone // sorted by key
+}
+
+// End is one end of a VLL that is to exist.
+type End struct {
+	Key
+	Revision int32
+	AdminUp  bool
+	Frame    int // largest carried frame, bytes, without FCS and without popped tags
+	Access   Access
+	Tunnel   Tunnel
+}
+
+// Access is the customer's side.
+type Access struct {
+	Interface string // VPP's name of the port
+	Tagging   Tagging
+	Outer     uint16 // 0 when untagged
+	Inner     uint16 // 0 unless two tags
+	Exact     bool   // VPP's exact-match
+}
+
+// Tunnel is the backbone's side; the addresses are invalid for L2XC, VNI is 0 for L2XC and GRE.
+type Tunnel struct {
+	Encapsulation Encapsulation
+	Local, Remote netip.Addr
+	VNI           uint32
+}
+
+// Tombstone is one end of a VLL that is to be gone.
+type Tombstone struct {
+	Key
+	Revision int32
+}
+
+// Error is one broken rule. Code is from the table in docs/agent-api.md.
+type Error struct {
+	Pointer string `json:"pointer"` // RFC 6901
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+}

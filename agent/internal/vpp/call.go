@@ -1,0 +1,118 @@
+package vpp
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/memclnt"
+)
+
+// UnsupportedError says that this VPP's message table lacks a message.
+type UnsupportedError struct{ Message string }
+
+func (e *UnsupportedError) Error() string {
+	return "vpp: this release or its set of plugins has no message " + e.Message
+}
+
+// Call sends one request and returns its reply, whatever its return code.
+func (s *Session) Call(ctx context.Context, req api.Message) (api.Message, error) {
+	replies, err := s.Calls(ctx, []api.Message{req})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// Calls sends the requests in order, pipelined, and returns reply i for request i, whatever its return
+// code. An error means that an unknown part of the requests has been carried out.
+func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
+	replies := make([]api.Message, len(reqs))
+	arrived := make(chan struct{}, window)
+	contexts := make([]uint32, 0, len(reqs))
+	defer func() { s.forget(contexts...) }()
+	for got := 0; got < len(reqs); got++ {
+		for sent := len(contexts); sent < len(reqs) && sent-got < window; sent++ {
+			context, err := s.send(reqs[sent], func(msg api.Message) {
+				if replies[sent] == nil {
+					replies[sent] = msg
+					arrived <- struct{}{}
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+			contexts = append(contexts, context)
+		}
+		if err := s.await(ctx, arrived); err != nil {
+			return nil, err
+		}
+	}
+	for i, reply := range replies {
+		if want := reqs[i].GetMessageName() + "_reply"; reply.GetMessageName() != want {
+			err := fmt.Errorf("%w: %s instead of %s", ErrProtocol, reply.GetMessageName(), want)
+			s.fail(err)
+			return nil, err
+		}
+	}
+	return replies, nil
+}
+
+// Dump sends the requests and hands every message that answers one of them to each, in order. The end
+// is marked by a control_ping behind the requests, because some dumps end without a reply of their own
+// (gre_tunnel_dump on 25.10 and 26.02). each must be quick and must not use the session.
+func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
+	for len(reqs) > 0 {
+		n := min(len(reqs), window)
+		if err := s.dump(ctx, reqs[:n], each); err != nil {
+			return err
+		}
+		reqs = reqs[n:]
+	}
+	return nil
+}
+
+func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
+	var contexts []uint32
+	defer func() { s.forget(contexts...) }()
+	// progress is a token for "something came": a long dump is not silence.
+	progress, fenced := make(chan struct{}, 1), false
+	tick := func() {
+		select {
+		case progress <- struct{}{}:
+		default:
+		}
+	}
+	for _, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
+		handle := func(msg api.Message) { each(msg); tick() }
+		if _, ok := req.(*memclnt.ControlPing); ok {
+			handle = func(api.Message) { fenced = true; tick() }
+		}
+		context, err := s.send(req, handle)
+		if err != nil {
+			return err
+		}
+		contexts = append(contexts, context)
+	}
+	for {
+		if err := s.await(ctx, progress); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		ended := fenced
+		s.mu.Unlock()
+		if ended {
+			return nil
+		}
+	}
+}
+
+// Retval is the return code in a reply; 0 is success.
+func Retval(reply api.Message) int32 {
+	field := reflect.ValueOf(reply).Elem().FieldByName("Retval")
+	if !field.IsValid() {
+		return 0
+	}
+	return int32(field.Int())
+}

@@ -1,0 +1,135 @@
+package vpp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.fd.io/govpp/adapter/socketclient"
+	"go.fd.io/govpp/api"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/vlib"
+	"go.fd.io/govpp/binapi/vpe"
+)
+
+// Info is what a VPP says about itself. It does not change while the process lives.
+type Info struct {
+	Version string
+	PID     uint32
+	// BootMS is when this VPP started (ms since the Unix epoch), 0 when its stats segment cannot be read.
+	BootMS  int64
+	Workers int
+}
+
+// Simulated is true for vppsim, the stand-in that forwards no frames.
+func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
+
+// Dialer opens sessions.
+type Dialer struct {
+	Socket string
+	// Timeout is the longest silence of VPP, while an answer is due, that does not end a session.
+	Timeout time.Duration
+	// BootMS reads VPP's boot time; nil when there is no stats segment.
+	BootMS func(context.Context) (int64, error)
+}
+
+// pingEvery is how often an idle session asks whether VPP is still there: the adapter does not say when
+// its reader met the end of the stream, but the next write fails.
+const pingEvery = time.Second
+
+var quiet = sync.OnceFunc(func() {
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	socketclient.SetLogger(logger)
+})
+
+// Dial opens a session, reads who VPP is and subscribes to its interface events.
+func (d Dialer) Dial(ctx context.Context) (*Session, error) {
+	quiet()
+	s := &Session{
+		client:  socketclient.NewVppClient(d.Socket),
+		timeout: d.Timeout,
+		ids:     make(map[string]uint16),
+		types:   make(map[uint16]messageType),
+		events:  make(chan *interfaces.SwInterfaceEvent, window),
+		calls:   make(map[uint32]func(api.Message)),
+		done:    make(chan struct{}),
+	}
+	s.client.SetClientName("longline-agent")
+	// The reader starts inside Connect, before the message table can be looked at; nothing is asked until
+	// types is complete, so what arrives before is nobody's.
+	ready := make(chan struct{})
+	s.client.SetMsgCallback(func(id uint16, data []byte) {
+		<-ready
+		s.receive(id, data)
+	})
+	if err := s.client.Connect(); err != nil {
+		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
+	}
+	s.learnMessages()
+	close(ready)
+	if err := s.introduce(ctx, d.BootMS); err != nil {
+		s.Close()
+		return nil, err
+	}
+	go s.keepAlive()
+	return s, nil
+}
+
+func (s *Session) learnMessages() {
+	for _, messages := range api.GetRegisteredMessages() {
+		for _, msg := range messages {
+			if id, err := s.client.GetMsgID(msg.GetMessageName(), msg.GetCrcString()); err == nil {
+				s.ids[key(msg)] = id
+				s.types[id] = messageType{kind: msg.GetMessageType(), typ: reflect.TypeOf(msg).Elem()}
+			}
+		}
+	}
+}
+
+func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (int64, error)) error {
+	ping, err := s.Call(ctx, &memclnt.ControlPing{})
+	if err != nil {
+		return err
+	}
+	s.Info.PID = ping.(*memclnt.ControlPingReply).VpePID
+	version, err := s.Call(ctx, &vpe.ShowVersion{})
+	if err != nil {
+		return err
+	}
+	s.Info.Version = version.(*vpe.ShowVersionReply).Version
+	if threads, err := s.Call(ctx, &vlib.ShowThreads{}); err == nil {
+		s.Info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first is the main thread
+	} else if s.Err() != nil {
+		return err
+	}
+	if bootMS != nil {
+		if at, err := bootMS(ctx); err == nil {
+			s.Info.BootMS = at
+		}
+	}
+	if _, err := s.Call(ctx, &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: s.Info.PID}); err != nil && s.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *Session) keepAlive() {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-ticker.C:
+			_, _ = s.Call(context.Background(), &memclnt.ControlPing{}) // a failure ends the session
+		}
+	}
+}

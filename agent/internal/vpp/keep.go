@@ -1,0 +1,57 @@
+package vpp
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	firstWait = 50 * time.Millisecond
+	longWait  = 2 * time.Second
+)
+
+// Keep holds a session open until ctx ends: it dials, hands the session to use, waits for its end, and
+// begins again, waiting between failed attempts for at most 2 s. use is given a context that ends with
+// the session; Keep waits for use to return.
+func (d Dialer) Keep(ctx context.Context, log *slog.Logger, use func(context.Context, *Session)) {
+	wait := firstWait
+	for ctx.Err() == nil {
+		session, err := d.Dial(ctx)
+		if err != nil {
+			log.Warn("VPP is not reachable", "error", err, "retry_in", wait)
+			pause(ctx, wait)
+			wait = min(2*wait, longWait)
+			continue
+		}
+		wait = firstWait
+		log.Info("connected to VPP", "version", session.Info.Version, "pid", session.Info.PID, "boot_ms", session.Info.BootMS)
+		serve(ctx, session, use)
+		log.Warn("connection to VPP ended", "error", session.Err())
+	}
+}
+
+func serve(ctx context.Context, session *Session, use func(context.Context, *Session)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, session.Close)
+	defer stop()
+	go func() {
+		select {
+		case <-session.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	use(ctx, session)
+	session.Close()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
