@@ -1,0 +1,85 @@
+"""Who may do what: users, customers, memberships and API tokens."""
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models import F, Q
+
+
+class Customer(models.Model):
+    """A tenant: every port, VLL and order belongs to at most one."""
+
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """A person. NOC staff see every tenant; everyone else sees the customers they are members of."""
+
+    class NocRole(models.TextChoices):
+        NONE = "none"
+        NOC = "noc"
+        NOC_ADMIN = "nocAdmin"
+
+    noc_role = models.CharField(max_length=10, choices=NocRole, default=NocRole.NONE)
+
+    class Meta(AbstractUser.Meta):
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(noc_role__in=["none", "noc", "nocAdmin"]), name="noc_role_is_a_known_role"
+            ),
+        ]
+
+    @property
+    def is_noc(self) -> bool:
+        return self.is_active and self.noc_role != self.NocRole.NONE
+
+
+class Membership(models.Model):
+    """What a user is to a customer."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer"
+        OPERATOR = "operator"
+        ADMIN = "admin"
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "customer"], name="one_membership_per_user_and_customer"),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "operator", "admin"]), name="membership_role_is_a_known_role"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.customer}"
+
+
+class ApiToken(models.Model):
+    """A secret that acts as its user. Only the peppered HMAC of the secret is stored."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12, unique=True)
+    digest = models.BinaryField(max_length=32)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
+                name="a_token_expires_after_it_is_made",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… of {self.user}"

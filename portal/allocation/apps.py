@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class AllocationConfig(AppConfig):
+    name = "portal.allocation"

@@ -1,0 +1,49 @@
+"""Refusals of the allocators: each carries the facts a reader needs."""
+
+from dataclasses import dataclass
+
+from portal.core.errors import Conflict
+
+
+@dataclass(eq=False)
+class VlanTaken(Conflict):
+    """Another VLL takes some of the frames that were asked for on this port."""
+
+    field: str
+    port: str
+    tags: str
+
+
+@dataclass(eq=False)
+class NoVlanFree(Conflict):
+    """No outer VLAN from 1 to 4094 is left on this port."""
+
+    field: str
+    port: str
+
+
+@dataclass(eq=False)
+class PortFull(Conflict):
+    """The port's bookable bandwidth does not hold the asked rate. Rates in bit/s."""
+
+    field: str
+    port: str
+    requested_bps: int
+    free_bps: int
+
+
+@dataclass(eq=False)
+class VniPoolExhausted(Conflict):
+    """Every VNI that is not reserved is leased or resting."""
+
+    field: str = "transport"
+
+
+@dataclass(eq=False)
+class GrePairsExhausted(Conflict):
+    """No pair of observed and routed tunnel addresses is free between these routers."""
+
+    a_router: str
+    z_router: str
+    family: int
+    field: str = "transport"

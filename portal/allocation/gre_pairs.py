@@ -1,0 +1,58 @@
+"""Leasing pairs of tunnel addresses for GRE, of which VPP before 25.10 has one TEB tunnel each."""
+
+from datetime import datetime, timedelta
+from itertools import product
+from uuid import UUID
+
+from django.db import connection
+
+from portal.allocation.errors import GrePairsExhausted
+from portal.allocation.models import GrePairLease
+from portal.inventory.models import ObservedRoute, Router, TunnelAddress
+
+
+def gre_pair_lease(
+    *, a_router: Router, z_router: Router, family: int, holder: UUID, now: datetime
+) -> tuple[str, str]:
+    """Lease (A address, Z address), or raise ``GrePairsExhausted``.
+
+    Only addresses that the router's agent observes and that the far end has a route to are offered.
+    """
+    for a_address, z_address in product(
+        _usable(a_router, z_router, family), _usable(z_router, a_router, family)
+    ):
+        if _insert(a_address, z_address, holder, now):
+            return a_address, z_address
+    raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
+    """Begin the rest of a VLL's pair; ``rest`` None means until somebody says so."""
+    GrePairLease.objects.filter(holder=holder, released_at__isnull=True).update(
+        released_at=now, free_at=None if rest is None else now + rest
+    )
+
+
+def rested_gre_pairs_free(*, now: datetime) -> int:
+    """Return the pairs whose rest is over; how many."""
+    return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
+
+
+def _usable(router: Router, far: Router, family: int) -> list[str]:
+    """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
+    routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
+    addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list("address", flat=True)
+    of_family = [a for a in addresses if (":" in a) == (family == 6)]
+    return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
+
+
+def _insert(a_address: str, z_address: str, holder: UUID, now: datetime) -> bool:
+    # The database orders the pair: its inet order is the one that the constraint knows.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO allocation_grepairlease (low, high, holder, leased_at)"
+            " VALUES (least(%s::inet, %s::inet), greatest(%s::inet, %s::inet), %s, %s)"
+            " ON CONFLICT (low, high) DO NOTHING",
+            [a_address, z_address, a_address, z_address, holder, now],
+        )
+        return bool(cursor.rowcount)

@@ -1,0 +1,125 @@
+"""Leases. Each knows only its holder's UUID (a VLL); uniqueness is the database's business."""
+
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import BigIntegerRangeField, RangeOperators
+from django.db import models
+from django.db.models import F, Func, Q
+
+from portal.inventory.models import Port
+
+
+class Lease(models.Model):
+    """Held while ``released_at`` is null; afterwards the row rests until ``free_at`` and is then deleted."""
+
+    holder = models.UUIDField(db_index=True)
+    leased_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+    free_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class VniLease(Lease):
+    """A 24-bit VXLAN or GENEVE network identifier (RFC 7348, RFC 8926); 0 is not used."""
+
+    vni = models.IntegerField(unique=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(vni__range=(1, 2**24 - 1)), name="vni_fits_24_bits"),
+            models.UniqueConstraint(
+                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_vni"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"VNI {self.vni}"
+
+
+class ReservedVniRange(models.Model):
+    """VNIs that the operator keeps for other uses, both ends included."""
+
+    first = models.IntegerField()
+    last = models.IntegerField()
+    reason = models.CharField(max_length=100)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(first__gte=1) & Q(last__lte=2**24 - 1) & Q(first__lte=F("last")),
+                name="reserved_vni_range_is_a_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}: {self.reason}"
+
+
+class GrePairLease(Lease):
+    """An unordered pair of tunnel addresses: VPP before 25.10 has one TEB tunnel per pair."""
+
+    low = models.GenericIPAddressField()
+    high = models.GenericIPAddressField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["low", "high"], name="gre_pair_is_leased_once"),
+            models.CheckConstraint(condition=Q(low__lt=F("high")), name="gre_pair_is_stored_in_order"),
+            models.UniqueConstraint(
+                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_pair"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.low} – {self.high}"
+
+
+class PortVlanLease(models.Model):
+    """The frames of a port that one VLL end takes, as a range of tag keys.
+
+    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.tag_keys``); a whole port
+    is the range of all keys, a sub-interface that is not exact-match takes every inner tag under its outer.
+    Deleted when released: a customer's VLAN needs no rest.
+    """
+
+    port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vlan_leases")
+    holder = models.UUIDField(db_index=True)
+    side = models.CharField(max_length=1)
+    keys = BigIntegerRangeField()
+    leased_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            ExclusionConstraint(
+                name="vlan_leased_once_per_port",
+                expressions=[("port", RangeOperators.EQUAL), ("keys", RangeOperators.OVERLAPS)],
+            ),
+            models.CheckConstraint(
+                condition=Q(keys__contained_by=Func(0, 2**25, function="int8range", output_field=BigIntegerRangeField())),
+                name="tag_keys_are_tags",
+            ),
+            models.CheckConstraint(condition=Q(keys__isempty=False), name="tag_keys_are_not_empty"),
+            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_holds_one_vlan"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.port_id} {self.keys}"
+
+
+class BandwidthBooking(models.Model):
+    """A VLL's committed information rate (bit/s) on one of its ports; summed up in ``Port.booked_bps``."""
+
+    port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="bookings")
+    holder = models.UUIDField(db_index=True)
+    side = models.CharField(max_length=1)
+    cir_bps = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_books_once"),
+            models.CheckConstraint(condition=Q(cir_bps__gte=0), name="booked_rate_is_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cir_bps} bit/s on {self.port_id}"

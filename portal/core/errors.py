@@ -1,0 +1,15 @@
+"""The base of every error that a person can cause and mend."""
+
+
+class DomainError(Exception):
+    """Carries facts, no wording for a reader: the doors (HTML, JSON) choose the words.
+
+    ``field`` is the path of the input at fault in the REST shape, such as ``a_end.outer_vlan``,
+    or "" when no single field is.
+    """
+
+    field: str = ""
+
+
+class Conflict(DomainError):
+    """The input is well formed, but what it asks for is taken, full or in the wrong state."""

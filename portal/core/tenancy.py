@@ -1,0 +1,20 @@
+"""Tenant scope: the first thing that every read asks for."""
+
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import Q
+
+
+class TenantQuerySet(models.QuerySet[Any]):
+    """A queryset whose rows belong to a customer; subclasses name the path to it."""
+
+    customer_path = "customer"
+
+    def visible_to(self, user: Any) -> Self:
+        """The rows this user may see: all for NOC staff, else those of the customers joined."""
+        if not user.is_active:
+            return self.none()
+        if user.is_noc:
+            return self
+        return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))

@@ -1,0 +1,42 @@
+"""What happened (Event) and what must be sent because of it (Outbox)."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class Event(models.Model):
+    """A fact for timelines and audit. Append-only; ids instead of relations, so that any app may announce."""
+
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=64)
+    customer_id = models.BigIntegerField(null=True)
+    vll_id = models.UUIDField(null=True)
+    order_id = models.UUIDField(null=True)
+    router_id = models.BigIntegerField(null=True)
+    actor = models.CharField(max_length=150, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["vll_id", "-id"], condition=Q(vll_id__isnull=False), name="event_by_vll"),
+            models.Index(fields=["router_id", "-id"], condition=Q(router_id__isnull=False), name="event_by_router"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class Outbox(models.Model):
+    """A task name with ids, written in the transaction that made it necessary; the relay publishes it."""
+
+    task = models.CharField(max_length=100)
+    args = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    published_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="outbox_unpublished")]
+
+    def __str__(self) -> str:
+        return f"{self.task}{tuple(self.args)}"

@@ -1,0 +1,19 @@
+from portal.inventory.models.link import BackboneLink
+from portal.inventory.models.observed import ObservedInterface, ObservedRoute, ObservedRouter, TunnelAddress
+from portal.inventory.models.port import Port
+from portal.inventory.models.router import Router, RouterCertificate
+from portal.inventory.models.site import Site
+from portal.inventory.models.topology import TopologyVersion
+
+__all__ = [
+    "BackboneLink",
+    "ObservedInterface",
+    "ObservedRoute",
+    "ObservedRouter",
+    "Port",
+    "Router",
+    "RouterCertificate",
+    "Site",
+    "TopologyVersion",
+    "TunnelAddress",
+]

@@ -1,0 +1,75 @@
+"""What the agents saw. Declared facts live in their own models; the two are never merged in storage."""
+
+from django.db import models
+
+from portal.inventory.models.router import Router
+
+
+class ObservedRouter(models.Model):
+    """The last report of a router's agent."""
+
+    router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="observed")
+    reported_at = models.DateTimeField()
+    boot_id = models.UUIDField()
+    sent_ms = models.BigIntegerField()
+    agent_version = models.CharField(max_length=50)
+    vpp_connected = models.BooleanField()
+    vpp_version = models.CharField(max_length=100, blank=True)
+    vpp_booted_at = models.DateTimeField(null=True)
+    vpp_workers = models.PositiveIntegerField(null=True)
+    simulated = models.BooleanField(default=False)
+    encapsulations = models.JSONField(default=list)
+    generation_held = models.BigIntegerField(null=True)
+    generation_applied = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.router} at {self.reported_at:%H:%M:%S}"
+
+
+class ObservedInterface(models.Model):
+    """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_interfaces")
+    name = models.CharField(max_length=63)
+    admin_up = models.BooleanField()
+    link_up = models.BooleanField()
+    ip_mtu = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "name"], name="an_interface_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router}:{self.name}"
+
+
+class TunnelAddress(models.Model):
+    """An address that is on the router and may be a tunnel endpoint."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="tunnel_addresses")
+    address = models.GenericIPAddressField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "address"], name="an_address_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} on {self.router}"
+
+
+class ObservedRoute(models.Model):
+    """Whether the router has a route, other than a drop, to another router's tunnel address."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_routes")
+    address = models.GenericIPAddressField()
+    reachable = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "address"], name="a_route_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router} -> {self.address}"

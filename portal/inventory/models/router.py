@@ -1,0 +1,56 @@
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from portal.inventory.models.site import Site
+
+
+class Router(models.Model):
+    """A VPP router. One with an ``agent_url`` can end VLLs; one without only carries them."""
+
+    name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}$")])
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
+    loopback4 = models.GenericIPAddressField(protocol="IPv4", null=True, blank=True, unique=True)
+    loopback6 = models.GenericIPAddressField(protocol="IPv6", null=True, blank=True, unique=True)
+    agent_url = models.URLField(blank=True)
+    cpu = models.CharField(max_length=50, blank=True)
+    cores = models.PositiveSmallIntegerField(default=1)
+    # The number of the newest intent; only ever counted up, under the row's lock.
+    generation = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(generation__gte=0), name="generation_is_not_negative"),
+            models.CheckConstraint(condition=Q(cores__gte=1), name="a_router_has_a_core"),
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^[a-z0-9-]{1,63}$"), name="router_name_fits_a_certificate_name"
+            ),
+            models.UniqueConstraint(
+                fields=["agent_url"], condition=~Q(agent_url=""), name="an_agent_serves_one_router"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def has_agent(self) -> bool:
+        return bool(self.agent_url)
+
+    def loopback(self, family: int) -> str | None:
+        """The tunnel endpoint of this address family (4 or 6), or None."""
+        return self.loopback4 if family == 4 else self.loopback6
+
+
+class RouterCertificate(models.Model):
+    """A certificate issued to a router's agent; looked up at each report, so that revocation is immediate."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
+    serial = models.CharField(max_length=40, unique=True)
+    fingerprint = models.CharField(max_length=64, unique=True)
+    issued_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.router} {self.serial}"

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class TelemetryConfig(AppConfig):
+    name = "portal.telemetry"

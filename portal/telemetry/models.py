@@ -1,0 +1,57 @@
+"""Counter samples as the agents measured them: differences over an interval, never running totals."""
+
+from django.db import models
+
+from portal.inventory.models import Router
+
+
+class AgentClock(models.Model):
+    """The newest known offset of an agent's clock: portal time minus agent time, in milliseconds."""
+
+    router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="agent_clock")
+    boot_id = models.UUIDField()
+    offset_ms = models.BigIntegerField()
+    measured_at = models.DateTimeField()
+    # Samples that this run of the agent had to drop because its store was full.
+    dropped = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.router}: {self.offset_ms} ms"
+
+
+class Sample(models.Model):
+    """What one VLL end counted over (from_at, to_at] by the agent's clock. Partitioned by day of ``to_at``."""
+
+    pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
+    to_at = models.DateTimeField()
+    vll_id = models.UUIDField()
+    side = models.CharField(max_length=1)
+    boot_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    from_at = models.DateTimeField()
+    router_id = models.BigIntegerField()
+    in_bytes = models.BigIntegerField()
+    in_packets = models.BigIntegerField()
+    out_bytes = models.BigIntegerField()
+    out_packets = models.BigIntegerField()
+    simulated = models.BooleanField(default=False)
+
+    class Meta:
+        # The table is declared in the first migration: Django has no words for partitions.
+        managed = False
+        db_table = "telemetry_sample"
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side} {self.to_at}"
+
+
+class QuarantinedSample(models.Model):
+    """A sample that claims to come from the future or that contradicts itself: kept, shown, never drawn."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    received_at = models.DateTimeField()
+    reason = models.CharField(max_length=50)
+    sample = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.router}: {self.reason}"

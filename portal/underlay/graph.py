@@ -1,0 +1,164 @@
+"""Shortest paths over the underlay, and where they go when a link or a router fails.
+
+Routers and links are small integers here; the graph is directed (a metric belongs to a side) and may
+have parallel links. Equal-cost shortest paths always count together, as ECMP uses them together.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+UNREACHABLE = 1 << 62
+
+
+class Arc(NamedTuple):
+    """One direction of a link."""
+
+    tail: int
+    head: int
+    metric: int
+    link: int
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """All equal-cost shortest paths from one router to another.
+
+    ``links`` and ``routers`` are in the order of their distance from the start, both ends included;
+    ``cut_links`` and ``cut_routers`` (ends excluded) are those that every one of the paths uses.
+    """
+
+    links: tuple[int, ...]
+    routers: tuple[int, ...]
+    cut_links: tuple[int, ...]
+    cut_routers: tuple[int, ...]
+
+
+class Graph:
+    """The links of one address family that are in service."""
+
+    def __init__(self, routers: int, arcs: Iterable[Arc]) -> None:
+        self._out: list[list[Arc]] = [[] for _ in range(routers)]
+        self._into: list[list[Arc]] = [[] for _ in range(routers)]
+        for arc in arcs:
+            self._out[arc.tail].append(arc)
+            self._into[arc.head].append(arc)
+
+    def distances_to(self, target: int) -> list[int]:
+        """The cost from each router to ``target``; UNREACHABLE where there is no path (Dijkstra)."""
+        distances = [UNREACHABLE] * len(self._into)
+        distances[target] = 0
+        queue = [(0, target)]
+        while queue:
+            distance, router = heappop(queue)
+            if distance > distances[router]:
+                continue
+            for tail, _, metric, _ in self._into[router]:
+                if distance + metric < distances[tail]:
+                    distances[tail] = distance + metric
+                    heappush(queue, (distance + metric, tail))
+        return distances
+
+    def routes(self, start: int, target: int, distances: Sequence[int]) -> Routes | None:
+        """The shortest paths, given ``distances_to(target)``; None when there is no path."""
+        total = distances[start]
+        if total == UNREACHABLE:
+            return None
+        # All arcs of the shortest paths lead strictly downhill, so routers sorted by what is left
+        # to the target are sorted by their place on the paths.
+        arcs_from: dict[int, list[Arc]] = {}
+        pending = [start]
+        while pending:
+            router = pending.pop()
+            if router in arcs_from:
+                continue
+            downhill = [
+                arc for arc in self._out[router] if arc.metric + distances[arc.head] == distances[router]
+            ]
+            arcs_from[router] = downhill
+            pending.extend(arc.head for arc in downhill)
+        ordered = sorted(arcs_from, key=lambda router: (-distances[router], router))
+        cut_routers = _bottlenecks(ordered, arcs_from, distances)
+        # A link is on every path when it is the only way onward from a router that is on every path.
+        cut_links = [arcs_from[r][0].link for r in cut_routers if len(arcs_from[r]) == 1]
+        return Routes(
+            links=tuple(arc.link for router in ordered for arc in arcs_from[router]),
+            routers=tuple(ordered),
+            cut_links=tuple(cut_links),
+            cut_routers=tuple(router for router in cut_routers if router not in (start, target)),
+        )
+
+    def links_without(
+        self,
+        start: int,
+        target: int,
+        distances: Sequence[int],
+        *,
+        link: int | None = None,
+        router: int | None = None,
+    ) -> set[int]:
+        """The links of all shortest paths once this link or router is gone; empty when none is left.
+
+        A* from ``start``: the distances of the whole graph never overestimate those of a graph that has
+        lost something, and keep the triangle inequality, so each router is settled once and only the
+        neighbourhood of the detour is visited.
+        """
+        costs = {start: 0}
+        queue = [(distances[start], start)]
+        settled: set[int] = set()
+        bound = UNREACHABLE
+        while queue:
+            estimate, here = heappop(queue)
+            if estimate > bound:
+                break
+            if here in settled:
+                continue
+            settled.add(here)
+            if here == target:
+                # Go on through all that is equally near: other paths of the same cost.
+                bound = estimate
+                continue
+            cost = costs[here]
+            for _, head, metric, through in self._out[here]:
+                if through == link or head == router or head in settled:
+                    continue
+                reached = cost + metric
+                if distances[head] < UNREACHABLE and reached < costs.get(head, UNREACHABLE):
+                    costs[head] = reached
+                    heappush(queue, (reached + distances[head], head))
+        if target not in settled:
+            return set()
+        return self._links_back(target, costs, settled, without=link)
+
+    def _links_back(self, target: int, costs: dict[int, int], settled: set[int], *, without: int | None) -> set[int]:
+        links: set[int] = set()
+        seen = {target}
+        pending = [target]
+        while pending:
+            here = pending.pop()
+            for tail, _, metric, link in self._into[here]:
+                if tail in settled and link != without and costs[tail] + metric == costs[here]:
+                    links.add(link)
+                    if tail not in seen:
+                        seen.add(tail)
+                        pending.append(tail)
+        return links
+
+
+def _bottlenecks(
+    ordered: Sequence[int], arcs_from: dict[int, list[Arc]], distances: Sequence[int]
+) -> list[int]:
+    """The routers that every shortest path passes: those that no arc jumps over and that share their
+    distance with no other. ``ordered`` is by falling distance to the target."""
+    bottlenecks = []
+    reached = distances[ordered[0]]  # the smallest distance that an arc of an earlier router leads to
+    for place, router in enumerate(ordered):
+        distance = distances[router]
+        alone = place + 1 == len(ordered) or distances[ordered[place + 1]] < distance
+        shared = place > 0 and distances[ordered[place - 1]] == distance
+        if alone and not shared and reached >= distance:
+            bottlenecks.append(router)
+        for arc in arcs_from[router]:
+            reached = min(reached, distances[arc.head])
+    return bottlenecks

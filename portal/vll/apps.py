@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class VllConfig(AppConfig):
+    name = "portal.vll"

@@ -1,0 +1,125 @@
+"""Refusals of orders: types with facts, worded by ``portal.vll.words``. Sizes in bytes, rates in bit/s."""
+
+from dataclasses import dataclass
+
+from portal.core.errors import Conflict, DomainError
+
+
+@dataclass(eq=False)
+class PortUnknown(DomainError):
+    """No such port, or one that this user may not see: a stranger cannot tell which."""
+
+    field: str
+    port: int
+
+
+@dataclass(eq=False)
+class NotAllowedToOrder(DomainError):
+    """The user sees the customer but may not order for it."""
+
+    customer: str
+    field: str = ""
+
+
+@dataclass(eq=False)
+class PortsOfTwoCustomers(DomainError):
+    """A VLL joins ports of one customer."""
+
+    a_port: str
+    z_port: str
+    field: str = "z_end.port"
+
+
+@dataclass(eq=False)
+class PortHasNoCustomer(DomainError):
+    """The port is not assigned to anybody yet."""
+
+    field: str
+    port: str
+
+
+@dataclass(eq=False)
+class EndsAreTheSame(DomainError):
+    """Both ends pick the same frames of the same port."""
+
+    port: str
+    field: str = "z_end"
+
+
+@dataclass(eq=False)
+class CirOutOfRange(DomainError):
+    """A committed information rate outside what any port could carry, in bit/s."""
+
+    value: int
+    minimum: int
+    maximum: int
+    field: str = "cir_bps"
+
+
+@dataclass(eq=False)
+class RouterHasNoAgent(DomainError):
+    """The port's router carries traffic but cannot end VLLs."""
+
+    field: str
+    router: str
+
+
+@dataclass(eq=False)
+class L2xcAcrossRouters(DomainError):
+    """A local cross-connect was asked for between two routers."""
+
+    a_router: str
+    z_router: str
+    field: str = "transport"
+
+
+@dataclass(eq=False)
+class TunnelOnOneRouter(DomainError):
+    """A tunnel was asked for between two ports of one router."""
+
+    router: str
+    transport: str
+    field: str = "transport"
+
+
+@dataclass(eq=False)
+class RouterLacksFamily(DomainError):
+    """A tunnel over an address family that one of the routers has no loopback for."""
+
+    router: str
+    family: int
+    transport: str
+    field: str = "transport"
+
+
+@dataclass(eq=False)
+class FrameTooLargeForPort(DomainError):
+    """The frame on the UNI's wire, tags included, is larger than the port takes."""
+
+    field: str
+    port: str
+    frame: int
+    max_frame: int
+
+
+@dataclass(eq=False)
+class OrderIsOpen(Conflict):
+    """The VLL has an order under way."""
+
+    order_id: str
+    action: str
+    state: str
+    field: str = ""
+
+
+@dataclass(eq=False)
+class WrongLifecycle(Conflict):
+    """The VLL's life cycle does not allow this action."""
+
+    lifecycle: str
+    action: str
+    field: str = ""
+
+
+class ConcurrentChange(Conflict):
+    """Somebody else changed the row first; nothing was done."""

@@ -1,0 +1,50 @@
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from portal.accounts.models import Customer
+from portal.core.tenancy import TenantQuerySet
+from portal.vll.models.vll import Vll
+from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
+
+
+class Order(models.Model):
+    """What somebody asked to be done to a VLL, and how that went. Terminal states never change."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="orders")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders")
+    action = models.CharField(max_length=10, choices=OrderAction)
+    state = models.CharField(max_length=20, choices=OrderState, default=OrderState.ACKNOWLEDGED)
+    # The VLL's revision that completes this order.
+    revision = models.PositiveIntegerField()
+    ordered_by = models.CharField(max_length=150)
+    ordered_at = models.DateTimeField()
+    state_at = models.DateTimeField()
+    # Why it failed or is failing: {"code", "message", "side", "router", ...}; null while all is well.
+    failure = models.JSONField(null=True)
+    # When the NOC was told that this order takes too long.
+    alarmed_at = models.DateTimeField(null=True)
+    retry_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="retries")
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=OrderState.values), name="order_state_is_a_known_state"),
+            models.CheckConstraint(condition=Q(action__in=OrderAction.values), name="order_action_is_a_known_action"),
+            models.UniqueConstraint(
+                fields=["vll"],
+                condition=~Q(state__in=sorted(TERMINAL_ORDER_STATES)),
+                name="a_vll_has_one_open_order",
+            ),
+        ]
+        indexes = [models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer")]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.vll_id}: {self.state}"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in TERMINAL_ORDER_STATES

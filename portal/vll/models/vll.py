@@ -1,0 +1,138 @@
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from portal.accounts.models import Customer
+from portal.core.tagging import Tagging
+from portal.core.tenancy import TenantQuerySet
+from portal.inventory.models import Port
+from portal.vll.states import AdminStatus, Lifecycle, OperStatus
+
+ENCAPSULATIONS = ["l2xc", "vxlan", "geneve", "gre"]
+
+
+class Vll(models.Model):
+    """A virtual leased line: an EVC with exactly two end points (MEF 6.3 E-Line).
+
+    What was requested and what was allocated are stored apart. ``revision`` counts the wanted states;
+    ``wanted_present`` says whether that revision is to exist on the routers or to be gone from them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="vlls")
+    description = models.CharField(max_length=100, blank=True)
+    created_at = models.DateTimeField()
+
+    lifecycle = models.CharField(max_length=20, choices=Lifecycle, default=Lifecycle.PENDING_ACTIVE)
+    admin_status = models.CharField(max_length=15, choices=AdminStatus, default=AdminStatus.UP)
+    oper_status = models.CharField(max_length=15, choices=OperStatus, default=OperStatus.UNKNOWN)
+    in_sync = models.BooleanField(default=False)
+
+    # Requested. svc_mtu: largest customer L3 packet in bytes; cir_bps in bit/s.
+    svc_mtu = models.PositiveIntegerField()
+    cir_bps = models.BigIntegerField()
+    requested_transport = models.CharField(max_length=10)
+    # Allocated. frame: largest carried frame in bytes, without FCS and popped tags.
+    encapsulation = models.CharField(max_length=10)
+    family = models.PositiveSmallIntegerField(null=True)
+    vni = models.IntegerField(null=True)
+    frame = models.PositiveIntegerField()
+    policed = models.BooleanField(default=False)
+
+    revision = models.PositiveIntegerField(default=1)
+    wanted_present = models.BooleanField(default=True)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(lifecycle__in=Lifecycle.values), name="lifecycle_is_a_known_state"),
+            models.CheckConstraint(
+                condition=Q(admin_status__in=AdminStatus.values), name="admin_status_is_a_known_state"
+            ),
+            models.CheckConstraint(
+                condition=Q(oper_status__in=OperStatus.values), name="oper_status_is_a_known_state"
+            ),
+            models.CheckConstraint(condition=Q(svc_mtu__range=(68, 65535)), name="svc_mtu_is_an_ip_mtu"),
+            models.CheckConstraint(condition=Q(cir_bps__gt=0), name="cir_is_positive"),
+            models.CheckConstraint(condition=Q(frame__range=(82, 65535)), name="frame_holds_the_packet"),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="revisions_count_from_one"),
+            models.CheckConstraint(
+                condition=(Q(encapsulation="l2xc") & Q(family__isnull=True) & Q(vni__isnull=True))
+                | (Q(encapsulation__in=["vxlan", "geneve"]) & Q(family__in=[4, 6]) & Q(vni__range=(1, 2**24 - 1)))
+                | (Q(encapsulation="gre") & Q(family__in=[4, 6]) & Q(vni__isnull=True)),
+                name="transport_has_what_it_needs",
+            ),
+            models.CheckConstraint(
+                condition=~Q(lifecycle__in=["active", "suspended"]) | Q(wanted_present=True),
+                name="a_vll_in_service_is_wanted",
+            ),
+        ]
+        indexes = [models.Index(fields=["customer", "-created_at", "-id"], name="vll_by_customer")]
+
+    def __str__(self) -> str:
+        return self.description or str(self.id)
+
+    @property
+    def transport(self) -> str:
+        """The allocated transport as the API writes it: ``l2xc``, ``vxlan4`` …"""
+        return f"{self.encapsulation}{self.family or ''}"
+
+
+class VllEnd(models.Model):
+    """The A or Z end point: a port, how frames are picked on it, and what its router last said about it."""
+
+    class Status(models.TextChoices):
+        """What the router's agent answered for this end, or that it has not been asked."""
+
+        UNASKED = "unasked"
+        VERIFIED = "verified"
+        PENDING = "pending"
+        CONFLICT = "conflict"
+        FAILED = "failed"
+        REMOVED = "removed"
+
+    vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="ends")
+    side = models.CharField(max_length=1)
+    port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vll_ends")
+    tagging = models.CharField(max_length=10, choices=[(t.value, t.value) for t in Tagging])
+    # Requested: the outer VLAN may be left to us ("any"), which is null here.
+    requested_outer_vlan = models.PositiveSmallIntegerField(null=True)
+    # Allocated.
+    outer_vlan = models.PositiveSmallIntegerField(null=True)
+    inner_vlan = models.PositiveSmallIntegerField(null=True)
+    exact_match = models.BooleanField(default=True)
+    tunnel_address = models.GenericIPAddressField(null=True)
+
+    # The newest answer, and the revision it was about (0: none yet).
+    status = models.CharField(max_length=10, choices=Status, default=Status.UNASKED)
+    status_revision = models.PositiveIntegerField(default=0)
+    status_at = models.DateTimeField(null=True)
+    reason = models.JSONField(null=True)
+    # From the agent's observations; null = not reported.
+    link_up = models.BooleanField(null=True)
+    reachable = models.BooleanField(null=True)
+    drift = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["vll", "side"], name="one_end_per_side"),
+            models.CheckConstraint(condition=Q(side__in=["a", "z"]), name="side_is_a_or_z"),
+            models.CheckConstraint(
+                condition=(
+                    Q(tagging="untagged") & Q(outer_vlan__isnull=True) & Q(inner_vlan__isnull=True) & Q(exact_match=True)
+                )
+                | (Q(tagging="dot1q") & Q(outer_vlan__range=(1, 4094)) & Q(inner_vlan__isnull=True))
+                | (
+                    Q(tagging__in=["qinq", "dot1ad"])
+                    & Q(outer_vlan__range=(1, 4094))
+                    & Q(inner_vlan__range=(1, 4094))
+                ),
+                name="tagging_has_the_vlans_it_needs",
+            ),
+        ]
+        indexes = [models.Index(fields=["port"], name="vll_end_by_port")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side}"

@@ -1,0 +1,33 @@
+"""What routers say, in the domain's own terms."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class EndAnswer:
+    """An agent's answer about one VLL end at one revision (docs/agent-api.md).
+
+    ``for_good`` says that asking again cannot help; the caller knows VPP's return codes.
+    """
+
+    vll: UUID
+    side: str
+    revision: int
+    status: str
+    reason: dict[str, Any] | None
+    for_good: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndObservation:
+    """What an agent observes about one VLL end; ``reachable`` is None for a local cross-connect."""
+
+    vll: UUID
+    side: str
+    revision: int
+    link_up: bool
+    reachable: bool | None
+    in_sync: bool
+    drift: list[dict[str, Any]] = field(default_factory=list)

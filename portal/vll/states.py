@@ -1,0 +1,75 @@
+"""The states of orders and VLLs and the moves between them (vocabulary: MEF 57.2, MEF 116, RFC 9181)."""
+
+from django.db import models
+
+
+class OrderState(models.TextChoices):
+    """MEF 57.2 order states."""
+
+    ACKNOWLEDGED = "acknowledged"
+    HELD = "held"
+    IN_PROGRESS = "inProgress"
+    PENDING_CANCELLATION = "pendingCancellation"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+
+class OrderAction(models.TextChoices):
+    """MEF 57.2 order item actions."""
+
+    ADD = "add"
+    MODIFY = "modify"
+    DELETE = "delete"
+
+
+class Lifecycle(models.TextChoices):
+    """MEF 116 / MEF 81 product life cycle."""
+
+    PENDING_ACTIVE = "pendingActive"
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    PENDING_TERMINATE = "pendingTerminate"
+    TERMINATED = "terminated"
+    CANCELLED = "cancelled"
+
+
+class AdminStatus(models.TextChoices):
+    """RFC 9181 admin status."""
+
+    UP = "admin-up"
+    DOWN = "admin-down"
+    TESTING = "admin-testing"
+
+
+class OperStatus(models.TextChoices):
+    """RFC 9181 operational status."""
+
+    UP = "op-up"
+    DOWN = "op-down"
+    UNKNOWN = "op-unknown"
+
+
+ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
+    OrderState.ACKNOWLEDGED: frozenset({OrderState.HELD, OrderState.IN_PROGRESS}),
+    OrderState.HELD: frozenset({OrderState.IN_PROGRESS, OrderState.REJECTED, OrderState.CANCELLED}),
+    OrderState.IN_PROGRESS: frozenset(
+        {OrderState.COMPLETED, OrderState.FAILED, OrderState.PENDING_CANCELLATION}
+    ),
+    OrderState.PENDING_CANCELLATION: frozenset({OrderState.CANCELLED}),
+    OrderState.COMPLETED: frozenset(),
+    OrderState.FAILED: frozenset(),
+    OrderState.REJECTED: frozenset(),
+    OrderState.CANCELLED: frozenset(),
+}
+TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
+
+LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {
+    Lifecycle.PENDING_ACTIVE: frozenset({Lifecycle.ACTIVE, Lifecycle.CANCELLED}),
+    Lifecycle.ACTIVE: frozenset({Lifecycle.SUSPENDED, Lifecycle.PENDING_TERMINATE}),
+    Lifecycle.SUSPENDED: frozenset({Lifecycle.ACTIVE, Lifecycle.PENDING_TERMINATE}),
+    Lifecycle.PENDING_TERMINATE: frozenset({Lifecycle.TERMINATED, Lifecycle.ACTIVE, Lifecycle.SUSPENDED}),
+    Lifecycle.TERMINATED: frozenset(),
+    Lifecycle.CANCELLED: frozenset(),
+}
