@@ -1,0 +1,138 @@
+package vppsim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/codec"
+)
+
+const (
+	frameHeader = 16      // u64 queue pointer, u32 data length, u32 gc mark: VPP's msgbuf_t
+	maxRequest  = 1 << 20 // bytes; no request comes near it
+	maxBacklog  = 64 << 20
+)
+
+// client is one connection to the API socket. Answers queue up and a writer of its own sends
+// them, so that a client which does not read cannot stop the others.
+type client struct {
+	index uint32
+	conn  net.Conn
+	table *messageTable
+
+	mu      sync.Mutex
+	wake    *sync.Cond
+	backlog []byte
+	closed  bool
+}
+
+// call is one request being served: who asked, and the context its answers carry.
+type call struct {
+	client  *client
+	context uint32
+}
+
+func (c *call) reply(m api.Message) { c.client.send(m, c.context) }
+
+func newClient(conn net.Conn, index uint32, table *messageTable) *client {
+	c := &client{index: index, conn: conn, table: table}
+	c.wake = sync.NewCond(&c.mu)
+	return c
+}
+
+func (c *client) send(m api.Message, context uint32) {
+	id, known := c.table.id(m)
+	if !known {
+		return
+	}
+	data, err := codec.EncodeMsg(m, id)
+	if err != nil {
+		panic(fmt.Sprintf("vppsim: encoding its own %s: %v", m.GetMessageName(), err))
+	}
+	binary.BigEndian.PutUint32(data[2:6], context)
+	var header [frameHeader]byte
+	binary.BigEndian.PutUint32(header[8:12], uint32(len(data)))
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.backlog = append(append(c.backlog, header[:]...), data...)
+	if len(c.backlog) > maxBacklog {
+		c.closed = true
+		c.conn.Close()
+	}
+	c.wake.Signal()
+}
+
+// write sends the backlog until the client is closed and everything queued is out.
+func (c *client) write() {
+	for {
+		c.mu.Lock()
+		for len(c.backlog) == 0 && !c.closed {
+			c.wake.Wait()
+		}
+		pending := c.backlog
+		c.backlog = nil
+		c.mu.Unlock()
+		if len(pending) == 0 {
+			c.conn.Close()
+			return
+		}
+		if _, err := c.conn.Write(pending); err != nil {
+			c.close()
+		}
+	}
+}
+
+func (c *client) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.wake.Signal()
+}
+
+var errFrame = errors.New("frame length out of range")
+
+// readFrame returns one message without its frame header.
+func readFrame(r io.Reader) ([]byte, error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(header[8:12])
+	if length < 6 || length > maxRequest {
+		return nil, errFrame
+	}
+	data := make([]byte, length)
+	_, err := io.ReadFull(r, data)
+	return data, err
+}
+
+// request finds the operation and decodes its message. VPP ignores a message it cannot
+// place or read, and so does its stand-in: false.
+func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
+	op, known := c.table.serving[binary.BigEndian.Uint16(data)]
+	if !known {
+		return operation{}, nil, nil, false
+	}
+	message := newLike(op.request)
+	offset := 6
+	if message.GetMessageType() == api.RequestMessage {
+		offset = 10
+	}
+	if len(data) < offset {
+		return operation{}, nil, nil, false
+	}
+	if err := codec.DecodeMsg(data, message); err != nil {
+		return operation{}, nil, nil, false
+	}
+	context := binary.BigEndian.Uint32(data[offset-4 : offset])
+	return op, &call{client: c, context: context}, message, true
+}

@@ -1,0 +1,113 @@
+package vppsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// Config describes the VPP to play. The zero value is a bare VPP with only local0.
+type Config struct {
+	// APISocket and StatsSocket are the paths to listen on. Left empty in Start, they are
+	// put into a temporary folder that Stop removes.
+	APISocket   string `json:"-"`
+	StatsSocket string `json:"-"`
+
+	// Version is what show_version answers; empty means DefaultVersion.
+	Version string `json:"version"`
+	// Interfaces exist from boot, in this order, after local0.
+	Interfaces []Interface `json:"interfaces"`
+	// Routes are in the FIB from boot, besides those of interface addresses.
+	Routes []Route `json:"routes"`
+	// Traffic is generated on every access interface whose path is whole.
+	Traffic Traffic `json:"traffic"`
+	// WithoutMessages are absent from the message table, to play an older release or a
+	// plugin that is not loaded: "gre_tunnel_add_del_v2", "lcp_itf_pair_get".
+	WithoutMessages []string `json:"without_messages"`
+
+	// LCPPairs load the linux-cp plugin, which VPP leaves off by default.
+	LCPPairs []LCPPair `json:"lcp_pairs"`
+
+	// Clock is the time traffic is counted by; nil means time.Now.
+	Clock func() time.Time `json:"-"`
+}
+
+// DefaultVersion contains "vppsim", by which an agent knows that its counters are made up.
+const DefaultVersion = "25.10-vppsim"
+
+// Interface is a port of the router, or a sub-interface somebody else made on it.
+type Interface struct {
+	Name string `json:"name"`
+	// IPMTU is the L3 MTU in bytes; 0 means 9000.
+	IPMTU uint32 `json:"ip_mtu"`
+	// AdminUp and LinkUp default to true.
+	AdminUp *bool `json:"admin_up"`
+	LinkUp  *bool `json:"link_up"`
+	// Addresses carry a prefix length: "10.0.0.0/31".
+	Addresses []netip.Prefix `json:"addresses"`
+	Tag       string         `json:"tag"`
+	// SubInterfaces are made on the port at boot, as foreign objects.
+	SubInterfaces []SubInterface `json:"sub_interfaces"`
+}
+
+// SubInterface names the tags as create_subif does; InnerVLAN 0 means one tag.
+type SubInterface struct {
+	ID         uint32 `json:"id"`
+	OuterVLAN  uint16 `json:"outer_vlan"`
+	InnerVLAN  uint16 `json:"inner_vlan"`
+	Dot1ad     bool   `json:"dot1ad"`
+	ExactMatch bool   `json:"exact_match"`
+	Tag        string `json:"tag"`
+}
+
+// Route is one FIB entry. A drop route is an answer too: unreachable.
+type Route struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Drop   bool         `json:"drop"`
+}
+
+// Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its
+// frames in bytes. A zero rate means no traffic.
+type Traffic struct {
+	RateBps    uint64 `json:"rate_bps"`
+	FrameBytes uint64 `json:"frame_bytes"`
+}
+
+// LoadConfig reads a JSON file; a field it does not know is an error.
+func LoadConfig(path string) (Config, error) {
+	var config Config
+	file, err := os.Open(path)
+	if err != nil {
+		return config, err
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(file)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&config); err != nil {
+		return config, fmt.Errorf("%s: %w", path, err)
+	}
+	return config, nil
+}
+
+func (c *Config) fillDefaults() {
+	if c.Version == "" {
+		c.Version = DefaultVersion
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Traffic.FrameBytes == 0 {
+		c.Traffic.FrameBytes = 700
+	}
+}
+
+func defaultTrue(value *bool) bool { return value == nil || *value }
+
+func (c *Config) absentMessages() []string {
+	if len(c.LCPPairs) > 0 {
+		return c.WithoutMessages
+	}
+	return append([]string{"lcp_itf_pair_get", "lcp_itf_pair_get_v2", "lcp_itf_pair_details"}, c.WithoutMessages...)
+}

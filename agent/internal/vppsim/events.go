@@ -1,0 +1,39 @@
+package vppsim
+
+import (
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+func eventOperations() []operation {
+	return []operation{on((*vpp).wantInterfaceEvents,
+		&interfaces.WantInterfaceEventsReply{}, &interfaces.SwInterfaceEvent{})}
+}
+
+// wantInterfaceEvents refuses a second registration, and the end of one that is not there.
+func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
+	reply := &interfaces.WantInterfaceEventsReply{}
+	_, watching := v.watchers[c.client]
+	switch wanted := m.EnableDisable != 0; {
+	case wanted == watching:
+		reply.Retval = retvalInvalidRegistration
+	case wanted:
+		v.watchers[c.client] = m.PID
+	default:
+		delete(v.watchers, c.client)
+	}
+	c.reply(reply)
+}
+
+// announce tells every watcher the state the interface is in.
+func (v *vpp) announce(i *iface, deleted bool) {
+	flags := interface_types.IfStatusFlags(0)
+	if !deleted {
+		flags = v.flags(i)
+	}
+	for c, pid := range v.watchers {
+		c.send(&interfaces.SwInterfaceEvent{
+			PID: pid, SwIfIndex: interface_types.InterfaceIndex(i.index), Flags: flags, Deleted: deleted,
+		}, c.index)
+	}
+}

@@ -1,0 +1,53 @@
+package vppsim
+
+import (
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/gre"
+)
+
+// path is one VLL's end as this router has it: the access interface and what it is
+// cross-connected with, a tunnel or another access interface.
+type path struct {
+	access, far *iface
+	tunnel      *tunnel // nil for a local cross-connect
+}
+
+// whole finds the path of an access interface, if frames would pass on it both ways.
+func (v *vpp) whole(access *iface) (path, bool) {
+	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
+		return path{}, false
+	}
+	far := v.connected(access)
+	if far == nil || v.connected(far) != access || !v.carries(access) || !v.carries(far) {
+		return path{}, false
+	}
+	t := v.tunnelAt(far.index)
+	if t != nil && (t.decapNext == decapDrop || !v.reachable(t)) {
+		return path{}, false
+	}
+	return path{access, far, t}, true
+}
+
+// connected is the interface at the other end of a cross-connect; nil where the index is free.
+func (v *vpp) connected(i *iface) *iface {
+	if i.l2.kind != xconnectMode || uint64(i.l2.peer) >= uint64(len(v.interfaces)) {
+		return nil
+	}
+	return v.interfaces[i.l2.peer]
+}
+
+func (v *vpp) carries(i *iface) bool {
+	return i.adminUp && v.interfaces[i.sup].adminUp && v.link(i) && v.receives(i)
+}
+
+// reachable: the tunnel starts at an address of this router and its far end has a route.
+func (v *vpp) reachable(t *tunnel) bool {
+	return v.lookup(netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
+		v.lookup(netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
+}
+
+// countsSent is false for GRE TEB, whose tunnels count no transmitted frames.
+func (t *tunnel) countsSent() bool {
+	_, isGRE := t.request.(gre.GreTunnelV2)
+	return !isGRE
+}

@@ -1,0 +1,73 @@
+package vppsim
+
+import "fmt"
+
+// Interface state, as a test looks at it. All of it is also on the wire; these are short cuts
+// to the questions a test asks, and Forwarding is the one the wire does not answer.
+
+// Forwarding tells whether frames of the named access interface pass, both ways; if not, why.
+func (s *Sim) Forwarding(name string) error {
+	return s.look(func(v *vpp) error {
+		i := v.named(name)
+		if i == nil {
+			return fmt.Errorf("%s does not exist", name)
+		}
+		if _, ok := v.whole(i); ok {
+			return nil
+		}
+		far := v.connected(i)
+		switch {
+		case far == nil:
+			return fmt.Errorf("%s is cross-connected with nothing", name)
+		case v.connected(far) != i:
+			return fmt.Errorf("%s is not cross-connected back to %s", far.name, name)
+		case !v.receives(i) || !v.receives(far):
+			return fmt.Errorf("%s: a refused sub-interface with the same tags took its frames", name)
+		case !v.carries(i) || !v.carries(far):
+			return fmt.Errorf("%s or %s is down", name, far.name)
+		}
+		return fmt.Errorf("%s drops: its far end has no route, or its local address is missing", far.name)
+	})
+}
+
+// Interfaces lists the names of all interfaces, by index; local0 is the first.
+func (s *Sim) Interfaces() []string {
+	var names []string
+	s.look(func(v *vpp) error {
+		for _, i := range v.interfaces {
+			if i != nil {
+				names = append(names, i.name)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+// SetCarrier plugs or pulls the cable of a port.
+func (s *Sim) SetCarrier(name string, in bool) error {
+	return s.look(func(v *vpp) error {
+		i := v.named(name)
+		if i == nil || i.isSub() {
+			return fmt.Errorf("%s is not a port", name)
+		}
+		i.carrier = in
+		if up := in && i.adminUp; up != i.linkUp {
+			i.linkUp = up
+			v.announce(i, false)
+		}
+		return nil
+	})
+}
+
+// look runs at with the lock of the VPP that is running.
+func (s *Sim) look(at func(*vpp) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.vpp == nil {
+		return errStopped
+	}
+	s.vpp.mu.Lock()
+	defer s.vpp.mu.Unlock()
+	return at(s.vpp)
+}

@@ -1,0 +1,72 @@
+package vppsim
+
+import (
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+)
+
+type l2kind int
+
+const (
+	l3Mode l2kind = iota
+	xconnectMode
+	bridgeMode
+)
+
+// l2mode is one direction of a cross-connect, or membership of a bridge domain. The peer is
+// an index, not an interface: it may have been deleted, and given out again.
+type l2mode struct {
+	kind   l2kind
+	peer   uint32
+	bridge uint32
+	shg    uint8
+}
+
+func l2Operations() []operation {
+	return []operation{
+		on((*vpp).setXconnect, &l2.SwInterfaceSetL2XconnectReply{}),
+		on((*vpp).xconnectDump, &l2.L2XconnectDetails{}),
+	}
+}
+
+func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
+	reply := &l2.SwInterfaceSetL2XconnectReply{}
+	rx := v.at(m.RxSwIfIndex)
+	switch {
+	case rx == nil:
+		reply.Retval = retvalInvalidInterface
+	case !m.Enable:
+		v.leaveL2(rx)
+	case v.at(m.TxSwIfIndex) == nil:
+		reply.Retval = retvalInvalidInterface2
+	default:
+		v.enterL2(rx, l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)})
+	}
+	c.reply(reply)
+}
+
+// enterL2 keeps the tag rewrite: it survives a change from one L2 mode to another.
+func (v *vpp) enterL2(i *iface, mode l2mode) {
+	v.leaveBridge(i)
+	i.l2 = mode
+}
+
+// leaveL2 moves the interface to L3, which loses its tag rewrite.
+func (v *vpp) leaveL2(i *iface) {
+	v.leaveBridge(i)
+	if i.l2.kind != l3Mode {
+		i.rewrite = tagRewrite{}
+	}
+	i.l2 = l2mode{}
+}
+
+func (v *vpp) xconnectDump(c *call, _ *l2.L2XconnectDump) {
+	for _, i := range v.interfaces {
+		if i != nil && i.l2.kind == xconnectMode {
+			c.reply(&l2.L2XconnectDetails{
+				RxSwIfIndex: interface_types.InterfaceIndex(i.index),
+				TxSwIfIndex: interface_types.InterfaceIndex(i.l2.peer),
+			})
+		}
+	}
+}

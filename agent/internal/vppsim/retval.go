@@ -1,0 +1,27 @@
+package vppsim
+
+// Return codes of the binary API, from VPP's vnet/error.h and vnet/api_errno.h.
+const (
+	retvalUnspecified         int32 = -1
+	retvalInvalidInterface    int32 = -2
+	retvalNoSuchFib           int32 = -3
+	retvalNoSuchEntry         int32 = -6
+	retvalInvalidValue        int32 = -7
+	retvalInvalidInterface2   int32 = -10
+	retvalInvalidRegistration int32 = -31
+	retvalAddressNotFound     int32 = -60
+	retvalSubifExists         int32 = -68
+	retvalSubifFailed         int32 = -69
+	retvalNotEthernet         int32 = -71
+	retvalTagCount            int32 = -72
+	retvalInvalidArgument     int32 = -73
+	retvalTunnelExists        int32 = -75
+	retvalInvalidSubInterface int32 = -98
+	retvalDecapNext           int32 = -76
+	retvalInterfaceExists     int32 = -79
+	retvalSameEndpoints       int32 = -82
+	retvalBridgeInUse         int32 = -120
+	retvalDuplicateAddress    int32 = -127
+	retvalInstanceInUse       int32 = -147
+	retvalInvalidProtocol     int32 = -153
+)

@@ -1,0 +1,68 @@
+package vppsim
+
+import (
+	"os"
+	"strings"
+
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/vlib"
+	"go.fd.io/govpp/binapi/vpe"
+	"go.fd.io/govpp/binapi/vpe_types"
+)
+
+// sessionOperations begin with sockclnt_create, whose id is fixed by its place.
+func sessionOperations() []operation {
+	return []operation{
+		on((*vpp).sockclntCreate, &memclnt.SockclntCreateReply{}),
+		on((*vpp).sockclntDelete, &memclnt.SockclntDeleteReply{}),
+		on((*vpp).controlPing, &memclnt.ControlPingReply{}),
+		on((*vpp).apiVersions, &memclnt.APIVersionsReply{}),
+		on((*vpp).showVersion, &vpe.ShowVersionReply{}),
+		on((*vpp).showSystemTime, &vpe.ShowVpeSystemTimeReply{}),
+		on((*vpp).showThreads, &vlib.ShowThreadsReply{}),
+		on((*vpp).cliInband, &vlib.CliInbandReply{}),
+	}
+}
+
+func (v *vpp) sockclntCreate(c *call, _ *memclnt.SockclntCreate) {
+	c.reply(&memclnt.SockclntCreateReply{Index: c.client.index, MessageTable: v.table.entries})
+}
+
+func (v *vpp) sockclntDelete(c *call, _ *memclnt.SockclntDelete) {
+	c.reply(&memclnt.SockclntDeleteReply{Response: 1})
+	c.client.close()
+}
+
+func (v *vpp) controlPing(c *call, _ *memclnt.ControlPing) {
+	c.reply(&memclnt.ControlPingReply{ClientIndex: c.client.index, VpePID: v.pid})
+}
+
+func (v *vpp) apiVersions(c *call, _ *memclnt.APIVersions) {
+	c.reply(&memclnt.APIVersionsReply{APIVersions: []memclnt.ModuleVersion{
+		{Major: 2, Minor: 1, Name: "memclnt.api"},
+	}})
+}
+
+func (v *vpp) showVersion(c *call, _ *vpe.ShowVersion) {
+	c.reply(&vpe.ShowVersionReply{Program: "vpe", Version: v.config.Version, BuildDate: "vppsim"})
+}
+
+func (v *vpp) showSystemTime(c *call, _ *vpe.ShowVpeSystemTime) {
+	now := float64(v.config.Clock().UnixNano()) / 1e9
+	c.reply(&vpe.ShowVpeSystemTimeReply{VpeSystemTime: vpe_types.Timestamp(now)})
+}
+
+func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
+	c.reply(&vlib.ShowThreadsReply{ThreadData: []vlib.ThreadData{
+		{Name: "vpp_main", PID: uint32(os.Getpid())},
+	}})
+}
+
+// cliInband knows `show version` alone: the debug CLI is no interface for programs.
+func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
+	if strings.TrimSpace(m.Cmd) != "show version" {
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version'\n"})
+		return
+	}
+	c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
+}

@@ -1,0 +1,117 @@
+package vppsim
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	countEvery     = 200 * time.Millisecond
+	heartbeatEvery = time.Second
+)
+
+var errStopped = errors.New("vppsim: not running")
+
+// Sim is a running stand-in VPP. Its methods are safe for concurrent use.
+type Sim struct {
+	config  Config
+	folder  string // removed by Stop; "" when the caller chose the sockets
+	cancel  context.CancelFunc
+	ticking sync.WaitGroup
+
+	mu  sync.Mutex
+	vpp *vpp
+}
+
+// Start boots a stand-in VPP. It runs until ctx is done or Stop is called.
+func Start(ctx context.Context, config Config) (*Sim, error) {
+	config.fillDefaults()
+	s := &Sim{config: config}
+	if config.APISocket == "" || config.StatsSocket == "" {
+		folder, err := os.MkdirTemp("", "vppsim")
+		if err != nil {
+			return nil, err
+		}
+		s.folder = folder
+		s.config.APISocket = filepath.Join(folder, "api.sock")
+		s.config.StatsSocket = filepath.Join(folder, "stats.sock")
+	}
+	v, err := boot(s.config)
+	if err != nil {
+		os.RemoveAll(s.folder)
+		return nil, err
+	}
+	s.vpp = v
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.ticking.Go(func() { s.tick(ctx) })
+	return s, nil
+}
+
+// APISocket is the path of the binary API socket.
+func (s *Sim) APISocket() string { return s.config.APISocket }
+
+// StatsSocket is the path of the stats segment socket.
+func (s *Sim) StatsSocket() string { return s.config.StatsSocket }
+
+// Stop ends the run and removes the sockets. A second call does nothing.
+func (s *Sim) Stop() {
+	s.cancel()
+	s.ticking.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.vpp == nil {
+		return
+	}
+	s.vpp.halt()
+	s.vpp = nil
+	os.Remove(s.config.APISocket)
+	os.Remove(s.config.StatsSocket)
+	if s.folder != "" {
+		os.RemoveAll(s.folder)
+	}
+}
+
+// Restart plays a crash and a new start: connections are cut, everything configured is lost,
+// indices begin afresh and the boot time is new.
+func (s *Sim) Restart() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.vpp == nil {
+		return errStopped
+	}
+	s.vpp.halt()
+	s.vpp = nil
+	v, err := boot(s.config)
+	if err != nil {
+		return err
+	}
+	s.vpp = v
+	return nil
+}
+
+// Count brings the counters up to the clock's time, as the ticker does by itself; for tests
+// that move the clock.
+func (s *Sim) Count() {
+	s.look(func(v *vpp) error { v.count(); return nil })
+}
+
+func (s *Sim) tick(ctx context.Context) {
+	count, heartbeat := time.NewTicker(countEvery), time.NewTicker(heartbeatEvery)
+	defer count.Stop()
+	defer heartbeat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			go s.Stop()
+			return
+		case <-count.C:
+			s.Count()
+		case <-heartbeat.C:
+			s.look(func(v *vpp) error { v.segment.beat(s.config.Clock()); return nil })
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package vppsim
+
+import (
+	"bufio"
+	"net"
+	"os"
+
+	"go.fd.io/govpp/api"
+)
+
+// listen takes the path over, as VPP does when it finds the socket of a run that crashed.
+func listen(network, path string) (*net.UnixListener, error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	return net.ListenUnix(network, &net.UnixAddr{Net: network, Name: path})
+}
+
+// serveAPI accepts clients until the listener closes.
+func (v *vpp) serveAPI(listener *net.UnixListener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		c := v.attach(conn)
+		if c == nil {
+			conn.Close()
+			return
+		}
+		v.running.Go(c.write)
+		v.running.Go(func() { v.serveClient(c) })
+	}
+}
+
+// attach registers a connection; nil when the VPP has stopped.
+func (v *vpp) attach(conn net.Conn) *client {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stopped {
+		return nil
+	}
+	v.lastClient++
+	c := newClient(conn, v.lastClient, v.table)
+	v.clients[c] = true
+	return c
+}
+
+func (v *vpp) serveClient(c *client) {
+	defer v.detach(c)
+	reader := bufio.NewReader(c.conn)
+	for {
+		data, err := readFrame(reader)
+		if err != nil {
+			return
+		}
+		op, asked, message, ok := c.request(data)
+		if !ok {
+			continue
+		}
+		if !v.serve(op, asked, message) {
+			return
+		}
+	}
+}
+
+// serve runs one request; false when the VPP has stopped.
+func (v *vpp) serve(op operation, asked *call, message api.Message) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stopped {
+		return false
+	}
+	op.serve(v, asked, message)
+	return true
+}
+
+func (v *vpp) detach(c *client) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c.close()
+	delete(v.clients, c)
+	delete(v.watchers, c)
+}

@@ -1,0 +1,174 @@
+package vppsim
+
+import (
+	"fmt"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+const (
+	oneTag     = interface_types.SUB_IF_API_FLAG_ONE_TAG
+	twoTags    = interface_types.SUB_IF_API_FLAG_TWO_TAGS
+	noTags     = interface_types.SUB_IF_API_FLAG_NO_TAGS
+	dot1ad     = interface_types.SUB_IF_API_FLAG_DOT1AD
+	exactMatch = interface_types.SUB_IF_API_FLAG_EXACT_MATCH
+	defaultSub = interface_types.SUB_IF_API_FLAG_DEFAULT
+	outerAny   = interface_types.SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY
+	innerAny   = interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY
+)
+
+// subif is what create_subif asked for.
+type subif struct {
+	id           uint32
+	flags        interface_types.SubIfFlags
+	outer, inner uint16
+}
+
+func (s *subif) numberOfTags() uint8 {
+	var tags uint8
+	if s.flags&oneTag != 0 {
+		tags++
+	}
+	if s.flags&twoTags != 0 {
+		tags += 2
+	}
+	return tags
+}
+
+// explicitTags counts the tags given by value, which are those that can be popped
+// (vnet/l2/l2_vtr.c: cfg_tags).
+func (s *subif) explicitTags() int {
+	switch {
+	case s.flags&noTags != 0 || s.flags&outerAny != 0:
+		return 0
+	case s.flags&oneTag != 0:
+		return 1
+	case s.flags&twoTags != 0 && s.flags&innerAny != 0:
+		return 1
+	case s.flags&twoTags != 0:
+		return 2
+	}
+	return 0
+}
+
+// subKey names a sub-interface by its port and sub id.
+type subKey struct{ port, id uint32 }
+
+// vlanKey is the place of a sub-interface in its port's VLAN table (vnet/ethernet/interface.c).
+// Exact match is no part of it.
+type vlanKey struct {
+	port         uint32
+	kind         interface_types.SubIfFlags
+	outer, inner uint16
+}
+
+func (s *subif) key(port uint32) vlanKey {
+	key := vlanKey{port: port, kind: s.flags &^ exactMatch}
+	if s.flags&(oneTag|twoTags) != 0 && s.flags&outerAny == 0 {
+		key.outer = s.outer
+	}
+	if s.flags&twoTags != 0 && s.flags&innerAny == 0 {
+		key.inner = s.inner
+	}
+	return key
+}
+
+func subifOperations() []operation {
+	return []operation{
+		on((*vpp).createSubif, &interfaces.CreateSubifReply{}),
+		on((*vpp).deleteSubif, &interfaces.DeleteSubifReply{}),
+	}
+}
+
+func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
+	reply := &interfaces.CreateSubifReply{SwIfIndex: everyIndex}
+	if parent := v.at(m.SwIfIndex); parent == nil {
+		reply.Retval = retvalInvalidInterface
+	} else {
+		sub := &subif{id: m.SubID, flags: m.SubIfFlags & interface_types.SUB_IF_API_FLAG_MASK_VNET,
+			outer: m.OuterVlanID, inner: m.InnerVlanID}
+		index, retval := v.addSubinterface(parent, sub)
+		reply.SwIfIndex, reply.Retval = interface_types.InterfaceIndex(index), retval
+	}
+	c.reply(reply)
+}
+
+// addSubinterface plays VPP's outage too: a second sub-interface with the same tags is
+// refused, but by then the VLAN table already points at the refused index, and the frames of
+// the first one are lost until it is deleted and made again.
+func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
+	if v.subinterface(parent, sub.id) != nil {
+		return none, retvalSubifExists
+	}
+	if sub.flags&twoTags != 0 && sub.flags&exactMatch != 0 && sub.flags&(innerAny|outerAny) != 0 {
+		return none, retvalSubifFailed
+	}
+	i := v.insert(&iface{
+		name: fmt.Sprintf("%s.%d", parent.name, sub.id), device: parent.device, sup: parent.sup,
+		ethernet: parent.ethernet, linkMTU: parent.linkMTU, sub: sub,
+	})
+	key := sub.key(parent.sup)
+	_, taken := v.vlans[key]
+	v.vlans[key] = i.index
+	if taken {
+		v.interfaces[i.index] = nil
+		v.freed = append(v.freed, i.index)
+		return none, retvalSubifFailed
+	}
+	v.subs[subKey{parent.sup, sub.id}] = i.index
+	return i.index, 0
+}
+
+func (v *vpp) deleteSubif(c *call, m *interfaces.DeleteSubif) {
+	reply := &interfaces.DeleteSubifReply{}
+	if i := v.at(m.SwIfIndex); i == nil {
+		reply.Retval = retvalInvalidInterface
+	} else if !i.isSub() {
+		reply.Retval = retvalInvalidSubInterface
+	} else {
+		v.removeSubinterface(i)
+	}
+	c.reply(reply)
+}
+
+func (v *vpp) removeSubinterface(i *iface) {
+	delete(v.vlans, i.sub.key(i.sup))
+	delete(v.subs, subKey{i.sup, i.sub.id})
+	v.remove(i)
+}
+
+func (v *vpp) removeSubinterfaces(parent *iface) {
+	for _, i := range v.interfaces {
+		if i != nil && i.isSub() && i.sup == parent.index {
+			v.removeSubinterface(i)
+		}
+	}
+}
+
+// subinterface is the parent's sub-interface of that id, or nil.
+func (v *vpp) subinterface(parent *iface, id uint32) *iface {
+	if index, known := v.subs[subKey{parent.sup, id}]; known {
+		return v.interfaces[index]
+	}
+	return nil
+}
+
+// receives tells whether frames with the sub-interface's tags still come to it.
+func (v *vpp) receives(i *iface) bool {
+	return !i.isSub() || v.vlans[i.sub.key(i.sup)] == i.index
+}
+
+func (s SubInterface) subif() *subif {
+	sub := &subif{id: s.ID, flags: oneTag, outer: s.OuterVLAN, inner: s.InnerVLAN}
+	if s.InnerVLAN != 0 {
+		sub.flags = twoTags
+	}
+	if s.Dot1ad {
+		sub.flags |= dot1ad
+	}
+	if s.ExactMatch {
+		sub.flags |= exactMatch
+	}
+	return sub
+}

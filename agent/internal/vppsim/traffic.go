@@ -1,0 +1,91 @@
+package vppsim
+
+import (
+	"hash/fnv"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Synthetic traffic swings by a quarter around its mean rate, over some minutes, so that a
+// graph of it looks alive. It depends only on the time and on the name of the flow, which
+// both ends of a VLL know: what one router sends, the other one receives.
+const (
+	swing       = 0.25
+	swingPeriod = 10 * time.Minute
+)
+
+// count adds the traffic since the last count to every whole path.
+func (v *vpp) count() {
+	now := v.config.Clock()
+	from := v.counted
+	if !now.After(from) {
+		return
+	}
+	v.counted = now
+	if v.config.Traffic.RateBps == 0 {
+		return
+	}
+	for _, i := range v.interfaces {
+		if i == nil {
+			continue
+		}
+		if p, ok := v.whole(i); ok {
+			v.countPath(p, from, now)
+		}
+	}
+}
+
+func (v *vpp) countPath(p path, from, to time.Time) {
+	inward, outward := p.flows()
+	in, out := v.carried(inward, from, to), v.carried(outward, from, to)
+	v.countReceived(p.access, in)
+	v.countSent(p.access, out)
+	if p.tunnel == nil {
+		return // the far side is an access interface with a path of its own
+	}
+	v.countReceived(p.far, out)
+	if p.tunnel.countsSent() {
+		v.countSent(p.far, in)
+	}
+}
+
+func (v *vpp) countReceived(i *iface, bytes uint64) {
+	v.segment.received(i.index, bytes/v.config.Traffic.FrameBytes, bytes)
+	if i.isSub() {
+		v.segment.received(i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
+	}
+}
+
+func (v *vpp) countSent(i *iface, bytes uint64) {
+	v.segment.sent(i.index, bytes/v.config.Traffic.FrameBytes, bytes)
+	if i.isSub() {
+		v.segment.sent(i.sup, bytes/v.config.Traffic.FrameBytes, bytes)
+	}
+}
+
+// flows names what comes in from the customer, and what goes out to it. The far router
+// derives the same two names, the other way round.
+func (p path) flows() (inward, outward string) {
+	if p.tunnel == nil {
+		return p.access.name + ">" + p.far.name, p.far.name + ">" + p.access.name
+	}
+	local, remote := netipAddr(p.tunnel.local).String(), netipAddr(p.tunnel.remote).String()
+	vni := strconv.Itoa(int(p.tunnel.vni & vniMask))
+	return local + ">" + remote + " " + vni, remote + ">" + local + " " + vni
+}
+
+// carried is the flow's bytes between two times: the integral of a mean rate and a sine, in
+// whole frames. Counting from the epoch on loses no fraction between two counts.
+func (v *vpp) carried(flow string, from, to time.Time) uint64 {
+	hash := fnv.New32a()
+	hash.Write([]byte(flow))
+	phase := float64(hash.Sum32()) / math.MaxUint32 * 2 * math.Pi
+	period := swingPeriod.Seconds()
+	frames := func(t time.Time) uint64 {
+		s := float64(t.UnixMicro()) / 1e6
+		swung := swing * period / (2 * math.Pi) * (1 - math.Cos(2*math.Pi*s/period+phase))
+		return uint64((s + swung) * float64(v.config.Traffic.RateBps) / 8 / float64(v.config.Traffic.FrameBytes))
+	}
+	return (frames(to) - frames(from)) * v.config.Traffic.FrameBytes
+}

@@ -1,0 +1,119 @@
+package vppsim
+
+import (
+	"fmt"
+	"net/netip"
+
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+)
+
+// vniMask: VPP shifts a VNI into its 24 bits without looking at the rest, so VNIs alias.
+const vniMask = 1<<24 - 1
+
+// decapDrop is next node 0 of the tunnels' input nodes: Go's zero, and frames are dropped.
+const decapDrop = 0
+
+// tunnelKey is what VPP keeps a tunnel by; each encapsulation fills in its own fields.
+type tunnelKey struct {
+	src, dst netip.Addr
+	vni      uint32
+	port     uint16
+	kind     uint8
+	key      uint32
+}
+
+type tunnel struct {
+	key       tunnelKey
+	slot      uint32 // place in the pool, the default instance
+	instance  uint32
+	local     ip_types.Address
+	remote    ip_types.Address
+	vni       uint32
+	decapNext uint32
+	index     uint32 // sw_if_index
+	request   any    // what the dump repeats
+}
+
+// tunnels is the pool of one encapsulation.
+type tunnels struct {
+	pool      []*tunnel
+	freed     []uint32
+	byKey     map[tunnelKey]*tunnel
+	byIndex   map[uint32]*tunnel
+	instances map[uint32]bool
+}
+
+// add takes a slot; false when the instance wanted (none: the slot's number) is in use.
+func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
+	if ts.byKey == nil {
+		ts.byKey, ts.byIndex, ts.instances = map[tunnelKey]*tunnel{}, map[uint32]*tunnel{}, map[uint32]bool{}
+	}
+	t.slot = uint32(len(ts.pool))
+	if n := len(ts.freed); n > 0 {
+		t.slot = ts.freed[n-1]
+	}
+	t.instance = wanted
+	if wanted == none {
+		t.instance = t.slot
+	}
+	if ts.instances[t.instance] {
+		return false
+	}
+	if n := len(ts.freed); n > 0 {
+		ts.freed = ts.freed[:n-1]
+		ts.pool[t.slot] = t
+	} else {
+		ts.pool = append(ts.pool, t)
+	}
+	ts.byKey[t.key], ts.instances[t.instance] = t, true
+	return true
+}
+
+// addTunnel makes the tunnel and its interface, which is made from the template.
+func (v *vpp) addTunnel(ts *tunnels, t *tunnel, wanted uint32, template *iface) int32 {
+	if !ts.add(t, wanted) {
+		return retvalInstanceInUse
+	}
+	template.name = fmt.Sprintf(template.name, t.instance)
+	t.index = v.insert(template).index
+	ts.byIndex[t.index] = t
+	return 0
+}
+
+func (v *vpp) removeTunnel(ts *tunnels, t *tunnel) {
+	delete(ts.byKey, t.key)
+	delete(ts.byIndex, t.index)
+	delete(ts.instances, t.instance)
+	ts.pool[t.slot] = nil
+	ts.freed = append(ts.freed, t.slot)
+	i := v.interfaces[t.index]
+	v.setAdmin(i, false)
+	v.removeSubinterfaces(i)
+	v.remove(i)
+}
+
+// each visits the tunnel of that interface, or all of them.
+func (ts *tunnels) each(index interface_types.InterfaceIndex, visit func(*tunnel)) {
+	if index != everyIndex {
+		if t := ts.byIndex[uint32(index)]; t != nil {
+			visit(t)
+		}
+		return
+	}
+	for _, t := range ts.pool {
+		if t != nil {
+			visit(t)
+		}
+	}
+}
+
+// tunnelAt is the tunnel of that interface, of whatever encapsulation.
+func (v *vpp) tunnelAt(index uint32) *tunnel {
+	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
+		if t := ts.byIndex[index]; t != nil {
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package vppsim
+
+import (
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// vpp is one run of VPP, from boot to crash. Like VPP's main thread it serves one request at
+// a time: everything below mu belongs to whoever holds it.
+type vpp struct {
+	config Config
+	table  *messageTable
+	pid    uint32
+
+	api, stats net.Listener
+	segment    *segment
+	running    sync.WaitGroup
+
+	mu         sync.Mutex
+	stopped    bool
+	clients    map[*client]bool
+	watchers   map[*client]uint32 // want_interface_events: client -> the pid it gave
+	lastClient uint32
+
+	interfaces []*iface // by sw_if_index; nil where deleted
+	freed      []uint32 // sw_if_index, the last freed is the next given out
+	loopbacks  map[uint32]bool
+	subs       map[subKey]uint32
+	vlans      map[vlanKey]uint32 // the ports' VLAN tables: whose frames these tags are
+	vxlans     tunnels
+	geneves    tunnels
+	gres       tunnels
+	bridges    map[uint32]*bridge
+	routes     []Route
+	counted    time.Time // traffic is counted up to here
+}
+
+// boot starts a run: fresh indices, fresh sockets, the ports of the configuration.
+func boot(config Config) (*vpp, error) {
+	v := &vpp{
+		config:    config,
+		table:     newMessageTable(config.absentMessages()),
+		pid:       rand.Uint32N(1<<22) + 2,
+		clients:   map[*client]bool{},
+		watchers:  map[*client]uint32{},
+		loopbacks: map[uint32]bool{},
+		subs:      map[subKey]uint32{},
+		vlans:     map[vlanKey]uint32{},
+		bridges:   map[uint32]*bridge{},
+		routes:    append([]Route(nil), config.Routes...),
+		counted:   config.Clock(),
+	}
+	segment, err := newSegment(v.counted)
+	if err != nil {
+		return nil, err
+	}
+	v.segment = segment
+	if err := v.createPorts(); err != nil {
+		segment.close()
+		return nil, err
+	}
+	api, err := listen("unix", config.APISocket)
+	if err != nil {
+		segment.close()
+		return nil, err
+	}
+	stats, err := listen("unixpacket", config.StatsSocket)
+	if err != nil {
+		api.Close()
+		segment.close()
+		return nil, err
+	}
+	v.api, v.stats = api, stats
+	v.running.Go(func() { v.serveAPI(api) })
+	v.running.Go(func() { v.segment.serve(stats) })
+	return v, nil
+}
+
+// halt ends the run the way a crash does: connections are cut, memory is gone. Mappings of
+// the stats segment stay readable and frozen.
+func (v *vpp) halt() {
+	v.mu.Lock()
+	v.stopped = true
+	v.api.Close()
+	v.stats.Close()
+	for c := range v.clients {
+		c.conn.Close()
+		c.close()
+	}
+	v.mu.Unlock()
+	v.running.Wait()
+	v.segment.close()
+}

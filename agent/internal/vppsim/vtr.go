@@ -1,0 +1,76 @@
+package vppsim
+
+import "go.fd.io/govpp/binapi/l2"
+
+// Operations of l2_interface_vlan_tag_rewrite (vnet/l2/l2_vtr.h).
+const (
+	rewriteDisabled = iota
+	rewritePush1
+	rewritePush2
+	rewritePop1
+	rewritePop2
+	rewriteTranslate11
+	rewriteTranslate12
+	rewriteTranslate21
+	rewriteTranslate22
+)
+
+type tagRewrite struct {
+	op, pushDot1q, tag1, tag2 uint32
+}
+
+func vtrOperations() []operation {
+	return []operation{on((*vpp).setTagRewrite, &l2.L2InterfaceVlanTagRewriteReply{})}
+}
+
+// setTagRewrite clears the rewrite in force before it looks at the new one, so a refusal
+// leaves the interface with none (vnet/l2/l2_vtr.c: l2vtr_configure).
+func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
+	reply := &l2.L2InterfaceVlanTagRewriteReply{}
+	i := v.at(m.SwIfIndex)
+	switch {
+	case i == nil:
+		reply.Retval = retvalInvalidInterface
+	case !v.interfaces[i.sup].ethernet:
+		reply.Retval = retvalNotEthernet
+	default:
+		i.rewrite = tagRewrite{}
+		if popped(m.VtrOp) > explicitTags(i) {
+			reply.Retval = retvalTagCount
+		} else {
+			i.rewrite = asRead(m)
+		}
+	}
+	c.reply(reply)
+}
+
+func explicitTags(i *iface) int {
+	if i.isSub() {
+		return i.sub.explicitTags()
+	}
+	return 0
+}
+
+// popped is the number of tags the operation takes off on input.
+func popped(op uint32) int {
+	switch op {
+	case rewritePop1, rewriteTranslate11, rewriteTranslate12:
+		return 1
+	case rewritePop2, rewriteTranslate21, rewriteTranslate22:
+		return 2
+	}
+	return 0
+}
+
+// asRead keeps of the request what VPP remembers: the tags the operation pushes.
+func asRead(m *l2.L2InterfaceVlanTagRewrite) tagRewrite {
+	switch m.VtrOp {
+	case rewritePush1, rewriteTranslate11, rewriteTranslate21:
+		return tagRewrite{op: m.VtrOp, pushDot1q: min(m.PushDot1q, 1), tag1: m.Tag1}
+	case rewritePush2, rewriteTranslate12, rewriteTranslate22:
+		return tagRewrite{op: m.VtrOp, pushDot1q: min(m.PushDot1q, 1), tag1: m.Tag1, tag2: m.Tag2}
+	case rewritePop1, rewritePop2:
+		return tagRewrite{op: m.VtrOp}
+	}
+	return tagRewrite{}
+}
