@@ -13,3 +13,18 @@ def may_see(user: User, customer: Customer) -> bool:
 def may_order(user: User, customer: Customer) -> bool:
     """Operators and admins of the customer, and NOC staff on its behalf."""
     return user.is_noc or user.memberships.filter(customer=customer, role__in=_ORDERING_ROLES).exists()
+
+
+def may_sign_in(user: User) -> bool:
+    """Everybody with a live account: the pages that show only what the user's own scope holds."""
+    return user.is_active
+
+
+def may_order_for_anyone(user: User) -> bool:
+    """Whether there is any customer that this user may order for."""
+    return user.is_noc or user.memberships.filter(role__in=_ORDERING_ROLES).exists()
+
+
+def may_run_the_network(user: User) -> bool:
+    """NOC staff: routers, agents and what they last said."""
+    return user.is_noc
