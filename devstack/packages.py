@@ -76,7 +76,7 @@ def _stop_system_service(name: str) -> None:
 
 
 def require_python() -> None:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - the text is for the older ones
         raise CannotInstall(f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}")
 
 

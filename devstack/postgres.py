@@ -98,47 +98,40 @@ def _remove(folder: Path) -> None:
 def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> Path:
     """Make a cluster whose superuser and first database are both named longline."""
     cluster, password_file = home / "cluster", home / "password"
-    password_file.write_text(password + "\n")
     log.parent.mkdir(parents=True, exist_ok=True)
-    as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
+    password_file.touch(mode=0o600)
+    password_file.write_text(password + "\n")
     if user:
         shutil.chown(password_file, user)
-    password_file.chmod(0o600)
+    init = [
+        f"{binaries}/initdb",
+        f"--pgdata={cluster}",
+        f"--username={USER}",
+        "--auth=scram-sha-256",
+        f"--pwfile={password_file}",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--no-sync",
+        "--no-instructions",
+    ]
+    # Single-user mode spares a connection, and so a password on some command line.
+    single = [f"{binaries}/postgres", "--single", "-D", str(cluster), "postgres"]
     with log.open("ab") as output:
-        made = subprocess.run(
-            [
-                binaries / "initdb",
-                f"--pgdata={cluster}",
-                f"--username={USER}",
-                "--auth=scram-sha-256",
-                f"--pwfile={password_file}",
-                "--encoding=UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
-                "--no-instructions",
-            ],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=home,
-            check=False,
-            **as_user,
-        )
-        # Single-user mode spares a connection, and so a password on some command line.
-        created = (
-            made.returncode
-            or subprocess.run(
-                [binaries / "postgres", "--single", "-D", cluster, "postgres"],
-                input=f"CREATE DATABASE {DATABASE}\n".encode(),
+        for argv, script in ((init, ""), (single, f"CREATE DATABASE {DATABASE}\n")):
+            code = subprocess.run(
+                argv,
+                input=script.encode(),
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=home,
+                user=user,
+                group=user,
+                extra_groups=[] if user else None,
                 check=False,
-                **as_user,
             ).returncode
-        )
+            if code:
+                raise ChildFailed(Path(argv[0]).name, f"ended with status {code}", log)
     password_file.unlink()
-    if created:
-        raise ChildFailed("initdb", f"ended with status {created}", log)
     return cluster
 
 
@@ -158,5 +151,5 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
 
 
 def _answers(binaries: Path, port: int) -> bool:
-    probe = [binaries / "pg_isready", "--quiet", f"--host={LOOPBACK}", f"--port={port}"]
+    probe = [f"{binaries}/pg_isready", "--quiet", f"--host={LOOPBACK}", f"--port={port}"]
     return subprocess.run(probe, check=False).returncode == 0

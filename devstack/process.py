@@ -41,6 +41,7 @@ class Child:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _asked: bool = field(default=False, repr=False)
 
     def start(self) -> Self:
         wrapper = ["setpriv", "--pdeathsig", "TERM"]
@@ -82,12 +83,18 @@ class Child:
         self.raise_if_dead()
         return self
 
+    def ask_to_stop(self) -> None:
+        """Once only: to Celery a second signal means to drop what it is doing."""
+        if self._process is not None and not self._asked and self._process.poll() is None:
+            self._asked = True
+            self._process.send_signal(self.stop_signal)
+
     def stop(self) -> None:
         """Ask with `stop_signal`, then SIGKILL whatever is left of its process group."""
         if self._process is None:
             return
         if self._process.poll() is None:
-            self._process.send_signal(self.stop_signal)
+            self.ask_to_stop()
             try:
                 self._process.wait(self.grace_s)
             except subprocess.TimeoutExpired:
@@ -101,7 +108,7 @@ class Child:
 
 
 class Family:
-    """Children in the order they were started; stopped in the opposite order."""
+    """Children that live and die together."""
 
     def __init__(self) -> None:
         self._children: list[Child] = []
@@ -121,6 +128,9 @@ class Family:
             child.raise_if_dead()
 
     def stop(self) -> None:
+        """All are asked at once, so that stopping takes as long as the slowest one does."""
+        for child in reversed(self._children):
+            child.ask_to_stop()
         while self._children:
             self._children.pop().stop()
 

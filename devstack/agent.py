@@ -1,0 +1,52 @@
+"""A router's agent beside its dataplane."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.dataplane import Sockets
+from devstack.paths import BUILD
+from devstack.ports import LOOPBACK, accepts
+from devstack.process import Child, Family
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """`folder` keeps its configuration and its state; `report_url` is the portal's agent door."""
+
+    router: str
+    port: int
+    folder: Path
+    logs: Path
+    pki: Path
+    report_url: str
+    report_interval_s: int
+
+    @property
+    def url(self) -> str:
+        return f"https://{LOOPBACK}:{self.port}"
+
+    def start(self, family: Family, sockets: Sockets) -> Child:
+        state = self.folder / "state"
+        state.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "agent.yaml"
+        config.write_text(f"""\
+router: {self.router}
+listen: {LOOPBACK}:{self.port}
+state_dir: {state}
+tls:
+  ca: {self.pki / "ca.pem"}
+  certificate: {self.pki / f"router-{self.router}.pem"}
+  key: {self.pki / f"router-{self.router}.key"}
+vpp:
+  api_socket: {sockets.api}
+  stats_socket: {sockets.stats}
+report:
+  url: {self.report_url}
+  interval: {self.report_interval_s}s
+""")
+        child = Child(
+            name=f"agent-{self.router}",
+            argv=[str(BUILD / "longline-agent"), "-config", str(config)],
+            log=self.logs / f"agent-{self.router}.log",
+        )
+        return family.start(child).wait_until(lambda: accepts(self.port))

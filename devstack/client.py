@@ -1,0 +1,87 @@
+"""A small client of the REST API: order, watch, remove."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+Json = dict[str, Any]
+POLL_S = 0.1
+SETTLED = {"completed", "failed", "rejected", "cancelled"}
+
+
+class Refused(Exception):
+    """The portal answered with a problem document (RFC 9457)."""
+
+    def __init__(self, status: int, problem: Json) -> None:
+        super().__init__(f"{status}: {problem}")
+        self.status = status
+        self.problem = problem
+
+
+class NotReached(Exception):
+    """An order ended otherwise, or did not get there in time; the text has its last state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    order: str
+    vll: str
+
+
+class Client:
+    """Acts as the owner of `token`. `alive` is called while waiting and raises when waiting is vain."""
+
+    def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:
+        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        self._alive = alive
+
+    def order(self, **wanted: Any) -> Accepted:
+        """POST /api/v1/vlls with the members of `wanted`. Raises Refused."""
+        body = self._call("POST", "/api/v1/vlls", json=wanted)
+        return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
+
+    def remove(self, vll: str) -> str:
+        """Order the removal; the order's id."""
+        body = self._call("DELETE", f"/api/v1/vlls/{vll}")
+        identity: str = body["order"]["id"]
+        return identity
+
+    def vll(self, identity: str) -> Json:
+        return self._call("GET", f"/api/v1/vlls/{identity}")
+
+    def throughput(self, identity: str, *, seconds: int) -> Json:
+        now = int(time.time())
+        return self._call("GET", f"/api/v1/vlls/{identity}/throughput?from={now - seconds}&to={now}")
+
+    def wait_completed(self, order: str, *, timeout_s: float) -> None:
+        """Raises NotReached when the order ends in another state or not in time."""
+        body: Json = {}
+
+        def completed() -> bool:
+            nonlocal body
+            body = self._call("GET", f"/api/v1/orders/{order}")
+            if body["state"] in SETTLED - {"completed"}:
+                raise NotReached(f"order {order}: {body}")
+            return bool(body["state"] == "completed")
+
+        if not self.wait(completed, timeout_s=timeout_s):
+            raise NotReached(f"order {order} after {timeout_s:g} s: {body}")
+
+    def wait(self, condition: Callable[[], bool], *, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            self._alive()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _call(self, method: str, path: str, **more: Any) -> Json:
+        answer = self._http.request(method, path, **more)
+        body: Json = answer.json() if answer.content else {}
+        if answer.is_error:
+            raise Refused(answer.status_code, body)
+        return body

@@ -1,0 +1,207 @@
+"""`make demo`: a small ISP with one VLL in service, in the foreground until Ctrl-C."""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from devstack import netns, stack, vpp
+from devstack.client import Client, NotReached, Refused
+from devstack.isp import Isp, small_isp
+from devstack.paths import ROOT, RUN, VENV_BIN
+from devstack.ports import accepts
+from devstack.postgres import PostgresMissing
+from devstack.process import Child, ChildFailed, Family
+from devstack.redis import RedisMissing
+from devstack.vpp_network import VppDataplane
+from devstack.vppsim import SimulatedDataplane
+
+FOLDER = RUN / "demo"
+LOGS = RUN / "log"
+FACTS = RUN / "demo.json"
+VLAN = 100
+SVC_MTU = 1500
+CIR_BPS = 100_000_000
+TRAFFIC_BPS = 5_000_000
+PORT_OF_THE_VLL = "host-cust1"
+WATCH_S = 0.5
+
+
+class Stopped(Exception):
+    """Somebody asked us to stop."""
+
+
+class CannotStart(Exception):
+    """The reason, in a sentence."""
+
+
+def main() -> int:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        with _only_one(), ExitStack() as undo:
+            undo.callback(FACTS.unlink, missing_ok=True)
+            try:
+                _run(undo)
+            finally:
+                # A second Ctrl-C must not interrupt the cleaning up.
+                _ignore_signals()
+    except Stopped:
+        _say("stopped")
+        return 0
+    except (CannotStart, ChildFailed, NotReached, PostgresMissing, RedisMissing, Refused) as problem:
+        print(f"demo: {problem}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+def _run(undo: ExitStack) -> None:
+    FACTS.unlink(missing_ok=True)
+    for stale in (FOLDER, LOGS):
+        shutil.rmtree(stale, ignore_errors=True)
+    isp, family = small_isp(), Family()
+    dataplane = _dataplane(isp, family, undo)
+    _say(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS.relative_to(ROOT)}/")
+    running = undo.enter_context(
+        stack.running(folder=FOLDER, logs=LOGS, isp=isp, dataplane=dataplane, family=family, web_port=_port())
+    )
+    customer = running.client("customer")
+    _say("ordering a VLL from Rhino to Hippo")
+    identity = _order(running, customer)
+    if isinstance(dataplane, VppDataplane):
+        _send_traffic(dataplane, family)
+    _say("the VLL is active; waiting for its traffic to be counted")
+    if not customer.wait(lambda: _carries_traffic(customer, identity), timeout_s=60):
+        raise NotReached(f"no traffic was counted on {identity} within 60 s; read {LOGS}/agent-*.log")
+    _write_facts(running, identity)
+    for who in ("customer", "noc"):
+        login = running.loaded[f"{who}_login"]
+        _say(f"log in as {login['username']} ({who}) with password {login['password']}")
+    _say(f"demo ready {running.url}")
+    while True:
+        family.raise_if_dead()
+        time.sleep(WATCH_S)
+
+
+def _dataplane(isp: Isp, family: Family, undo: ExitStack) -> "VppDataplane | SimulatedDataplane":
+    try:
+        installation = vpp.find()
+    except vpp.NotInstalled as reason:
+        _say(f"{reason}: using the stand-in, whose counters are synthetic")
+        return SimulatedDataplane(isp=isp, folder=FOLDER / "vppsim", logs=LOGS, family=family)
+    unusable = netns.why_unusable()
+    if unusable is not None:
+        raise CannotStart(f"VPP is installed in {installation.prefix}, but {unusable}")
+    netns.remove_leftovers()
+    return undo.enter_context(
+        VppDataplane(installation=installation, isp=isp, folder=FOLDER / "vpp", logs=LOGS, family=family)
+    )
+
+
+def _order(running: stack.Stack, customer: Client) -> str:
+    end = {"tagging": "dot1q", "outer_vlan": VLAN, "inner_vlan": None, "exact_match": True}
+    accepted = customer.order(
+        description="Zurich-Basel",
+        a_end=end | {"port": running.port("rhino", PORT_OF_THE_VLL)},
+        z_end=end | {"port": running.port("hippo", PORT_OF_THE_VLL)},
+        svc_mtu=SVC_MTU,
+        cir_bps=CIR_BPS,
+        transport="auto",
+    )
+    customer.wait_completed(accepted.order, timeout_s=30)
+    lifecycle = customer.vll(accepted.vll)["lifecycle"]
+    if lifecycle != "active":
+        raise NotReached(f"the order is complete, but VLL {accepted.vll} is {lifecycle}")
+    return accepted.vll
+
+
+def _send_traffic(dataplane: VppDataplane, family: Family) -> None:
+    for router in ("rhino", "hippo"):
+        namespace = dataplane.customers[router, PORT_OF_THE_VLL]
+        family.start(
+            Child(
+                name=f"customer-{router}",
+                argv=[
+                    str(VENV_BIN / "python"),
+                    "-m",
+                    "devstack.traffic",
+                    namespace,
+                    "--vlan",
+                    str(VLAN),
+                    "--rate-bps",
+                    str(TRAFFIC_BPS),
+                ],
+                log=LOGS / f"customer-{router}.log",
+                cwd=ROOT,
+            )
+        )
+
+
+def _carries_traffic(customer: Client, identity: str) -> bool:
+    """Both ends were counted with bits in both directions."""
+    series = customer.throughput(identity, seconds=120)
+    return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
+
+
+def _write_facts(running: stack.Stack, identity: str) -> None:
+    facts: dict[str, Any] = {
+        "url": running.url,
+        "customer_token": running.loaded["customer_token"],
+        "noc_token": running.loaded["noc_token"],
+        "customer_login": running.loaded["customer_login"],
+        "noc_login": running.loaded["noc_login"],
+        "vll": identity,
+        "dataplane": running.dataplane.name,
+    }
+    fresh = FACTS.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(facts, indent=2) + "\n")
+    fresh.replace(FACTS)
+
+
+def _port() -> int | None:
+    asked = os.environ.get("PORT")
+    if not asked:
+        return None
+    if not asked.isdecimal() or not 0 < int(asked) < 65536:
+        raise CannotStart(f"PORT={asked} is not a TCP port")
+    if accepts(int(asked)):
+        raise CannotStart(f"port {asked} is in use")
+    return int(asked)
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Two demos in one clone would write over each other's files."""
+    RUN.mkdir(exist_ok=True)
+    with Path(RUN / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotStart("another demo is running in this clone") from None
+        yield
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Ethernet frames, byte for byte, on a Linux interface (packet(7))."""
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from devstack import netns
+
+DOT1Q = 0x8100
+DOT1AD = 0x88A8
+# IEEE 802 "local experimental" EtherType: nothing on the way takes an interest in it.
+EXPERIMENTAL = 0x88B5
+HEADER = 14
+TAG = 4
+
+_ETH_P_ALL = 0x0003
+_SOL_PACKET = 263
+_PACKET_AUXDATA = 8
+_PACKET_IGNORE_OUTGOING = 23
+_TP_STATUS_VLAN_VALID = 0x10
+_TP_STATUS_VLAN_TPID_VALID = 0x40
+# struct tpacket_auxdata of linux/if_packet.h: status, len, snaplen, mac, net, vlan_tci, vlan_tpid.
+_AUXDATA = struct.Struct("=IIIHHHH")
+_LARGEST = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """One VLAN tag (IEEE 802.1Q): its type and its VLAN, priority 0."""
+
+    vlan: int
+    tpid: int = DOT1Q
+
+    def encode(self) -> bytes:
+        return struct.pack("!HH", self.tpid, self.vlan)
+
+
+def frame(*, destination: bytes, source: bytes, tags: Sequence[Tag] = (), payload: bytes) -> bytes:
+    """A frame without FCS, outermost tag first."""
+    return (
+        destination
+        + source
+        + b"".join(tag.encode() for tag in tags)
+        + struct.pack("!H", EXPERIMENTAL)
+        + payload
+    )
+
+
+class Wire:
+    """A raw socket on one interface of a namespace. Frames are whole: all tags, no FCS."""
+
+    def __init__(self, namespace: str, interface: str) -> None:
+        self._socket = netns.inside(
+            namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+        )
+        # The kernel hands the outer tag over beside the frame, not in it.
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+        self._socket.bind((interface, 0))
+        self.drain()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def send(self, whole: bytes) -> None:
+        """Send one frame; OSError EMSGSIZE when the interface's MTU does not allow it."""
+        self._socket.send(whole)
+
+    def receive(self, *, timeout_s: float) -> bytes | None:
+        """The next frame that arrives, with its outer tag back in place, or None."""
+        if not select.select([self._socket], [], [], timeout_s)[0]:
+            return None
+        data, ancillary, _, _ = self._socket.recvmsg(_LARGEST, socket.CMSG_SPACE(_AUXDATA.size))
+        return _with_outer_tag(data, ancillary)
+
+    def expect(self, whole: bytes, *, timeout_s: float) -> str | None:
+        """Wait for exactly this frame: None when it came, else a sentence about what came instead."""
+        others: list[bytes] = []
+        deadline = time.monotonic() + timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            received = self.receive(timeout_s=left)
+            if received == whole:
+                return None
+            if received is not None:
+                others.append(received)
+        return difference(whole, others)
+
+    def drain(self) -> None:
+        """Forget what has arrived so far (also what came from elsewhere before bind())."""
+        while self.receive(timeout_s=0) is not None:
+            pass
+
+
+def difference(wanted: bytes, others: Sequence[bytes]) -> str:
+    """How the frame that came instead differs, in words for a report."""
+    if not others:
+        return f"no frame came instead of {len(wanted)} bytes"
+    first = others[0]
+    at = next(
+        (n for n, (a, b) in enumerate(zip(wanted, first, strict=False)) if a != b),
+        min(len(wanted), len(first)),
+    )
+    return (
+        f"{len(others)} other frame(s) came; the first has {len(first)} bytes instead of {len(wanted)}"
+        f" and differs from byte {at}: {first[at : at + 8].hex()} instead of {wanted[at : at + 8].hex()}"
+    )
+
+
+def _with_outer_tag(data: bytes, ancillary: list[tuple[int, int, bytes]]) -> bytes:
+    for level, kind, value in ancillary:
+        if (level, kind) != (_SOL_PACKET, _PACKET_AUXDATA):
+            continue
+        status, _, _, _, _, tci, tpid = _AUXDATA.unpack(value[: _AUXDATA.size])
+        if status & _TP_STATUS_VLAN_VALID:
+            tpid = tpid if status & _TP_STATUS_VLAN_TPID_VALID else DOT1Q
+            return data[:12] + struct.pack("!HH", tpid, tci) + data[12:]
+    return data

@@ -1,0 +1,132 @@
+"""The small ISP of the demo and the lab: five routers in a ring, two of them with agents. Pure facts.
+
+Rows, VPP configuration and the stand-in's configuration all derive from here, so they agree.
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+BACKBONE_IP_MTU = 9000
+PORT_SPEED_BPS = 10_000_000_000
+# Of a router, besides its loopback: before VPP 25.10 every GRE tunnel needs an address pair of its own.
+EXTRA_TUNNEL_ADDRESSES = 3
+
+ALPINE_DAIRY = "Alpine Dairy"
+HARBOUR_PRESS = "Harbour Press"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A UNI; `interface` is VPP's name, `linux` the veth behind a host-interface (None for others)."""
+
+    interface: str
+    customer: str
+    linux: str | None = None
+
+    @classmethod
+    def on_veth(cls, linux: str, customer: str) -> Self:
+        return cls(interface=f"host-{linux}", customer=customer, linux=linux)
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    number: int
+    name: str
+    site: str
+    ports: tuple[Port, ...] = ()
+
+    @property
+    def has_agent(self) -> bool:
+        return bool(self.ports)
+
+    @property
+    def loopback4(self) -> str:
+        return f"10.255.0.{self.number}"
+
+    @property
+    def loopback6(self) -> str:
+        return f"fd00:255::{self.number}"
+
+    @property
+    def tunnel_addresses(self) -> list[str]:
+        """All host addresses (/32 and /128) of its loopback."""
+        extra = range(1, EXTRA_TUNNEL_ADDRESSES + 1)
+        return [
+            self.loopback4,
+            *(f"10.255.{self.number}.{n}" for n in extra),
+            self.loopback6,
+            *(f"fd00:255:{self.number}::{n}" for n in extra),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One router's side of a link."""
+
+    router: str
+    far: str
+    addresses: tuple[str, str]
+    far_addresses: tuple[str, str]
+
+    @property
+    def linux(self) -> str:
+        return f"bb-{self.far}"
+
+    @property
+    def interface(self) -> str:
+        return f"host-{self.linux}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    number: int
+    a: str
+    z: str
+
+    def sides(self) -> tuple[Side, Side]:
+        a_addresses = (f"10.0.{self.number}.0/31", f"fd00:0:{self.number}::1/64")
+        z_addresses = (f"10.0.{self.number}.1/31", f"fd00:0:{self.number}::2/64")
+        return (
+            Side(self.a, self.z, a_addresses, z_addresses),
+            Side(self.z, self.a, z_addresses, a_addresses),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Isp:
+    routers: tuple[Router, ...]
+    links: tuple[Link, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = [router.name for router in self.routers]
+        around = zip(names, names[1:] + names[:1], strict=True)
+        object.__setattr__(self, "links", tuple(Link(n, a, z) for n, (a, z) in enumerate(around, start=1)))
+
+    @property
+    def agents(self) -> list[Router]:
+        return [router for router in self.routers if router.has_agent]
+
+    def router(self, name: str) -> Router:
+        return next(router for router in self.routers if router.name == name)
+
+    def sides_of(self, router: Router) -> list[Side]:
+        return [side for link in self.links for side in link.sides() if side.router == router.name]
+
+
+def small_isp(*, extra_ports: tuple[Port, ...] = ()) -> Isp:
+    """Rhino and Hippo, neighbours, have agents; the others only carry. `extra_ports` go to both."""
+    ports = (
+        Port.on_veth("cust1", ALPINE_DAIRY),
+        Port.on_veth("cust2", ALPINE_DAIRY),
+        Port.on_veth("cust3", HARBOUR_PRESS),
+        *extra_ports,
+    )
+    return Isp(
+        routers=(
+            Router(1, "rhino", "Zurich", ports),
+            Router(2, "hippo", "Basel", ports),
+            Router(3, "zebra", "Bern"),
+            Router(4, "panda", "Geneva"),
+            Router(5, "otter", "Lugano"),
+        )
+    )

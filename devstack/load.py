@@ -1,0 +1,105 @@
+"""Writes the small ISP into the database: `python -m devstack.load '{"agent_urls": {}, "extra_ports": []}'`.
+
+Prints {"customer_login": {"username", "password"}, "noc_login": {...}, "customer_token", "noc_token",
+"stranger_token", "ports": {"rhino/host-cust1": <id>, ...}}.
+"""
+
+import json
+import secrets
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import django
+
+from devstack.isp import ALPINE_DAIRY, BACKBONE_IP_MTU, HARBOUR_PRESS, PORT_SPEED_BPS, Isp, Port, small_isp
+
+if TYPE_CHECKING:
+    from portal.accounts.models import Customer, User
+
+
+def load(isp: Isp, *, agent_urls: dict[str, str], now: datetime) -> dict[str, Any]:
+    from django.db import transaction
+
+    from portal.accounts.models import Customer, User
+    from portal.accounts.tokens import token_create
+
+    with transaction.atomic():
+        customers = {
+            name: Customer.objects.create(name=name, created_at=now) for name in (ALPINE_DAIRY, HARBOUR_PRESS)
+        }
+        people: dict[str, tuple[User, str]] = {
+            "customer": _user("alice", customer=customers[ALPINE_DAIRY]),
+            "stranger": _user("charlie", customer=customers[HARBOUR_PRESS]),
+            "noc": _user("nina", noc_role=User.NocRole.NOC_ADMIN),
+        }
+        tokens = {
+            f"{who}_token": token_create(user=user, name="demo", now=now)[1]
+            for who, (user, _) in people.items()
+        }
+        logins = {
+            f"{who}_login": {"username": user.username, "password": password}
+            for who, (user, password) in people.items()
+        }
+        return tokens | logins | {"ports": _inventory(isp, customers, agent_urls)}
+
+
+def _user(username: str, *, customer: "Customer | None" = None, noc_role: str = "none") -> "tuple[User, str]":
+    from portal.accounts.models import Membership, User
+
+    password = secrets.token_urlsafe(12)
+    user = User.objects.create_user(username, password=password, noc_role=noc_role)
+    if customer is not None:
+        Membership.objects.create(user=user, customer=customer, role=Membership.Role.ADMIN)
+    return user, password
+
+
+def _inventory(isp: Isp, customers: "dict[str, Customer]", agent_urls: dict[str, str]) -> dict[str, int]:
+    from portal.inventory import models
+
+    rows = {
+        router.name: models.Router.objects.create(
+            name=router.name,
+            site=models.Site.objects.create(name=router.site),
+            loopback4=router.loopback4,
+            loopback6=router.loopback6,
+            agent_url=agent_urls.get(router.name, ""),
+            cpu="Ryzen 5950X",
+            cores=4,
+        )
+        for router in isp.routers
+    }
+    for a, z in (link.sides() for link in isp.links):
+        models.BackboneLink.objects.create(
+            a_router=rows[a.router],
+            a_interface=a.interface,
+            a_ip_mtu=BACKBONE_IP_MTU,
+            z_router=rows[z.router],
+            z_interface=z.interface,
+            z_ip_mtu=BACKBONE_IP_MTU,
+        )
+    return {
+        f"{router.name}/{port.interface}": models.Port.objects.create(
+            router=rows[router.name],
+            interface=port.interface,
+            description=f"{port.customer}, {router.site}",
+            customer=customers[port.customer],
+            speed_bps=PORT_SPEED_BPS,
+            bookable_bps=PORT_SPEED_BPS,
+        ).pk
+        for router in isp.routers
+        for port in router.ports
+    }
+
+
+def main(arguments: str) -> None:
+    django.setup()
+    from portal.core.clock import now
+
+    wanted = json.loads(arguments)
+    extra = tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in wanted["extra_ports"])
+    json.dump(load(small_isp(extra_ports=extra), agent_urls=wanted["agent_urls"], now=now()), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

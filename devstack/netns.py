@@ -1,0 +1,116 @@
+"""Network namespaces and veth pairs of our own; their names carry our pid, so leftovers are known."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_FOLDER = Path("/run/netns")
+_NAME = re.compile(r"ll(\d+)-.+")
+_CLONE_NEWNET = 0x40000000
+
+
+def why_unusable() -> str | None:
+    """None where namespaces can be made, else the reason."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    if shutil.which("ip") is None:
+        return "the ip command is missing (apt-get install iproute2)"
+    probe = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
+    return f"the kernel refuses network namespaces: {probe.stderr.strip()}" if probe.returncode else None
+
+
+@contextmanager
+def namespace(label: str) -> Iterator[str]:
+    """A namespace with loopback up and IPv6 off, so that its kernel sends nothing by itself.
+
+    Yields its name; deleting it deletes the interfaces in it.
+    """
+    name = f"ll{os.getpid()}-{label}"
+    _ip("netns", "add", name)
+    try:
+        _ip("-n", name, "link", "set", "lo", "up")
+        inside(name, _ipv6_off)
+        yield name
+    finally:
+        _ip("netns", "delete", name)
+
+
+def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
+    """Join (namespace, interface) `a` and `z` by a veth pair, both sides up; `mtu` in bytes (L3)."""
+    (a_namespace, a_name), (z_namespace, z_name) = a, z
+    _ip(
+        "link",
+        "add",
+        a_name,
+        "mtu",
+        str(mtu),
+        "netns",
+        a_namespace,
+        "type",
+        "veth",
+        "peer",
+        z_name,
+        "mtu",
+        str(mtu),
+        "netns",
+        z_namespace,
+    )
+    for where, name in (a, z):
+        _ip("-n", where, "link", "set", name, "up")
+
+
+def remove_leftovers() -> None:
+    """Delete namespaces whose maker died without cleaning up."""
+    if not _FOLDER.is_dir():
+        return
+    for entry in _FOLDER.iterdir():
+        found = _NAME.fullmatch(entry.name)
+        if found and not Path("/proc", found[1]).exists():
+            _ip("netns", "delete", entry.name)
+
+
+def inside(name: str, do: Callable[[], T]) -> T:
+    """Call `do` in the namespace. A socket opened there stays there.
+
+    setns(2) moves one thread, so a thread of its own goes in and ends.
+    """
+    result: list[T] = []
+    problem: list[BaseException] = []
+
+    def enter() -> None:
+        try:
+            with (_FOLDER / name).open() as handle:
+                libc = ctypes.CDLL(None, use_errno=True)
+                if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), f"setns into {name}")
+            result.append(do())
+        except BaseException as raised:
+            problem.append(raised)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    if problem:
+        raise problem[0]
+    return result[0]
+
+
+def _ipv6_off() -> None:
+    # /proc/sys/net shows the namespace of the thread that opens it.
+    for scope in ("all", "default"):
+        path = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if path.exists():
+            path.write_text("1")
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)

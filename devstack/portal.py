@@ -1,0 +1,139 @@
+"""The portal's processes: web, agent door, worker, beat and relay, on private services."""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from devstack.paths import ROOT, VENV_BIN
+from devstack.ports import LOOPBACK, accepts
+from devstack.process import Child, Family, run
+from devstack.services import Services
+
+
+@dataclass
+class Portal:
+    services: Services
+    folder: Path
+    logs: Path
+    web_port: int
+    agents_port: int
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "portal.settings",
+            "SECRET_KEY": secrets.token_urlsafe(48),
+            "TOKEN_PEPPER": secrets.token_urlsafe(48),
+            "BASE_URL": self.url,
+            "DATABASE_URL": self.services.database_url,
+            "REDIS_URL": self.services.redis_url,
+            "LONGLINE_PKI_DIR": str(self.pki),
+            "PYTHONUNBUFFERED": "1",
+            **self.settings,
+        }
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.web_port}"
+
+    @property
+    def agents_url(self) -> str:
+        return f"https://{LOOPBACK}:{self.agents_port}"
+
+    @property
+    def pki(self) -> Path:
+        return self.folder / "pki"
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command to its end; its standard output."""
+        return self.python("manage.py", *arguments)
+
+    def python(self, *arguments: str) -> str:
+        return run(
+            [str(VENV_BIN / "python"), *arguments],
+            log=self.logs / "manage.log",
+            env=self._environment,
+            cwd=ROOT,
+        )
+
+    def load_isp(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
+        """Rows of the small ISP; see `devstack.load` for what comes back."""
+        wanted = json.dumps({"agent_urls": agent_urls, "extra_ports": extra_ports})
+        loaded: dict[str, Any] = json.loads(self.python("-m", "devstack.load", wanted))
+        return loaded
+
+    def create_ca(self) -> None:
+        self.manage("pki", "init", "--dir", str(self.pki))
+        self.manage(
+            "pki", "issue", "--dir", str(self.pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK
+        )
+
+    def issue_router_certificate(self, name: str) -> None:
+        self.manage(
+            "pki", "issue", "--dir", str(self.pki), "--role", "router", "--name", name, "--ip", LOOPBACK
+        )
+
+    def start(self, family: Family) -> None:
+        web = self._child(
+            "web", "gunicorn", "portal.wsgi", "--bind", f"{LOOPBACK}:{self.web_port}", *_GUNICORN
+        )
+        door = self._child(
+            "agent-door",
+            "gunicorn",
+            "portal.wsgi_agents",
+            "--bind",
+            f"{LOOPBACK}:{self.agents_port}",
+            "--certfile",
+            str(self.pki / "portal.pem"),
+            "--keyfile",
+            str(self.pki / "portal.key"),
+            "--ca-certs",
+            str(self.pki / "ca.pem"),
+            "--cert-reqs",
+            "2",
+            *_GUNICORN,
+        )
+        others = [
+            self._child("relay", "python", "manage.py", "relay"),
+            self._child(
+                "worker",
+                "celery",
+                "-A",
+                "portal",
+                "worker",
+                "-Q",
+                "provisioning,telemetry,celery",
+                "--concurrency",
+                "2",
+                "--loglevel",
+                "INFO",
+            ),
+            self._child("beat", "celery", "-A", "portal", "beat", "-s", str(self.folder / "beat-schedule")),
+        ]
+        for child in (web, door, *others):
+            family.start(child)
+        web.wait_until(self._web_answers)
+        door.wait_until(lambda: accepts(self.agents_port))
+
+    def _child(self, name: str, program: str, *arguments: str) -> Child:
+        return Child(
+            name=name,
+            argv=[str(VENV_BIN / program), *arguments],
+            log=self.logs / f"{name}.log",
+            env=self._environment,
+            cwd=ROOT,
+        )
+
+    def _web_answers(self) -> bool:
+        try:
+            return httpx.get(self.url, timeout=5).status_code < 500
+        except httpx.TransportError:
+            return False
+
+
+_GUNICORN = ("--workers", "2", "--threads", "4", "--access-logfile", "-", "--no-control-socket")

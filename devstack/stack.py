@@ -1,0 +1,91 @@
+"""The whole product on one machine: services, portal, agents and what the agents drive."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devstack import services
+from devstack.agent import Agent
+from devstack.client import Client
+from devstack.dataplane import Dataplane
+from devstack.isp import Isp
+from devstack.portal import Portal
+from devstack.ports import free_ports
+from devstack.process import Family
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """`loaded` is what `devstack.load` printed: tokens, logins and the ids of ports."""
+
+    portal: Portal
+    dataplane: Dataplane
+    family: Family
+    loaded: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        return self.portal.url
+
+    def client(self, who: str) -> Client:
+        """The REST API as "customer", "stranger" or "noc"."""
+        return Client(self.url, self.loaded[f"{who}_token"], alive=self.family.raise_if_dead)
+
+    def port(self, router: str, interface: str) -> int:
+        identity: int = self.loaded["ports"][f"{router}/{interface}"]
+        return identity
+
+
+@contextmanager
+def running(
+    *,
+    folder: Path,
+    logs: Path,
+    isp: Isp,
+    dataplane: Dataplane,
+    family: Family,
+    web_port: int | None = None,
+    report_interval_s: int = 10,
+    durable: bool = True,
+    settings: dict[str, str] | None = None,
+) -> Iterator[Stack]:
+    """Everything up and answering. `family` is the one that `dataplane` starts its children in.
+
+    All children are stopped on the way out, before the services they use. Raises ChildFailed.
+    """
+    own_web_port, agents_port, *agent_ports = free_ports(2 + len(isp.agents))
+    with services.running(folder=folder, logs=logs, durable=durable) as private, family:
+        portal = Portal(
+            services=private,
+            folder=folder,
+            logs=logs,
+            settings=settings or {},
+            web_port=web_port or own_web_port,
+            agents_port=agents_port,
+        )
+        agents = [
+            Agent(
+                router=router.name,
+                port=port,
+                folder=folder / f"agent-{router.name}",
+                logs=logs,
+                pki=portal.pki,
+                report_url=portal.agents_url,
+                report_interval_s=report_interval_s,
+            )
+            for router, port in zip(isp.agents, agent_ports, strict=True)
+        ]
+        portal.manage("migrate", "--verbosity", "0")
+        portal.create_ca()
+        loaded = portal.load_isp(
+            agent_urls={agent.router: agent.url for agent in agents},
+            extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
+        )
+        for agent in agents:
+            portal.issue_router_certificate(agent.router)
+        portal.start(family)
+        for agent in agents:
+            agent.start(family, dataplane.start(isp.router(agent.router)))
+        yield Stack(portal=portal, dataplane=dataplane, family=family, loaded=loaded)

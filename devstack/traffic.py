@@ -1,0 +1,45 @@
+"""A customer that sends: `python -m devstack.traffic NAMESPACE --vlan 100 --rate-bps 5000000`.
+
+Frames go out evenly, in both directions when one runs at each end; nobody listens.
+"""
+
+import argparse
+import secrets
+import time
+
+from devstack.frames import HEADER, TAG, Tag, Wire, frame
+from devstack.vpp_network import UNI
+
+FRAME_BYTES = 1400
+# One wake-up sends a few frames, so that the rate holds however coarse the timer is.
+BURST_S = 0.02
+
+
+def send_forever(wire: Wire, whole: bytes, *, rate_bps: float) -> None:
+    started, sent = time.monotonic(), 0
+    while True:
+        due = int((time.monotonic() - started) * rate_bps / (len(whole) * 8))
+        for _ in range(due - sent):
+            wire.send(whole)
+        sent = max(sent, due)
+        time.sleep(BURST_S)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("namespace")
+    parser.add_argument("--vlan", type=int, required=True)
+    parser.add_argument("--rate-bps", type=float, required=True)
+    asked = parser.parse_args()
+    whole = frame(
+        destination=bytes.fromhex("ffffffffffff"),
+        source=b"\x02" + secrets.token_bytes(5),
+        tags=[Tag(asked.vlan)],
+        payload=secrets.token_bytes(FRAME_BYTES - HEADER - TAG),
+    )
+    with Wire(asked.namespace, UNI) as wire:
+        send_forever(wire, whole, rate_bps=asked.rate_bps)
+
+
+if __name__ == "__main__":
+    main()

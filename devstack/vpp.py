@@ -1,0 +1,157 @@
+"""A real VPP: where it is installed, how one is started beside others, and its command line."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.dataplane import Sockets
+from devstack.process import Child, Family
+
+DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
+# What the command line prints for commands that succeed: nothing, or the new interface's name.
+_SUCCESS = re.compile(r"(?:[a-z][\w/.-]*)?")
+
+
+class NotInstalled(Exception):
+    """No VPP; the text names where it was looked for."""
+
+
+class CommandRefused(Exception):
+    """VPP's command line answered a configuration command with a complaint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    prefix: Path
+
+    @property
+    def vpp(self) -> Path:
+        return self.prefix / "bin" / "vpp"
+
+    @property
+    def vppctl(self) -> Path:
+        return self.prefix / "bin" / "vppctl"
+
+    def environment(self) -> dict[str, str]:
+        """A prefix other than /usr has its libraries beside it."""
+        folders = [str(path.parent) for path in self.prefix.glob("lib/**/libvlib.so*")]
+        path = ":".join(dict.fromkeys([*folders, os.environ.get("LD_LIBRARY_PATH", "")])).strip(":")
+        return os.environ | ({"LD_LIBRARY_PATH": path} if path else {})
+
+
+def find() -> Installation:
+    """The VPP of VPP_PREFIX where that is set, else the first one of the usual places."""
+    asked = os.environ.get("VPP_PREFIX")
+    prefixes = [asked] if asked else list(DEFAULT_PREFIXES)
+    for prefix in prefixes:
+        found = Installation(Path(prefix))
+        if os.access(found.vpp, os.X_OK) and os.access(found.vppctl, os.X_OK):
+            return found
+    where = ", ".join(f"{prefix}/bin" for prefix in prefixes)
+    raise NotInstalled(
+        f"no VPP is installed (looked for vpp and vppctl in {where}; VPP_PREFIX names another)"
+    )
+
+
+@dataclass(frozen=True)
+class Vpp:
+    """One VPP of several on this machine; everything of its own is under `folder`."""
+
+    installation: Installation
+    label: str
+    folder: Path
+    logs: Path
+    namespace: str
+    # Which of the usable CPUs runs it, counted round.
+    turn: int = 0
+    # Bytes of a packet buffer; larger than a jumbo frame where chained buffers would get in the way.
+    buffer_bytes: int = 2048
+
+    @property
+    def cli_socket(self) -> Path:
+        return self.folder / "cli.sock"
+
+    @property
+    def sockets(self) -> Sockets:
+        return Sockets(api=self.folder / "api.sock", stats=self.folder / "stats.sock")
+
+    def start(self, family: Family) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "startup.conf"
+        config.write_text(self.startup_conf())
+        child = Child(
+            name=f"vpp-{self.label}",
+            argv=["ip", "netns", "exec", self.namespace, str(self.installation.vpp), "-c", str(config)],
+            log=self.logs / f"vpp-{self.label}.log",
+            env=self.installation.environment(),
+        )
+        family.start(child).wait_until(self._answers)
+
+    def startup_conf(self) -> str:
+        cpus = sorted(os.sched_getaffinity(0))
+        return f"""\
+unix {{
+  nodaemon
+  runtime-dir {self.folder}
+  cli-listen {self.cli_socket}
+  log {self.logs / f"vpp-{self.label}-cli.log"}
+  poll-sleep-usec 100
+}}
+api-segment {{ prefix ll{os.getpid()}-{self.label} }}
+socksvr {{ socket-name {self.sockets.api} }}
+statseg {{
+  socket-name {self.sockets.stats}
+  size 32M
+  update-interval 1
+}}
+memory {{
+  main-heap-size 512M
+  main-heap-page-size 4K
+}}
+buffers {{
+  buffers-per-numa 8192
+  page-size 4K
+  default data-size {self.buffer_bytes}
+}}
+cpu {{ main-core {cpus[self.turn % len(cpus)]} }}
+plugins {{
+  plugin dpdk_plugin.so {{ disable }}
+}}
+"""
+
+    def show(self, command: str) -> str:
+        """The answer to any command. Raises CommandRefused when VPP does not answer at all."""
+        done = subprocess.run(
+            [str(self.installation.vppctl), "-s", str(self.cli_socket), *command.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            env=self.installation.environment(),
+        )
+        if done.returncode:
+            raise CommandRefused(f"{self.label}: vppctl {command}: {done.stderr.strip()}")
+        return done.stdout
+
+    def configure(self, *commands: str) -> None:
+        """Run configuration commands; raises CommandRefused at the first one that VPP complains about."""
+        for command in commands:
+            answer = self.show(command).strip()
+            if not _SUCCESS.fullmatch(answer):
+                raise CommandRefused(f"{self.label}: {command}: {answer}")
+
+    def version(self) -> str:
+        """For example "25.10-release"."""
+        answer = self.show("show version")
+        found = re.match(r"vpp v(\S+)", answer)
+        return found[1] if found else answer.strip()
+
+    def _answers(self) -> bool:
+        if not (self.cli_socket.exists() and self.sockets.api.exists()):
+            return False
+        try:
+            return self.show("show version").startswith("vpp ")
+        except (CommandRefused, subprocess.TimeoutExpired):
+            return False

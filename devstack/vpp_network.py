@@ -1,0 +1,119 @@
+"""The small ISP on real VPPs: a namespace per router and per customer port, joined by veth pairs.
+
+Customers are plain Linux namespaces; a frame put into one comes out of the other through two VPPs.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from devstack import netns
+from devstack.dataplane import Sockets
+from devstack.isp import BACKBONE_IP_MTU, Isp, Port, Router, Side
+from devstack.process import Family
+from devstack.vpp import Installation, Vpp
+from devstack.vppsim import host_prefix
+
+# The name of the customer's own side of every port.
+UNI = "uni"
+# Above the largest UNI frame (9022 bytes): AF_PACKET allows four bytes more for 0x8100 only, not for 0x88a8.
+VETH_MTU = 9030
+# A jumbo frame per transmit slot; 2.6 MB of locked memory instead of VPP's default of up to 69 MB.
+TRANSMIT_RING = "tx-size 10240 tx-per-block 256"
+
+
+@dataclass
+class VppDataplane:
+    installation: Installation
+    isp: Isp
+    folder: Path
+    logs: Path
+    family: Family
+    vpps: dict[str, Vpp] = field(default_factory=dict)
+    # Namespace of the customer on (router, port interface).
+    customers: dict[tuple[str, str], str] = field(default_factory=dict)
+    _namespaces: ExitStack = field(default_factory=ExitStack)
+    _routers: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        """Lay the cables."""
+        with ExitStack() as undo:
+            for router in self.isp.agents:
+                self._routers[router.name] = undo.enter_context(netns.namespace(router.name))
+            far_end = undo.enter_context(netns.namespace("far"))
+            for link in self.isp.links:
+                a, z = link.sides()
+                self._cable(a, z, far_end)
+            for router in self.isp.agents:
+                for port in router.ports:
+                    if port.linux is not None:
+                        customer = undo.enter_context(netns.namespace(f"{router.name}-{port.linux}"))
+                        self.customers[router.name, port.interface] = customer
+                        netns.veth((self._routers[router.name], port.linux), (customer, UNI), mtu=VETH_MTU)
+            self._namespaces = undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._namespaces.close()
+
+    def _cable(self, a: Side, z: Side, far_end: str) -> None:
+        """Routers without a VPP are not there: a link to one ends in a silent namespace."""
+        ends = [
+            (self._routers[side.router], side.linux)
+            if side.router in self._routers
+            else (far_end, f"{side.router}-{side.far}")
+            for side in (a, z)
+        ]
+        if any(where != far_end for where, _ in ends):
+            netns.veth(ends[0], ends[1], mtu=VETH_MTU)
+
+    @property
+    def name(self) -> str:
+        versions = sorted({vpp.version() for vpp in self.vpps.values()})
+        return f"vpp {', '.join(versions)}"
+
+    def start(self, router: Router) -> Sockets:
+        vpp = Vpp(
+            installation=self.installation,
+            label=router.name,
+            folder=self.folder / router.name,
+            logs=self.logs,
+            namespace=self._routers[router.name],
+            turn=router.number,
+        )
+        vpp.start(self.family)
+        vpp.configure(*commands_of(router, self.isp))
+        self.vpps[router.name] = vpp
+        return vpp.sockets
+
+
+def commands_of(router: Router, isp: Isp) -> list[str]:
+    """VPP's command lines for a router: loopback, backbone, routes to its neighbours, customer ports."""
+    commands = ["create loopback interface instance 0", "set interface state loop0 up"]
+    commands += [f"set interface ip address loop0 {host_prefix(a)}" for a in router.tunnel_addresses]
+    for side in isp.sides_of(router):
+        commands += _host_interface(side.linux)
+        commands.append(f"set interface mtu packet {BACKBONE_IP_MTU} {side.interface}")
+        commands += [f"set interface ip address {side.interface} {address}" for address in side.addresses]
+        next_hops = [address.partition("/")[0] for address in side.far_addresses]
+        for address in isp.router(side.far).tunnel_addresses:
+            next_hop = next_hops[":" in address]
+            commands.append(f"ip route add {host_prefix(address)} via {next_hop} {side.interface}")
+    for port in router.ports:
+        commands += _port(port)
+    return commands
+
+
+def _port(port: Port) -> list[str]:
+    return _host_interface(port.linux) if port.linux is not None else []
+
+
+def _host_interface(linux: str) -> list[str]:
+    return [
+        f"create host-interface name {linux} {TRANSMIT_RING} cksum-gso-disable",
+        f"set interface state host-{linux} up",
+    ]

@@ -1,0 +1,62 @@
+"""The stand-in VPP: real sockets, no frames, synthetic counters."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.dataplane import Sockets
+from devstack.isp import BACKBONE_IP_MTU, Isp, Router
+from devstack.paths import BUILD
+from devstack.process import Child, Family
+
+TRAFFIC = {"rate_bps": 20_000_000, "frame_bytes": 700}
+
+
+@dataclass(frozen=True)
+class SimulatedDataplane:
+    isp: Isp
+    folder: Path
+    logs: Path
+    family: Family
+    name: str = "vppsim"
+
+    def start(self, router: Router) -> Sockets:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / f"{router.name}.json"
+        config.write_text(json.dumps(config_of(router, self.isp), indent=1))
+        sockets = Sockets(self.folder / f"{router.name}-api.sock", self.folder / f"{router.name}-stats.sock")
+        child = Child(
+            name=f"vppsim-{router.name}",
+            argv=[
+                str(BUILD / "vppsim"),
+                "-api-socket",
+                str(sockets.api),
+                "-stats-socket",
+                str(sockets.stats),
+                "-config",
+                str(config),
+            ],
+            log=self.logs / f"vppsim-{router.name}.log",
+        )
+        self.family.start(child).wait_until(lambda: sockets.api.exists() and sockets.stats.exists())
+        return sockets
+
+
+def config_of(router: Router, isp: Isp) -> dict[str, object]:
+    """The interfaces, addresses and routes that a real VPP is given by `devstack.vpp`."""
+    sides = isp.sides_of(router)
+    interfaces: list[dict[str, object]] = [
+        {"name": "loop0", "addresses": [host_prefix(address) for address in router.tunnel_addresses]}
+    ]
+    interfaces += [
+        {"name": side.interface, "ip_mtu": BACKBONE_IP_MTU, "addresses": list(side.addresses)}
+        for side in sides
+    ]
+    interfaces += [{"name": port.interface, "ip_mtu": 9000} for port in router.ports]
+    far_routers = (isp.router(side.far) for side in sides)
+    routes = [{"prefix": host_prefix(a)} for far in far_routers for a in far.tunnel_addresses]
+    return {"interfaces": interfaces, "routes": routes, "traffic": TRAFFIC}
+
+
+def host_prefix(address: str) -> str:
+    return f"{address}/128" if ":" in address else f"{address}/32"
