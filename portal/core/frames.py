@@ -80,7 +80,9 @@ def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) 
     return IP_HEADER[transport.family] + tunnel
 
 
-def required_ip_mtu(frame: int, transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) -> int | None:
+def required_ip_mtu(
+    frame: int, transport: Transport, policy: MtuPolicy, *, gre_key: bool = False
+) -> int | None:
     """The IP MTU that every underlay link must have to carry this frame whole; None for L2XC."""
     if transport is Transport.L2XC:
         return None
@@ -90,7 +92,7 @@ def required_ip_mtu(frame: int, transport: Transport, policy: MtuPolicy, *, gre_
 def largest_svc_mtu(
     ip_mtu: int, transport: Transport, policy: MtuPolicy, *, carried_tags: int, gre_key: bool = False
 ) -> int | None:
-    """The largest svc_mtu that a tunnel over this underlay IP MTU carries; None when not even the smallest."""
+    """The largest svc_mtu that a tunnel over this IP MTU carries; None when not even the smallest."""
     frame = ip_mtu - overhead(transport, policy, gre_key=gre_key)
     svc_mtu = min(frame - ETHERNET_HEADER - VLAN_TAG * carried_tags, MAX_SVC_MTU)
     return svc_mtu if svc_mtu >= MIN_SVC_MTU else None

@@ -4,7 +4,7 @@ Routers and links are small integers here; the graph is directed (a metric belon
 have parallel links. Equal-cost shortest paths always count together, as ECMP uses them together.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -25,25 +25,28 @@ class Arc(NamedTuple):
 class Routes:
     """All equal-cost shortest paths from one router to another.
 
-    ``links`` and ``routers`` are in the order of their distance from the start, both ends included;
-    ``cut_links`` and ``cut_routers`` (ends excluded) are those that every one of the paths uses.
+    ``links`` are in the order of their distance from the start; ``cut_links`` and ``cut_routers`` (the
+    ends excepted) are those that every one of the paths uses.
     """
 
+    start: int
+    target: int
     links: tuple[int, ...]
-    routers: tuple[int, ...]
     cut_links: tuple[int, ...]
     cut_routers: tuple[int, ...]
 
 
 class Graph:
-    """The links of one address family that are in service."""
+    """A directed graph with parallel arcs."""
 
-    def __init__(self, routers: int, arcs: Iterable[Arc]) -> None:
+    def __init__(self, routers: int) -> None:
         self._out: list[list[Arc]] = [[] for _ in range(routers)]
         self._into: list[list[Arc]] = [[] for _ in range(routers)]
-        for arc in arcs:
-            self._out[arc.tail].append(arc)
-            self._into[arc.head].append(arc)
+
+    def add(self, arc: Arc) -> None:
+        """Metrics are at least 1."""
+        self._out[arc.tail].append(arc)
+        self._into[arc.head].append(arc)
 
     def distances_to(self, target: int) -> list[int]:
         """The cost from each router to ``target``; UNREACHABLE where there is no path (Dijkstra)."""
@@ -83,8 +86,9 @@ class Graph:
         # A link is on every path when it is the only way onward from a router that is on every path.
         cut_links = [arcs_from[r][0].link for r in cut_routers if len(arcs_from[r]) == 1]
         return Routes(
+            start=start,
+            target=target,
             links=tuple(arc.link for router in ordered for arc in arcs_from[router]),
-            routers=tuple(ordered),
             cut_links=tuple(cut_links),
             cut_routers=tuple(router for router in cut_routers if router not in (start, target)),
         )
@@ -131,7 +135,9 @@ class Graph:
             return set()
         return self._links_back(target, costs, settled, without=link)
 
-    def _links_back(self, target: int, costs: dict[int, int], settled: set[int], *, without: int | None) -> set[int]:
+    def _links_back(
+        self, target: int, costs: dict[int, int], settled: set[int], *, without: int | None
+    ) -> set[int]:
         links: set[int] = set()
         seen = {target}
         pending = [target]

@@ -1,88 +1,57 @@
-"""The underlay as plain facts: routers, the links between them, and what is known of each link's MTU."""
+"""One version of the underlay, and which of its links the traffic between two routers may use."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import cache, lru_cache
 
 from portal.core.transport import Family
+from portal.underlay.graph import Arc, Graph, Routes
+from portal.underlay.links import Link, Router
 
-
-@dataclass(frozen=True, slots=True)
-class Router:
-    """``agent_observed``: an agent should be reporting this router's interfaces."""
-
-    id: Hashable
-    name: str
-    agent_observed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LinkSide:
-    """One side of a link. MTUs are IP MTUs in bytes, None where unknown.
-
-    ``metric`` is what leaving the router by this side costs. ``observed_stale``: the router's agent
-    has been silent for too long, or has never spoken.
-    """
-
-    router: Hashable
-    interface: str
-    metric: int
-    declared_ip_mtu: int | None = None
-    observed_ip_mtu: int | None = None
-    observed_stale: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A backbone link. Two links between the same routers are two links."""
-
-    id: Hashable
-    name: str
-    a: LinkSide
-    z: LinkSide
-    families: frozenset[Family] = frozenset(Family)
-    in_service: bool = True
-
-    @property
-    def known_ip_mtus(self) -> tuple[int, ...]:
-        """What was declared and observed on both sides, in bytes, without the unknown."""
-        values = (
-            self.a.declared_ip_mtu,
-            self.a.observed_ip_mtu,
-            self.z.declared_ip_mtu,
-            self.z.observed_ip_mtu,
-        )
-        return tuple(value for value in values if value is not None)
-
-    @property
-    def mtu_mismatch(self) -> bool:
-        """Whether the known values contradict each other: something for the NOC to look at."""
-        return len(set(self.known_ip_mtus)) > 1
+# Both bound the memory of one topology; at 1,000 routers a list of distances takes about 40 kB.
+_KEPT_DISTANCES = 512
+_KEPT_ANSWERS = 16_384
 
 
 class InvalidTopology(ValueError):
     """The facts contradict each other: a duplicate id, an unknown router, or a metric below 1."""
 
 
-class Topology:
-    """One version of the underlay. Never changes: a new version is a new object, with new answers."""
+@dataclass(frozen=True, slots=True)
+class UsedLinks:
+    """The links between two routers, both directions taken together; nothing when there is no path.
 
-    routers: Mapping[Hashable, Router]
-    links: Sequence[Link]
+    ``primary``: on an equal-cost shortest path, in order of distance from the first router, followed by
+    what only the way back uses. ``backup``: used only after one failure. ``fatal_links`` and
+    ``fatal_routers``: those whose failure leaves no path in some direction (only looked for with
+    ``any_single_failure``).
+    """
+
+    primary: tuple[Link, ...] = ()
+    backup: tuple[Link, ...] = ()
+    fatal_links: tuple[Link, ...] = ()
+    fatal_routers: tuple[Router, ...] = ()
+
+
+class Topology:
+    """Never changes: a new version of the underlay is a new object, with new answers.
+
+    Answers are kept for as long as the object lives; it may be used by many threads at once.
+    """
 
     def __init__(self, *, routers: Sequence[Router], links: Sequence[Link]) -> None:
-        self.routers = MappingProxyType({router.id: router for router in routers})
-        self.links = tuple(links)
-        if len(self.routers) != len(routers):
-            raise InvalidTopology("two routers have one id")
-        if len({link.id for link in links}) != len(links):
-            raise InvalidTopology("two links have one id")
-        for link in links:
-            if link.a.router not in self.routers or link.z.router not in self.routers:
-                raise InvalidTopology(f"link {link.name} ends at an unknown router")
-            # A metric of 0 would put a loop onto a shortest path.
-            if link.a.metric < 1 or link.z.metric < 1:
-                raise InvalidTopology(f"link {link.name} has a metric below 1")
+        """Raises InvalidTopology."""
+        self._routers = tuple(routers)
+        self._links = tuple(links)
+        self._place = {router.id: place for place, router in enumerate(self._routers)}
+        self._validate()
+        self._graph = cache(self._build_graph)
+        self._distances_to = lru_cache(_KEPT_DISTANCES)(self._find_distances_to)
+        self._used_links = lru_cache(_KEPT_ANSWERS)(self._find_used_links)
+
+    def router(self, id: Hashable) -> Router:
+        """The router; KeyError when this topology has none with that id."""
+        return self._routers[self._place[id]]
 
     def ip_mtu(self, link: Link) -> int | None:
         """The link's IP MTU in bytes: the smallest known value, or None when it counts as unknown.
@@ -91,6 +60,90 @@ class Topology:
         its sides is silent: what was declared may have been changed since.
         """
         for side in (link.a, link.z):
-            if side.observed_stale and self.routers[side.router].agent_observed:
+            if side.observed_stale and self.router(side.router).agent_observed:
                 return None
         return min(link.known_ip_mtus, default=None)
+
+    def used_links(self, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool) -> UsedLinks:
+        """The links of this family that frames between two different routers may cross, either way.
+
+        With ``any_single_failure`` also those that are used after any one link or router on the shortest
+        paths has failed (the two ends excepted). KeyError when a router is unknown.
+        """
+        return self._used_links(self._place[a], self._place[z], family, any_single_failure)
+
+    def _validate(self) -> None:
+        if len(self._place) != len(self._routers):
+            raise InvalidTopology("two routers have one id")
+        if len({link.id for link in self._links}) != len(self._links):
+            raise InvalidTopology("two links have one id")
+        for link in self._links:
+            for side in (link.a, link.z):
+                if side.router not in self._place:
+                    raise InvalidTopology(f"link {link.name} ends at an unknown router")
+                # A metric of 0 would put loops onto shortest paths.
+                if side.metric < 1:
+                    raise InvalidTopology(f"link {link.name} has a metric below 1")
+
+    def _build_graph(self, family: Family) -> Graph:
+        graph = Graph(len(self._routers))
+        for number, link in enumerate(self._links):
+            if link.in_service and family in link.families:
+                a, z = self._place[link.a.router], self._place[link.z.router]
+                graph.add(Arc(a, z, link.a.metric, number))
+                graph.add(Arc(z, a, link.z.metric, number))
+        return graph
+
+    def _find_distances_to(self, target: int, family: Family) -> list[int]:
+        return self._graph(family).distances_to(target)
+
+    def _find_used_links(self, a: int, z: int, family: Family, any_single_failure: bool) -> UsedLinks:
+        graph = self._graph(family)
+        primary: dict[int, None] = {}
+        detours: set[int] = set()
+        fatal_links: set[int] = set()
+        fatal_routers: set[int] = set()
+        for start, target in ((a, z), (z, a)):
+            distances = self._distances_to(target, family)
+            routes = graph.routes(start, target, distances)
+            if routes is None:
+                return UsedLinks()
+            primary |= dict.fromkeys(routes.links)
+            if any_single_failure:
+                found = _detours(graph, routes, distances)
+                detours |= found.links
+                fatal_links |= found.fatal_links
+                fatal_routers |= found.fatal_routers
+        return UsedLinks(
+            primary=tuple(self._links[number] for number in primary),
+            backup=tuple(self._links[number] for number in sorted(detours - primary.keys())),
+            fatal_links=tuple(self._links[number] for number in sorted(fatal_links)),
+            fatal_routers=tuple(self._routers[number] for number in sorted(fatal_routers)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Detours:
+    links: set[int]
+    fatal_links: set[int]
+    fatal_routers: set[int]
+
+
+def _detours(graph: Graph, routes: Routes, distances: Sequence[int]) -> _Detours:
+    """Where one direction goes after any single failure.
+
+    Only what every shortest path uses has to be failed: while one of them survives, no other link is
+    used. Likewise a failure on the way back does not move the way there.
+    """
+    found = _Detours(set(), set(), set())
+    for link in routes.cut_links:
+        links = graph.links_without(routes.start, routes.target, distances, link=link)
+        found.links.update(links)
+        if not links:
+            found.fatal_links.add(link)
+    for router in routes.cut_routers:
+        links = graph.links_without(routes.start, routes.target, distances, router=router)
+        found.links.update(links)
+        if not links:
+            found.fatal_routers.add(router)
+    return found

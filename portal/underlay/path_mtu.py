@@ -1,0 +1,74 @@
+"""What the underlay between two routers lets through."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from portal.core.transport import Family
+from portal.underlay.errors import NoPath, NotServiceable, PathMtuUnknown, PathTooNarrow
+from portal.underlay.links import Link, Router
+from portal.underlay.topology import Topology, UsedLinks
+
+
+@dataclass(frozen=True, slots=True)
+class PathReport:
+    """The links that count between two routers, and the narrowest of them. MTUs are IP MTUs in bytes.
+
+    ``narrowest_mtu`` and ``limiting_link`` look at the links of known MTU; ``unknown`` are the others.
+    """
+
+    a: Router
+    z: Router
+    family: Family
+    used: UsedLinks
+    unknown: tuple[Link, ...]
+    limiting_link: Link | None
+    narrowest_mtu: int | None
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All links that count."""
+        return self.used.primary + self.used.backup
+
+    @property
+    def path_mtu(self) -> int | None:
+        """The largest IP packet that gets through on each of the links; None without a path, or when the
+        MTU of one of its links is unknown."""
+        return None if self.unknown else self.narrowest_mtu
+
+    def refusal(self, required: int) -> NotServiceable | None:
+        """Why an IP packet of ``required`` bytes cannot be promised to get through; None when it can.
+
+        Unknown comes before too narrow: as long as it lasts, no smaller packet would help either.
+        """
+        if not self.links:
+            return NoPath(a=self.a, z=self.z, family=self.family)
+        if self.unknown:
+            return PathMtuUnknown(links=self.unknown)
+        if self.limiting_link and self.narrowest_mtu is not None and self.narrowest_mtu < required:
+            return PathTooNarrow(link=self.limiting_link, required=required, available=self.narrowest_mtu)
+        return None
+
+
+def path_check(
+    topology: Topology, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool
+) -> PathReport:
+    """The path between two different routers, in both directions. KeyError when a router is unknown."""
+    used = topology.used_links(a, z, family=family, any_single_failure=any_single_failure)
+    unknown: list[Link] = []
+    limiting_link: Link | None = None
+    narrowest_mtu: int | None = None
+    for link in used.primary + used.backup:
+        ip_mtu = topology.ip_mtu(link)
+        if ip_mtu is None:
+            unknown.append(link)
+        elif narrowest_mtu is None or ip_mtu < narrowest_mtu:
+            limiting_link, narrowest_mtu = link, ip_mtu
+    return PathReport(
+        a=topology.router(a),
+        z=topology.router(z),
+        family=family,
+        used=used,
+        unknown=tuple(unknown),
+        limiting_link=limiting_link,
+        narrowest_mtu=narrowest_mtu,
+    )

@@ -1,0 +1,97 @@
+"""The underlay as the database knows it now, built anew only when it changed."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Q
+
+from portal.core.frames import MtuPolicy
+from portal.core.transport import Family
+from portal.inventory import models
+from portal.underlay.links import Link, LinkSide, Router
+from portal.underlay.policy import PathPolicy
+from portal.underlay.topology import Topology
+
+# An agent that has been silent for longer no longer vouches for the MTUs of its router.
+SILENT_AFTER = timedelta(minutes=5)
+
+
+class _Key(NamedTuple):
+    version: int
+    silent: frozenset[int]
+
+
+_built: dict[_Key, Topology] = {}
+
+
+def current_topology(*, now: datetime) -> Topology:
+    """Routers and links with what is declared and observed of them. Its answers are cached with it.
+
+    Three small queries when nothing changed since the last call in this process.
+    """
+    key = _Key(
+        version=models.TopologyVersion.objects.values_list("version", flat=True).get(),
+        silent=frozenset(_silent_routers(now)),
+    )
+    topology = _built.get(key)
+    if topology is None:
+        topology = _build(key.silent)
+        # Rows may have changed after the version was read; such a topology is used once and not kept.
+        if models.TopologyVersion.objects.values_list("version", flat=True).get() == key.version:
+            _built.clear()
+            _built[key] = topology
+    return topology
+
+
+def path_policy() -> PathPolicy:
+    """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
+    return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))
+
+
+def _silent_routers(now: datetime) -> list[int]:
+    silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - SILENT_AFTER)
+    return list(models.Router.objects.filter(silent).exclude(agent_url="").values_list("pk", flat=True))
+
+
+def _build(silent: frozenset[int]) -> Topology:
+    observed = {
+        (router, name): ip_mtu
+        for router, name, ip_mtu in models.ObservedInterface.objects.values_list(
+            "router_id", "name", "ip_mtu"
+        )
+    }
+
+    def side(link: models.BackboneLink, which: str) -> LinkSide:
+        router, interface = getattr(link, f"{which}_router_id"), getattr(link, f"{which}_interface")
+        return LinkSide(
+            router=router,
+            interface=interface,
+            metric=getattr(link, f"{which}_metric"),
+            declared_ip_mtu=getattr(link, f"{which}_ip_mtu"),
+            observed_ip_mtu=observed.get((router, interface)),
+            observed_stale=router in silent,
+        )
+
+    links = models.BackboneLink.objects.select_related("a_router", "z_router").order_by("pk")
+    return Topology(
+        routers=[
+            Router(id=pk, name=name, agent_observed=bool(agent_url))
+            for pk, name, agent_url in models.Router.objects.order_by("pk").values_list(
+                "pk", "name", "agent_url"
+            )
+        ],
+        links=[
+            Link(
+                id=link.pk,
+                name=str(link),
+                a=side(link, "a"),
+                z=side(link, "z"),
+                families=frozenset(
+                    family for family, carried in ((Family.V4, link.ipv4), (Family.V6, link.ipv6)) if carried
+                ),
+                in_service=link.in_service,
+            )
+            for link in links
+        ],
+    )
