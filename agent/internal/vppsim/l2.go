@@ -38,7 +38,7 @@ func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
 	case !m.Enable:
 		v.leaveL2(rx)
 	case v.at(m.TxSwIfIndex) == nil:
-		reply.Retval = retvalInvalidInterface2
+		reply.Retval = retvalInvalidInterface
 	default:
 		v.enterL2(rx, l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)})
 	}

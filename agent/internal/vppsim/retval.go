@@ -7,7 +7,6 @@ const (
 	retvalNoSuchFib           int32 = -3
 	retvalNoSuchEntry         int32 = -6
 	retvalInvalidValue        int32 = -7
-	retvalInvalidInterface2   int32 = -10
 	retvalInvalidRegistration int32 = -31
 	retvalAddressNotFound     int32 = -60
 	retvalSubifExists         int32 = -68

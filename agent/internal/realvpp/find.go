@@ -1,0 +1,49 @@
+// Package realvpp finds an installed VPP and starts private ones for tests: every run has its
+// own folder, sockets and shared memory, and takes no network card of the machine.
+package realvpp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Install is a VPP on this machine.
+type Install struct {
+	Binary     string
+	PluginPath string // folder of vpp_plugins; "" leaves it to VPP
+	Libraries  string // for LD_LIBRARY_PATH; "" where the system finds them
+}
+
+// Prefixes are the places looked at, in this order.
+func Prefixes() []string {
+	var prefixes []string
+	if chosen := os.Getenv("VPP_PREFIX"); chosen != "" {
+		prefixes = append(prefixes, chosen)
+	}
+	return append(prefixes, "/opt/vpp", "/usr")
+}
+
+// Find returns the first VPP; the error names every place looked at.
+func Find() (Install, error) {
+	for _, prefix := range Prefixes() {
+		binary := filepath.Join(prefix, "bin", "vpp")
+		info, err := os.Stat(binary)
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		install := Install{Binary: binary}
+		for _, pattern := range []string{"lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins"} {
+			if found, _ := filepath.Glob(filepath.Join(prefix, pattern)); len(found) > 0 {
+				install.PluginPath = found[0]
+				break
+			}
+		}
+		if prefix != "/usr" && install.PluginPath != "" {
+			install.Libraries = filepath.Dir(install.PluginPath)
+		}
+		return install, nil
+	}
+	return Install{}, fmt.Errorf("no VPP: looked for bin/vpp under %s", strings.Join(Prefixes(), ", "))
+}

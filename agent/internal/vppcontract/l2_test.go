@@ -1,0 +1,209 @@
+package vppcontract
+
+import (
+	"testing"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+)
+
+const (
+	pop1  = 3
+	pop2  = 4
+	push1 = 1
+)
+
+type index = interface_types.InterfaceIndex
+
+func (d *device) xconnect(rx, tx index) {
+	d.Helper()
+	do(d, xconnect(rx, tx, true), &l2.SwInterfaceSetL2XconnectReply{})
+}
+
+func xconnect(rx, tx index, enable bool) api.Message {
+	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: rx, TxSwIfIndex: tx, Enable: enable}
+}
+
+func (d *device) xconnects() map[index]index {
+	d.Helper()
+	found := map[index]index{}
+	for _, x := range dump[*l2.L2XconnectDetails](d, &l2.L2XconnectDump{}) {
+		found[x.RxSwIfIndex] = x.TxSwIfIndex
+	}
+	return found
+}
+
+func rewrite(of index, op uint32) *l2.L2InterfaceVlanTagRewrite {
+	return &l2.L2InterfaceVlanTagRewrite{SwIfIndex: of, VtrOp: op}
+}
+
+func (d *device) rewrite(of index, op uint32) {
+	d.Helper()
+	do(d, rewrite(of, op), &l2.L2InterfaceVlanTagRewriteReply{})
+}
+
+func TestACrossConnectIsOneDirection(t *testing.T) {
+	both(t, func(d *device) {
+		a, b := d.subif(d.port(), 1), d.subif(d.port(), 2)
+		d.xconnect(a, b)
+		if got := d.xconnects(); len(got) != 1 || got[a] != b {
+			d.Errorf("cross-connects %v", got)
+		}
+		d.xconnect(b, a)
+		if got := d.xconnects(); len(got) != 2 || got[b] != a {
+			d.Errorf("cross-connects %v", got)
+		}
+		do(d, xconnect(a, 0, false), &l2.SwInterfaceSetL2XconnectReply{})
+		if got := d.xconnects(); len(got) != 1 || got[b] != a {
+			d.Errorf("after one was taken away: %v", got)
+		}
+	})
+}
+
+func TestACrossConnectOfAnUnknownIndexIsRefused(t *testing.T) {
+	both(t, func(d *device) {
+		sub := d.subif(d.port(), 1)
+		refused(d, xconnect(77, sub, true), &l2.SwInterfaceSetL2XconnectReply{}, -2)
+		refused(d, xconnect(sub, 77, true), &l2.SwInterfaceSetL2XconnectReply{}, -2)
+	})
+}
+
+func TestDeletingOneEndLeavesThePeerConnectedToTheNextInterface(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		a, b := d.subif(port, 1), d.subif(port, 2)
+		d.xconnect(a, b)
+		d.xconnect(b, a)
+		d.deleteSubif(a)
+		if got := d.xconnects(); len(got) != 1 || got[b] != a {
+			d.Fatalf("cross-connects %v, want the peer's to the deleted index", got)
+		}
+		stranger := d.subif(port, 3)
+		if stranger != a {
+			d.Fatalf("the next interface got %d, want %d", stranger, a)
+		}
+		if got := d.xconnects(); len(got) != 1 || got[b] != stranger {
+			d.Errorf("cross-connects %v", got)
+		}
+	})
+}
+
+func TestATagRewriteIsReadBack(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 1)
+		d.xconnect(sub, port)
+		d.rewrite(sub, pop1)
+		if got := d.at(sub).VtrOp; got != pop1 {
+			d.Errorf("vtr_op %d", got)
+		}
+		push := rewrite(sub, push1)
+		push.PushDot1q, push.Tag1 = 1, 42
+		do(d, push, &l2.L2InterfaceVlanTagRewriteReply{})
+		if got := d.at(sub); got.VtrOp != push1 || got.VtrPushDot1q != 1 || got.VtrTag1 != 42 {
+			d.Errorf("vtr_op %d, dot1q %d, tag %d", got.VtrOp, got.VtrPushDot1q, got.VtrTag1)
+		}
+	})
+}
+
+func TestPoppingMoreTagsThanThereAreIsRefusedAndClearsTheRewrite(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 1)
+		d.xconnect(sub, port)
+		d.rewrite(sub, pop1)
+		refused(d, rewrite(sub, pop2), &l2.L2InterfaceVlanTagRewriteReply{}, -72)
+		if got := d.at(sub).VtrOp; got != 0 {
+			d.Errorf("vtr_op %d, want none", got)
+		}
+		refused(d, rewrite(port, pop1), &l2.L2InterfaceVlanTagRewriteReply{}, -72)
+		refused(d, rewrite(77, pop1), &l2.L2InterfaceVlanTagRewriteReply{}, -2)
+	})
+}
+
+func TestATagRewriteSurvivesAnotherCrossConnectButNotL3(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub, other := d.subif(port, 1), d.subif(port, 2)
+		d.xconnect(sub, port)
+		d.rewrite(sub, pop1)
+		d.xconnect(sub, other)
+		if got := d.at(sub).VtrOp; got != pop1 {
+			d.Errorf("after another cross-connect: vtr_op %d", got)
+		}
+		do(d, xconnect(sub, 0, false), &l2.SwInterfaceSetL2XconnectReply{})
+		d.xconnect(sub, other)
+		if got := d.at(sub).VtrOp; got != 0 {
+			d.Errorf("after a move to L3 and back: vtr_op %d", got)
+		}
+	})
+}
+
+func TestATagRewriteMayComeBeforeTheCrossConnect(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 1)
+		d.rewrite(sub, pop1)
+		d.xconnect(sub, port)
+		if got := d.at(sub).VtrOp; got != pop1 {
+			d.Errorf("vtr_op %d", got)
+		}
+	})
+}
+
+func TestATagRewriteDiesWithItsInterface(t *testing.T) {
+	for name, connected := range map[string]bool{"cross-connected": true, "never in L2": false} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(d *device) {
+				port := d.port()
+				sub := d.subif(port, 1)
+				if connected {
+					d.xconnect(sub, port)
+				}
+				d.rewrite(sub, pop1)
+				d.deleteSubif(sub)
+				again := d.subif(port, 1)
+				if again != sub {
+					d.Fatalf("the index changed from %d to %d", sub, again)
+				}
+				if got := d.at(again).VtrOp; got != 0 {
+					d.Errorf("the new interface has vtr_op %d", got)
+				}
+			})
+		})
+	}
+}
+
+func TestABridgedPortIsInTheDumpOfItsBridgeDomain(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		do(d, &l2.BridgeDomainAddDelV2{BdID: 5, IsAdd: true, Flood: true, UuFlood: true, Forward: true, Learn: true},
+			&l2.BridgeDomainAddDelV2Reply{})
+		do(d, &l2.SwInterfaceSetL2Bridge{RxSwIfIndex: port, BdID: 5, Enable: true}, &l2.SwInterfaceSetL2BridgeReply{})
+		domains := dump[*l2.BridgeDomainDetails](d, &l2.BridgeDomainDump{BdID: none, SwIfIndex: anyIndex})
+		if len(domains) != 1 || domains[0].BdID != 5 || len(domains[0].SwIfDetails) != 1 || domains[0].SwIfDetails[0].SwIfIndex != port {
+			d.Errorf("bridge domains %+v", domains)
+		}
+		refused(d, &l2.BridgeDomainAddDelV2{BdID: 5}, &l2.BridgeDomainAddDelV2Reply{}, -120)
+		d.xconnect(port, d.port())
+		domains = dump[*l2.BridgeDomainDetails](d, &l2.BridgeDomainDump{BdID: none, SwIfIndex: anyIndex})
+		if len(domains) != 1 || len(domains[0].SwIfDetails) != 0 {
+			d.Errorf("after a cross-connect: %+v", domains)
+		}
+	})
+}
+
+func TestDeletingAPortTakesItOutOfL2(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.xconnect(port, d.port())
+		do(d, &interfaces.DeleteLoopback{SwIfIndex: port}, &interfaces.DeleteLoopbackReply{})
+		if got := d.xconnects(); len(got) != 0 {
+			d.Errorf("cross-connects %v", got)
+		}
+	})
+}
+
+func rewriteReply() *l2.L2InterfaceVlanTagRewriteReply { return &l2.L2InterfaceVlanTagRewriteReply{} }

@@ -1,0 +1,101 @@
+package vppcontract
+
+import (
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/adapter/statsclient"
+)
+
+func (d *device) stat(client *statsclient.StatsClient, name string) adapter.Stat {
+	d.Helper()
+	for tries := 0; ; tries++ {
+		entries, err := client.DumpStats("^" + name + "$")
+		if err == adapter.ErrStatsDataBusy && tries < 100 {
+			continue
+		}
+		if err != nil || len(entries) != 1 || entries[0].Data == nil {
+			d.Fatalf("%s: %v, %v", name, entries, err)
+		}
+		return entries[0].Data
+	}
+}
+
+func (d *device) names(client *statsclient.StatsClient) []string {
+	d.Helper()
+	var names []string
+	for _, name := range d.stat(client, "/if/names").(adapter.NameStat) {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+func TestStatsNameEachIndex(t *testing.T) {
+	both(t, func(d *device) {
+		client := d.connectStats()
+		sub := d.subif(d.port(), 100)
+		tunnel := d.vxlan("10.0.0.1", "10.0.0.2", 5)
+		names := d.names(client)
+		if int(tunnel) >= len(names) || names[0] != "local0" || names[sub] != "loop0.100" || names[tunnel] != "vxlan_tunnel0" {
+			d.Errorf("names %q", names)
+		}
+		for _, counter := range []string{"/if/rx", "/if/tx"} {
+			threads := d.stat(client, counter).(adapter.CombinedCounterStat)
+			if len(threads) != 1 || len(threads[0]) <= int(tunnel) {
+				d.Errorf("%s has %d threads, the first counts %d interfaces", counter, len(threads), len(threads[0]))
+			}
+		}
+	})
+}
+
+func TestADeletedInterfaceLosesItsNameInStats(t *testing.T) {
+	both(t, func(d *device) {
+		client := d.connectStats()
+		port := d.port()
+		sub := d.subif(port, 100)
+		d.deleteSubif(sub)
+		if names := d.names(client); names[sub] == "loop0.100" {
+			d.Errorf("names %q", names)
+		}
+		if again := d.subif(port, 101); d.names(client)[again] != "loop0.101" {
+			d.Errorf("names %q", d.names(client))
+		}
+	})
+}
+
+func TestTheHeartbeatGrowsAndBootTimeStands(t *testing.T) {
+	both(t, func(d *device) {
+		client := d.connectStats()
+		first, boot := d.stat(client, "/sys/heartbeat"), d.stat(client, "/sys/boottime")
+		deadline := time.Now().Add(30 * time.Second)
+		for d.stat(client, "/sys/heartbeat").(adapter.ScalarStat) <= first.(adapter.ScalarStat) {
+			if time.Now().After(deadline) {
+				d.Fatal("the heartbeat stands still")
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if again := d.stat(client, "/sys/boottime"); again != boot {
+			d.Errorf("boot time %v, then %v", boot, again)
+		}
+		seconds := float64(boot.(adapter.ScalarStat))
+		if age := float64(time.Now().Unix()) - seconds; age < 0 || age > 3600 {
+			d.Errorf("boot time %v is no recent Unix time in seconds", seconds)
+		}
+	})
+}
+
+func TestARestartedVPPHasANewSegment(t *testing.T) {
+	both(t, func(d *device) {
+		d.port()
+		if names := d.names(d.connectStats()); len(names) < 2 || names[1] != "loop0" {
+			d.Errorf("names %q", names)
+		}
+		if err := d.restart(); err != nil {
+			d.Fatal(err)
+		}
+		if names := d.names(d.connectStats()); len(names) > 1 && names[1] == "loop0" {
+			d.Errorf("the new segment still has %q", names)
+		}
+	})
+}

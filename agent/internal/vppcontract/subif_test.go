@@ -1,0 +1,164 @@
+package vppcontract
+
+import (
+	"testing"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+const (
+	one    = interface_types.SUB_IF_API_FLAG_ONE_TAG
+	two    = interface_types.SUB_IF_API_FLAG_TWO_TAGS
+	dot1ad = interface_types.SUB_IF_API_FLAG_DOT1AD
+	exact  = interface_types.SUB_IF_API_FLAG_EXACT_MATCH
+)
+
+const (
+	subifExists = -68
+	subifFailed = -69
+)
+
+func TestASubinterfaceIsDownWithNoMTU(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.portUp()
+		i := d.at(d.subif(port, 100))
+		if i.InterfaceName != "loop0.100" || i.SupSwIfIndex != uint32(port) || i.SubID != 100 {
+			d.Errorf("%s, id %d, under %d", i.InterfaceName, i.SubID, i.SupSwIfIndex)
+		}
+		if i.Type != interface_types.IF_API_TYPE_SUB || i.Flags != linkUp || i.Mtu[0] != 0 || i.LinkMtu != 9000 {
+			d.Errorf("type %v, flags %v, mtu %v, link mtu %d", i.Type, i.Flags, i.Mtu, i.LinkMtu)
+		}
+	})
+}
+
+func TestASubinterfaceIsReadBackAsItWasMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags        interface_types.SubIfFlags
+		outer, inner uint16
+		tags         uint8
+	}{
+		"dot1q exact":     {one | exact, 100, 0, 1},
+		"dot1q not exact": {one, 100, 0, 1},
+		"qinq exact":      {two | exact, 100, 200, 2},
+		"dot1ad exact":    {two | dot1ad | exact, 100, 200, 2},
+		"dot1ad one tag":  {one | dot1ad | exact, 100, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(d *device) {
+				made := do(d, &interfaces.CreateSubif{SwIfIndex: d.port(), SubID: 5, SubIfFlags: c.flags,
+					OuterVlanID: c.outer, InnerVlanID: c.inner}, &interfaces.CreateSubifReply{})
+				i := d.at(made.SwIfIndex)
+				if i.SubIfFlags != c.flags || i.SubOuterVlanID != c.outer || i.SubInnerVlanID != c.inner || i.SubNumberOfTags != c.tags {
+					d.Errorf("flags %v, outer %d, inner %d, tags %d", i.SubIfFlags, i.SubOuterVlanID, i.SubInnerVlanID, i.SubNumberOfTags)
+				}
+			})
+		})
+	}
+}
+
+func TestASubIDIsTakenOncePerPort(t *testing.T) {
+	both(t, func(d *device) {
+		port, other := d.port(), d.port()
+		d.subif(port, 100)
+		reply := &interfaces.CreateSubifReply{}
+		refused(d, createSubif(port, 100, 101), reply, subifExists)
+		do(d, createSubif(other, 100, 100), &interfaces.CreateSubifReply{})
+	})
+}
+
+func TestTheSameTagsUnderAnotherIDAreRefused(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.subif(port, 100)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
+		// Exact match is no part of the key.
+		inexact := createSubif(port, 999, 100)
+		inexact.SubIfFlags = one
+		refused(d, inexact, &interfaces.CreateSubifReply{}, subifFailed)
+		// The type of the outer tag is.
+		service := createSubif(port, 998, 100)
+		service.SubIfFlags |= dot1ad
+		do(d, service, &interfaces.CreateSubifReply{})
+		if got := len(d.interfaces()); got != 4 {
+			d.Errorf("there are %d interfaces, want local0, loop0 and two sub-interfaces", got)
+		}
+	})
+}
+
+func TestARefusedSubinterfaceGivesItsIndexBack(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		first := d.subif(port, 100)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
+		if got := d.subif(port, 101); got != first+1 {
+			d.Errorf("the next index is %d, want %d", got, first+1)
+		}
+	})
+}
+
+func TestDeletingTheFirstFreesItsTagsAfterARefusal(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		first := d.subif(port, 100)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
+		d.deleteSubif(first)
+		do(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{})
+	})
+}
+
+func TestASubinterfaceCannotGoUpUnderAPortThatIsDown(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 100)
+		refused(d, setFlags(sub, up), &interfaces.SwInterfaceSetFlagsReply{}, -1)
+		d.setFlags(port, up)
+		d.setFlags(sub, up)
+		if flags := d.at(sub).Flags; flags != up|linkUp {
+			d.Errorf("flags %v", flags)
+		}
+	})
+}
+
+func TestASubinterfaceStaysAdminUpWhenItsPortGoesDown(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.portUp()
+		sub := d.subif(port, 100)
+		d.setFlags(sub, up)
+		d.setFlags(port, 0)
+		if flags := d.at(sub).Flags; flags != up {
+			d.Errorf("flags %v", flags)
+		}
+		d.setFlags(port, up)
+		if flags := d.at(sub).Flags; flags != up|linkUp {
+			d.Errorf("with the port up again: flags %v", flags)
+		}
+	})
+}
+
+func TestDeleteSubifRefusesAPort(t *testing.T) {
+	both(t, func(d *device) {
+		refused(d, &interfaces.DeleteSubif{SwIfIndex: d.port()}, &interfaces.DeleteSubifReply{}, -98)
+	})
+}
+
+func TestInnerVLANAnyCannotBeExact(t *testing.T) {
+	both(t, func(d *device) {
+		var request api.Message = &interfaces.CreateSubif{SwIfIndex: d.port(), SubID: 1, OuterVlanID: 1,
+			SubIfFlags: two | exact | interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY}
+		refused(d, request, &interfaces.CreateSubifReply{}, subifFailed)
+	})
+}
+
+func TestDeletingAPortDeletesItsSubinterfaces(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.subif(port, 1)
+		d.subif(port, 2)
+		do(d, &interfaces.DeleteLoopback{SwIfIndex: port}, &interfaces.DeleteLoopbackReply{})
+		if got := d.interfaces(); len(got) != 1 {
+			d.Errorf("%d interfaces are left", len(got))
+		}
+	})
+}
