@@ -1,0 +1,124 @@
+package converge
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+type wire struct {
+	encapsulation intent.Encapsulation
+	family        int
+}
+
+var wires = []wire{
+	{intent.L2XC, 0}, {intent.VXLAN, 4}, {intent.VXLAN, 6}, {intent.GENEVE, 4}, {intent.GENEVE, 6}, {intent.GRE, 4}, {intent.GRE, 6},
+}
+
+func accessOf(t intent.Tagging, port string) intent.Access {
+	a := intent.Access{Interface: port, Tagging: t, Exact: true}
+	if t.Tags() >= 1 {
+		a.Outer = 100
+	}
+	if t.Tags() == 2 {
+		a.Inner = 7
+	}
+	return a
+}
+
+// ends are the ends, on this router, of one VLL of that kind.
+func (r *router) ends(w wire, t intent.Tagging) []intent.End {
+	end := intent.End{
+		Key: intent.Key{VLL: vllID(1), End: "a"}, Revision: 1, AdminUp: true, Frame: 9018, Access: accessOf(t, r.ports[0]),
+		Tunnel: intent.Tunnel{Encapsulation: w.encapsulation, Local: locals[w.family], Remote: remotes[w.family]},
+	}
+	switch w.encapsulation {
+	case intent.VXLAN, intent.GENEVE:
+		end.Tunnel.VNI = 70001
+	case intent.L2XC:
+		other := end
+		other.End, other.Access.Interface = "z", r.ports[1]
+		return []intent.End{end, other}
+	}
+	return []intent.End{end}
+}
+
+func TestEveryEncapsulationWithEveryTaggingConvergesOnceAndLeavesNothingBehind(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		for _, w := range wires {
+			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
+				t.Run(fmt.Sprintf("%s%d/%s", w.encapsulation, w.family, tagging), func(t *testing.T) {
+					before := comparable(r.snapshot())
+					ends := r.ends(w, tagging)
+					r.put(ends).mustAllBe(t, "verified")
+					writes := r.writes()
+					r.put(ends).mustAllBe(t, "verified")
+					if again := r.writes() - writes; again != 0 {
+						t.Errorf("the second converge wrote %d messages", again)
+					}
+					r.mustForward(t, ends)
+					var gone []intent.Tombstone
+					for _, e := range ends {
+						gone = append(gone, tombstone(e))
+					}
+					r.put(nil, gone...).mustAllBe(t, "removed")
+					if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
+						t.Errorf("left behind:\n got %+v\nwant %+v", after, before)
+					}
+				})
+			}
+		}
+	})
+}
+
+// comparable is a snapshot without the look-ups and indices that differ although nothing else does.
+func comparable(s *observe.Snapshot) map[string]string {
+	flat := make(map[string]string)
+	for _, i := range s.Interfaces {
+		flat[i.Name] = fmt.Sprintf("%+v", *i)
+	}
+	flat["connects"] = fmt.Sprint(s.Connects)
+	flat["tunnels"] = fmt.Sprint(len(s.Tunnels))
+	return flat
+}
+
+// mustForward checks what the customer's frames need: cross-connected both ways, up, tags popped, MTU.
+func (r *router) mustForward(t *testing.T, ends []intent.End) {
+	t.Helper()
+	s := r.snapshot()
+	for _, h := range owned(r, ends) {
+		if !h.AdminUp {
+			t.Errorf("%s is down", h.Name)
+		}
+		to, connected := s.Connects[h.Index]
+		if !connected || s.Connects[to] != h.Index {
+			t.Errorf("%s is not cross-connected both ways", h.Name)
+		}
+		if h.IsSub() && h.Rewrite != uint32(2+h.Sub.Tags) {
+			t.Errorf("%s rewrites %d with %d tags", h.Name, h.Rewrite, h.Sub.Tags)
+		}
+		if h.Device == "GRE" && h.L3MTU < 9018 {
+			t.Errorf("%s drops frames longer than %d", h.Name, h.L3MTU)
+		}
+	}
+}
+
+func owned(r *router, ends []intent.End) []*observe.Interface {
+	r.t.Helper()
+	in, _ := r.store.Held()
+	todo, _, err := r.Look(r.t.Context(), in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(todo.Owned) != 2 {
+		r.t.Errorf("%d interfaces are owned, want 2", len(todo.Owned))
+	}
+	var found []*observe.Interface
+	for _, h := range todo.Owned {
+		found = append(found, h.Interface)
+	}
+	return found
+}

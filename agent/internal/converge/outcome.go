@@ -1,0 +1,86 @@
+package converge
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// Outcome is what became of an intent.
+type Outcome struct {
+	Generation  int64
+	Applied     bool // false: VPP is away, nothing is known
+	Ends        []End
+	Quarantined []*plan.Holding
+}
+
+// End is what became of one end. Reason is nil for "verified" and "removed".
+type End struct {
+	intent.Key
+	Revision int32
+	Status   string
+	Reason   *plan.Reason
+}
+
+// judge compares the intent with what was left to do when VPP was read back.
+func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reason) *Outcome {
+	o := &Outcome{Generation: in.Generation, Applied: true, Quarantined: left.Quarantined}
+	todo := make(map[intent.Key]plan.Op)
+	for _, op := range left.Ops {
+		if _, there := todo[op.End]; !there {
+			todo[op.End] = op
+		}
+	}
+	why := func(key intent.Key) *plan.Reason {
+		op, open := todo[key]
+		blocked := left.Blocked[key]
+		switch {
+		case !open && blocked == nil:
+			return nil
+		case failed[key] != nil:
+			return failed[key]
+		case blocked != nil:
+			return blocked
+		}
+		return &plan.Reason{
+			Status: "pending", Code: "verify_mismatch", Object: op.Drift.Object, VPPMessage: op.Action.Message(),
+			Message: fmt.Sprintf("read back, %s of %s is %q and not %q", op.Drift.Field, op.Drift.Object, op.Drift.Actual, op.Drift.Desired),
+		}
+	}
+	add := func(key intent.Key, revision int32, good string) {
+		end := End{Key: key, Revision: revision, Status: good, Reason: why(key)}
+		if end.Reason != nil {
+			end.Status = end.Reason.Status
+		}
+		o.Ends = append(o.Ends, end)
+	}
+	for _, e := range in.Present {
+		add(e.Key, e.Revision, "verified")
+	}
+	for _, r := range in.Removed {
+		add(r.Key, r.Revision, "removed")
+	}
+	return o
+}
+
+func unavailable(in *intent.Intent) *Outcome {
+	reason := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
+		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
+	o := &Outcome{Generation: in.Generation}
+	for _, e := range in.Present {
+		o.Ends = append(o.Ends, End{Key: e.Key, Revision: e.Revision, Status: reason.Status, Reason: reason})
+	}
+	for _, r := range in.Removed {
+		o.Ends = append(o.Ends, End{Key: r.Key, Revision: r.Revision, Status: reason.Status, Reason: reason})
+	}
+	return o
+}
+
+func (o *Outcome) counts() map[string]int {
+	counts := make(map[string]int)
+	for _, e := range o.Ends {
+		counts[e.Status]++
+	}
+	return counts
+}

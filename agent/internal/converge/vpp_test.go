@@ -1,0 +1,153 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// router is an agent's engine beside a VPP with customer ports cust0..cust3 and four local addresses.
+type router struct {
+	*Engine
+	t       *testing.T
+	session *vpp.Session
+	ports   []string
+	restart func()
+	folder  string
+}
+
+var (
+	locals  = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.1"), 6: netip.MustParseAddr("fd00:255::1")}
+	remotes = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.2"), 6: netip.MustParseAddr("fd00:255::2")}
+)
+
+// onEveryVPP runs a test against vppsim.
+func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
+	t.Run("vppsim", func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{
+			{Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.255.0.1/32"), netip.MustParsePrefix("fd00:255::1/128")}},
+			{Name: "cust0"}, {Name: "cust1"}, {Name: "cust2"}, {Name: "cust3"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+		r.ports = []string{"cust0", "cust1", "cust2", "cust3"}
+		r.restart = func() {
+			if err := sim.Restart(); err != nil {
+				t.Fatal(err)
+			}
+			<-r.session.Done()
+			r.connect(sim.APISocket(), sim.StatsSocket())
+		}
+		test(t, r)
+	})
+}
+
+func newRouter(t *testing.T, api, stats string) *router {
+	t.Helper()
+	r := &router{t: t, folder: t.TempDir()}
+	r.open()
+	r.connect(api, stats)
+	return r
+}
+
+// open plays a fresh start of the agent on the same folder.
+func (r *router) open() {
+	r.t.Helper()
+	store, err := intent.OpenStore(r.folder, "rhino")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	journal, err := own.OpenJournal(r.folder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	session := r.session
+	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	if session != nil {
+		r.attach(session)
+	}
+}
+
+func (r *router) connect(api, stats string) {
+	r.t.Helper()
+	dialer := vpp.Dialer{Socket: api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, stats)
+	}}
+	session, err := dialer.Dial(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(session.Close)
+	r.session = session
+	r.attach(session)
+}
+
+func (r *router) snapshot() *observe.Snapshot {
+	r.t.Helper()
+	s, err := observe.Take(r.t.Context(), r.session, boot(r.session))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// put hands the engine the next generation.
+func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
+	r.t.Helper()
+	generation := int64(1)
+	if held, _ := r.store.Held(); held != nil {
+		generation = held.Generation + 1
+	}
+	in, err := intent.Decode((&intent.Intent{Router: "rhino", Generation: generation, Present: present, Removed: removed}).Document(), "rhino")
+	if err != nil {
+		r.t.Fatalf("the test's own intent: %+v", err)
+	}
+	outcome, err := r.Put(r.t.Context(), in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return outcome
+}
+
+func (r *router) writes() uint64 { return r.Status().Totals.Writes }
+
+func (o *Outcome) mustAllBe(t *testing.T, status string) {
+	t.Helper()
+	if !o.Applied {
+		t.Errorf("not applied")
+	}
+	for _, e := range o.Ends {
+		if e.Status != status {
+			t.Errorf("%s is %s, want %s: %+v", e.Key, e.Status, status, e.Reason)
+		}
+	}
+}
+
+func vllID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// vxlanEnd is the plainest end: VLAN n+100 of a port over VXLAN with VNI n+1000.
+func vxlanEnd(n int, port string) intent.End {
+	return intent.End{
+		Key: intent.Key{VLL: vllID(n), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,
+		Access: intent.Access{Interface: port, Tagging: intent.Dot1q, Outer: uint16(100 + n), Exact: true},
+		Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: locals[4], Remote: remotes[4], VNI: uint32(1000 + n)},
+	}
+}
+
+func tombstone(e intent.End) intent.Tombstone {
+	return intent.Tombstone{Key: e.Key, Revision: e.Revision}
+}

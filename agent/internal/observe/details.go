@@ -1,0 +1,78 @@
+package observe
+
+import (
+	"strings"
+
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/tunnel_types"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+)
+
+// vxlanPort is VPP's default UDP port (RFC 7348).
+const vxlanPort = 4789
+
+func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
+	i := &Interface{
+		Index: uint32(m.SwIfIndex), Sup: m.SupSwIfIndex,
+		Name: clean(m.InterfaceName), Tag: clean(m.Tag), Device: clean(m.InterfaceDevType),
+		AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
+		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
+		Rewrite: m.VtrOp,
+	}
+	if len(m.Mtu) >= 3 { // [L3, IPv4, IPv6, MPLS]
+		i.L3MTU, i.IP4MTU, i.IP6MTU = m.Mtu[0], m.Mtu[1], m.Mtu[2]
+	}
+	if i.IsSub() {
+		const wide = interface_types.SUB_IF_API_FLAG_NO_TAGS | interface_types.SUB_IF_API_FLAG_DEFAULT |
+			interface_types.SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY | interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY
+		i.Sub = SubInterface{
+			ID: m.SubID, Tags: m.SubNumberOfTags, Outer: m.SubOuterVlanID, Inner: m.SubInnerVlanID,
+			Dot1ad: m.SubIfFlags&interface_types.SUB_IF_API_FLAG_DOT1AD != 0,
+			Exact:  m.SubIfFlags&interface_types.SUB_IF_API_FLAG_EXACT_MATCH != 0,
+			Wide:   m.SubIfFlags&wide != 0,
+		}
+	}
+	return i
+}
+
+// clean cuts a fixed-size string at its terminator.
+func clean(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return text
+}
+
+func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {
+	return &Tunnel{
+		Index: uint32(m.SwIfIndex),
+		Tunnel: intent.Tunnel{
+			Encapsulation: intent.VXLAN, Local: vpp.Addr(m.SrcAddress), Remote: vpp.Addr(m.DstAddress), VNI: m.Vni,
+		},
+		Default: m.EncapVrfID == 0 && (m.DstPort == vxlanPort || m.DstPort == 0),
+	}
+}
+
+func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
+	return &Tunnel{
+		Index: uint32(m.SwIfIndex),
+		Tunnel: intent.Tunnel{
+			Encapsulation: intent.GENEVE, Local: vpp.Addr(m.SrcAddress), Remote: vpp.Addr(m.DstAddress), VNI: m.Vni,
+		},
+		Default: m.EncapVrfID == 0,
+	}
+}
+
+func greOf(m *gre.GreTunnelDetails) *Tunnel {
+	return &Tunnel{
+		Index: uint32(m.Tunnel.SwIfIndex),
+		Tunnel: intent.Tunnel{
+			Encapsulation: intent.GRE, Local: vpp.Addr(m.Tunnel.Src), Remote: vpp.Addr(m.Tunnel.Dst),
+		},
+		Default: m.Tunnel.OuterTableID == 0 && m.Tunnel.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
+	}
+}

@@ -1,0 +1,114 @@
+// Package observe reads what is configured in VPP: everything the planner needs to know, in a few dumps.
+package observe
+
+import (
+	"net/netip"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
+)
+
+// NoIndex is VPP's "no interface".
+const NoIndex = ^uint32(0)
+
+// Interface is one VPP interface: a port, a sub-interface, a tunnel or a loopback.
+type Interface struct {
+	Index uint32
+	Name  string
+	Tag   string
+	// Device is VPP's device class: "af-packet", "dpdk", "VXLAN", "Loopback", ...
+	Device string
+	Sup    uint32 // the port of a sub-interface, Index itself for all others
+
+	AdminUp, LinkUp bool
+	L3MTU           uint32 // 0: none set
+	IP4MTU, IP6MTU  uint32
+
+	Sub     SubInterface // zero unless Sup differs from Index
+	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
+
+	Addresses []netip.Prefix // not read for what the agent made
+}
+
+// SubInterface is how frames are selected from a port.
+type SubInterface struct {
+	ID           uint32
+	Tags         uint8
+	Dot1ad       bool
+	Exact        bool
+	Outer, Inner uint16
+	// Wide is true for "default", "any" and untagged selections, which equal no (TPID, outer, inner).
+	Wide bool
+}
+
+// IsSub is true for sub-interfaces.
+func (i *Interface) IsSub() bool { return i.Sup != i.Index }
+
+// Tunnel is a VXLAN, GENEVE or GRE TEB tunnel.
+type Tunnel struct {
+	intent.Tunnel
+	Index uint32
+	// Default is true when port, table and mode are those that the agent uses. Others are somebody
+	// else's and, but for GENEVE, live beside ours.
+	Default bool
+}
+
+// Snapshot is VPP's state at one moment.
+type Snapshot struct {
+	Boot       own.Boot
+	Interfaces []*Interface        // sorted by index
+	Tunnels    []*Tunnel           // sorted by index
+	Connects   map[uint32]uint32   // L2 cross-connects: received on -> sent to
+	Bridged    map[uint32]uint32   // interface -> bridge domain
+	LCP        map[uint32]string   // interface -> Linux interface
+	Supported  map[Capability]bool // what this VPP's message table offers
+
+	byIndex map[uint32]*Interface
+	byName  map[string]*Interface
+	subs    map[uint32][]*Interface // sub-interfaces of a port, sorted by index
+	local   map[netip.Addr]bool
+}
+
+// Capability is a set of messages that belong together.
+type Capability string
+
+const (
+	CanL2XC   Capability = "l2xc"
+	CanVXLAN  Capability = "vxlan"
+	CanGENEVE Capability = "geneve"
+	CanGRE    Capability = "gre"
+)
+
+// Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards.
+func (s *Snapshot) Index() *Snapshot {
+	slices.SortFunc(s.Interfaces, func(a, b *Interface) int { return int(int64(a.Index) - int64(b.Index)) })
+	slices.SortFunc(s.Tunnels, func(a, b *Tunnel) int { return int(int64(a.Index) - int64(b.Index)) })
+	s.byIndex = make(map[uint32]*Interface, len(s.Interfaces))
+	s.byName = make(map[string]*Interface, len(s.Interfaces))
+	s.subs = make(map[uint32][]*Interface)
+	s.local = make(map[netip.Addr]bool)
+	for _, i := range s.Interfaces {
+		s.byIndex[i.Index] = i
+		s.byName[i.Name] = i
+		if i.IsSub() {
+			s.subs[i.Sup] = append(s.subs[i.Sup], i)
+		}
+		for _, prefix := range i.Addresses {
+			s.local[prefix.Addr()] = true
+		}
+	}
+	return s
+}
+
+// ByIndex returns nil when there is no such interface.
+func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
+
+// ByName returns nil when there is no such interface.
+func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
+
+// Subs lists the sub-interfaces of a port.
+func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
+
+// HasAddress reports whether an interface of this VPP has the address.
+func (s *Snapshot) HasAddress(address netip.Addr) bool { return s.local[address] }

@@ -1,0 +1,114 @@
+package own
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"longline.dev/agent/internal/durable"
+	"longline.dev/agent/internal/intent"
+)
+
+// Boot identifies one run of VPP. Nothing in VPP outlives it.
+type Boot struct {
+	PID uint32 `json:"pid"`
+	MS  int64  `json:"ms"` // boot time, ms since the Unix epoch; 0 when unknown
+}
+
+// Known is true when two boots can be told apart for sure.
+func (b Boot) Known() bool { return b.MS != 0 }
+
+// Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel
+// and Port is set. The first two are about to be made; a port is somebody else's interface, perhaps with
+// a tag of theirs, that a whole-port VLL uses.
+type Claim struct {
+	VLL          string        `json:"vll"`
+	End          string        `json:"end"`
+	Revision     int32         `json:"revision"`
+	SubInterface *SubInterface `json:"sub_interface,omitempty"`
+	Tunnel       *Tunnel       `json:"tunnel,omitempty"`
+	Port         string        `json:"port,omitempty"`
+}
+
+// Key is the claiming end.
+func (c Claim) Key() intent.Key { return intent.Key{VLL: c.VLL, End: c.End} }
+
+// SubInterface is a sub-interface by all that its creation fixes.
+type SubInterface struct {
+	Port   string `json:"port"`
+	ID     uint32 `json:"id"`
+	Tags   uint8  `json:"tags"`
+	Dot1ad bool   `json:"dot1ad"`
+	Outer  uint16 `json:"outer"`
+	Inner  uint16 `json:"inner"`
+}
+
+// Tunnel is a tunnel by all that its creation fixes.
+type Tunnel struct {
+	Encapsulation string `json:"encapsulation"`
+	Local         string `json:"local"`
+	Remote        string `json:"remote"`
+	VNI           uint32 `json:"vni"`
+}
+
+// TunnelOf is how the journal names a tunnel.
+func TunnelOf(t intent.Tunnel) Tunnel {
+	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI}
+}
+
+// Journal is what the agent claims in one run of VPP.
+type Journal struct {
+	Boot   Boot    `json:"boot"`
+	Claims []Claim `json:"claims"`
+}
+
+// JournalFile keeps a journal on disk. A change is safe there when Write returns.
+type JournalFile struct {
+	path    string
+	written []byte
+	journal Journal
+}
+
+// OpenJournal reads the journal in the folder; none is an empty one.
+func OpenJournal(folder string) (*JournalFile, error) {
+	f := &JournalFile{path: filepath.Join(folder, "journal.json")}
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	if err := json.Unmarshal(data, &f.journal); err != nil {
+		return nil, fmt.Errorf("read the journal %s: %w", f.path, err)
+	}
+	f.written = data
+	return f, nil
+}
+
+// Of is the journal of that run of VPP; what was claimed in another run is gone.
+func (f *JournalFile) Of(boot Boot) Journal {
+	if !boot.Known() || f.journal.Boot != boot {
+		return Journal{Boot: boot}
+	}
+	return f.journal
+}
+
+// Write replaces the journal. Without a change the disk is left alone.
+func (f *JournalFile) Write(journal Journal) error {
+	data, err := json.Marshal(journal)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(data, f.written) {
+		return nil
+	}
+	if err := durable.Replace(f.path, data); err != nil {
+		return err
+	}
+	f.written, f.journal = data, journal
+	return nil
+}

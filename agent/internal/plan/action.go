@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// VPP's tag rewrite operations (l2_vtr.h).
+const (
+	PopOne = 3
+	PopTwo = 4
+)
+
+// Action is what an operation does. Message is VPP's message name, CLI the equivalent line of its CLI.
+type Action interface {
+	Message() string
+	CLI() string
+	// Target is the interface it is about; for a creation, the one that comes out of it.
+	Target() Ref
+}
+
+type (
+	// CreateSub makes a sub-interface on a port.
+	CreateSub struct {
+		Port   Ref
+		ID     uint32
+		Access intent.Access
+		Sub    Ref
+	}
+	// DeleteSub deletes a sub-interface. Tag is the one it must still carry.
+	DeleteSub struct {
+		Sub Ref
+		Tag string
+	}
+	// CreateTunnel makes a tunnel.
+	CreateTunnel struct {
+		Tunnel    intent.Tunnel
+		Interface Ref
+	}
+	// DeleteTunnel deletes a tunnel. Tag is the one its interface must still carry.
+	DeleteTunnel struct {
+		Tunnel    intent.Tunnel
+		Interface Ref
+		Tag       string
+	}
+	// SetTag marks an interface, or with an empty text lets go of it.
+	SetTag struct {
+		Interface Ref
+		Tag       string
+		// Was is the tag that a port to let go of must still carry.
+		Was string
+	}
+	// SetMTU sets the L3 MTU (bytes), which a GRE TEB tunnel applies to whole frames.
+	SetMTU struct {
+		Interface Ref
+		MTU       uint32
+	}
+	// SetRewrite pops tags on entry and pushes them on exit.
+	SetRewrite struct {
+		Interface Ref
+		Pop       uint32
+	}
+	// SetConnect sends everything received on From to To.
+	SetConnect struct{ From, To Ref }
+	// ClearConnect takes From out of its cross-connect with To.
+	ClearConnect struct{ From, To Ref }
+	// SetAdmin sets the admin state.
+	SetAdmin struct {
+		Interface Ref
+		Up        bool
+	}
+)
+
+func (a CreateSub) Message() string    { return "create_subif" }
+func (a DeleteSub) Message() string    { return "delete_subif" }
+func (a CreateTunnel) Message() string { return tunnelMessage(a.Tunnel) }
+func (a DeleteTunnel) Message() string { return tunnelMessage(a.Tunnel) }
+func (a SetTag) Message() string       { return "sw_interface_tag_add_del" }
+func (a SetMTU) Message() string       { return "sw_interface_set_mtu" }
+func (a SetRewrite) Message() string   { return "l2_interface_vlan_tag_rewrite" }
+func (a SetConnect) Message() string   { return "sw_interface_set_l2_xconnect" }
+func (a ClearConnect) Message() string { return "sw_interface_set_l2_xconnect" }
+func (a SetAdmin) Message() string     { return "sw_interface_set_flags" }
+
+func tunnelMessage(t intent.Tunnel) string {
+	switch t.Encapsulation {
+	case intent.VXLAN:
+		return "vxlan_add_del_tunnel_v3"
+	case intent.GENEVE:
+		return "geneve_add_del_tunnel2"
+	}
+	return "gre_tunnel_add_del"
+}
+
+func (a CreateSub) Target() Ref    { return a.Sub }
+func (a DeleteSub) Target() Ref    { return a.Sub }
+func (a CreateTunnel) Target() Ref { return a.Interface }
+func (a DeleteTunnel) Target() Ref { return a.Interface }
+func (a SetTag) Target() Ref       { return a.Interface }
+func (a SetMTU) Target() Ref       { return a.Interface }
+func (a SetRewrite) Target() Ref   { return a.Interface }
+func (a SetConnect) Target() Ref   { return a.From }
+func (a ClearConnect) Target() Ref { return a.From }
+func (a SetAdmin) Target() Ref     { return a.Interface }
+
+func (a CreateSub) CLI() string {
+	tags := fmt.Sprintf("dot1q %d", a.Access.Outer)
+	switch a.Access.Tagging {
+	case intent.QinQ:
+		tags = fmt.Sprintf("dot1q %d inner-dot1q %d", a.Access.Outer, a.Access.Inner)
+	case intent.Dot1ad:
+		tags = fmt.Sprintf("dot1ad %d inner-dot1q %d", a.Access.Outer, a.Access.Inner)
+	}
+	if a.Access.Exact {
+		tags += " exact-match"
+	}
+	return fmt.Sprintf("create sub-interfaces %s %d %s", a.Port.Name, a.ID, tags)
+}
+
+func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
+
+func (a CreateTunnel) CLI() string { return tunnelCLI(a.Tunnel) }
+func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel) + " del" }
+
+func tunnelCLI(t intent.Tunnel) string {
+	switch t.Encapsulation {
+	case intent.VXLAN:
+		return fmt.Sprintf("create vxlan tunnel src %s dst %s vni %d", t.Local, t.Remote, t.VNI)
+	case intent.GENEVE:
+		return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d", t.Local, t.Remote, t.VNI)
+	}
+	return fmt.Sprintf("create gre tunnel src %s dst %s teb", t.Local, t.Remote)
+}
+
+func (a SetTag) CLI() string {
+	if a.Tag == "" {
+		return "clear interface tag " + a.Interface.Name
+	}
+	return fmt.Sprintf("set interface tag %s %s", a.Interface.Name, a.Tag)
+}
+
+func (a SetMTU) CLI() string {
+	return fmt.Sprintf("set interface mtu packet %d %s", a.MTU, a.Interface.Name)
+}
+
+func (a SetRewrite) CLI() string {
+	return fmt.Sprintf("set interface l2 tag-rewrite %s pop %d", a.Interface.Name, a.Pop-PopOne+1)
+}
+
+func (a SetConnect) CLI() string {
+	return fmt.Sprintf("set interface l2 xconnect %s %s", a.From.Name, a.To.Name)
+}
+
+func (a ClearConnect) CLI() string { return "set interface l3 " + a.From.Name }
+
+func (a SetAdmin) CLI() string {
+	state := "down"
+	if a.Up {
+		state = "up"
+	}
+	return fmt.Sprintf("set interface state %s %s", a.Interface.Name, state)
+}

@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// Holding is one interface that belongs to an end.
+type Holding struct {
+	End       intent.Key
+	Revision  int32
+	Interface *observe.Interface
+	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
+	// Claim is what ownership rests on when no tag says so, else nil.
+	Claim *own.Claim
+}
+
+// Kind is one of subif, port, vxlan, geneve, gre.
+func (h *Holding) Kind() string {
+	switch {
+	case h.Tunnel != nil:
+		return string(h.Tunnel.Encapsulation)
+	case h.Interface.IsSub():
+		return "subif"
+	}
+	return "port"
+}
+
+func (h *Holding) isPort() bool { return h.Kind() == "port" }
+
+// selection is how VPP tells sub-interfaces of a port apart. Exact match is not part of it.
+type selection struct {
+	port         uint32
+	tags         uint8
+	dot1ad       bool
+	outer, inner uint16
+}
+
+func selects(port uint32, a intent.Access) selection {
+	return selection{port, uint8(a.Tagging.Tags()), a.Tagging == intent.Dot1ad, a.Outer, a.Inner}
+}
+
+// estate is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
+type estate struct {
+	*observe.Snapshot
+	holdings []*Holding                // sorted by interface index
+	byIndex  map[uint32]*Holding       // by interface index
+	byEnd    map[intent.Key][]*Holding // sorted by interface index
+	subs     map[selection]*observe.Interface
+	tunnels  map[intent.Identity][]*observe.Tunnel
+	isTunnel map[uint32]*observe.Tunnel
+	into     map[uint32][]uint32 // interface -> those whose cross-connect leads to it, sorted
+}
+
+func survey(s *observe.Snapshot, journal own.Journal) *estate {
+	e := &estate{
+		Snapshot: s, byIndex: make(map[uint32]*Holding), byEnd: make(map[intent.Key][]*Holding),
+		subs: make(map[selection]*observe.Interface), tunnels: make(map[intent.Identity][]*observe.Tunnel),
+		isTunnel: make(map[uint32]*observe.Tunnel), into: make(map[uint32][]uint32),
+	}
+	for _, t := range s.Tunnels {
+		e.isTunnel[t.Index] = t
+		if t.Default || t.Encapsulation == intent.GENEVE {
+			e.tunnels[t.Identity()] = append(e.tunnels[t.Identity()], t)
+		}
+	}
+	for from, to := range s.Connects {
+		e.into[to] = append(e.into[to], from)
+	}
+	for _, from := range e.into {
+		slices.Sort(from)
+	}
+	claims := claimsByObject(journal)
+	for _, i := range s.Interfaces {
+		if i.IsSub() && !i.Sub.Wide {
+			e.subs[selection{i.Sup, i.Sub.Tags, i.Sub.Dot1ad, i.Sub.Outer, i.Sub.Inner}] = i
+		}
+		if h := e.holdingOf(i, claims); h != nil {
+			e.holdings = append(e.holdings, h)
+			e.byIndex[i.Index] = h
+			e.byEnd[h.End] = append(e.byEnd[h.End], h)
+		}
+	}
+	return e
+}
+
+type claims struct {
+	subs    map[own.SubInterface]own.Claim
+	tunnels map[own.Tunnel]own.Claim
+	ports   map[string]own.Claim
+}
+
+func claimsByObject(journal own.Journal) claims {
+	c := claims{make(map[own.SubInterface]own.Claim), make(map[own.Tunnel]own.Claim), make(map[string]own.Claim)}
+	for _, claim := range journal.Claims {
+		switch {
+		case claim.SubInterface != nil:
+			c.subs[*claim.SubInterface] = claim
+		case claim.Tunnel != nil:
+			c.tunnels[*claim.Tunnel] = claim
+		case claim.Port != "":
+			c.ports[claim.Port] = claim
+		}
+	}
+	return c
+}
+
+// holdingOf finds the owner of an interface by its tag; without a tag by a claim to exactly this object
+// in this run of VPP, which is what a crash between creation and tag leaves behind. A port may carry
+// somebody else's tag and be claimed all the same.
+func (e *estate) holdingOf(i *observe.Interface, c claims) *Holding {
+	tunnel := e.isTunnel[i.Index]
+	if tag, ours := own.ParseTag(i.Tag); ours {
+		return &Holding{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}
+	}
+	var claim own.Claim
+	var claimed bool
+	switch {
+	case tunnel != nil:
+		if i.Tag == "" && tunnel.Default {
+			claim, claimed = c.tunnels[own.TunnelOf(tunnel.Tunnel)]
+		}
+	case i.IsSub():
+		if port := e.ByIndex(i.Sup); i.Tag == "" && port != nil {
+			claim, claimed = c.subs[own.SubInterface{
+				Port: port.Name, ID: i.Sub.ID, Tags: i.Sub.Tags, Dot1ad: i.Sub.Dot1ad, Outer: i.Sub.Outer, Inner: i.Sub.Inner,
+			}]
+		}
+	default:
+		claim, claimed = c.ports[i.Name]
+	}
+	if !claimed {
+		return nil
+	}
+	return &Holding{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}
+}

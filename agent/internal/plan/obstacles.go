@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// obstacles finds the ends, beyond those already blocked, that cannot be made or removed.
+func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
+	found := make(map[intent.Key]*Reason)
+	block := func(key intent.Key, reason *Reason) {
+		if reason != nil && d.blocked[key] == nil && found[key] == nil {
+			found[key] = reason
+		}
+	}
+	for _, end := range in.Present {
+		if d.blocked[end.Key] != nil {
+			continue
+		}
+		block(end.Key, d.accessObstacle(end))
+		block(end.Key, d.tunnelObstacle(end))
+	}
+	// The two ends of a local cross-connect stand and fall together.
+	for _, end := range in.Present {
+		if end.Tunnel.Encapsulation != intent.L2XC {
+			continue
+		}
+		other := d.blocked[end.Other()]
+		if other == nil {
+			other = found[end.Other()]
+		}
+		if other != nil {
+			reason := *other
+			reason.Message = "the other end: " + other.Message
+			block(end.Key, &reason)
+		}
+	}
+	for _, h := range d.holdings {
+		if d.leaving[h.Interface.Index] != nil {
+			block(h.End, d.leavingObstacle(h.Interface.Index))
+		}
+	}
+	return found
+}
+
+func (d *differ) accessObstacle(end intent.End) *Reason {
+	name := end.Access.Interface
+	port := d.ByName(name)
+	if port == nil {
+		return pending("unknown_interface", name, "VPP has no interface %s", name)
+	}
+	if port.IsSub() || d.isTunnel[port.Index] != nil {
+		return pending("unknown_interface", Describe(port), "%s is not a port", name)
+	}
+	holder := d.byIndex[port.Index]
+	if holder != nil && holder.End != end.Key && d.leaving[port.Index] == nil {
+		return conflict("port_in_use", Describe(port), "the whole port %s carries VLL end %s", name, holder.End)
+	}
+	if bridge, bridged := d.Bridged[port.Index]; bridged {
+		return conflict("port_in_use", Describe(port), "%s is in bridge domain %d", name, bridge)
+	}
+	if to, connected := d.Connects[port.Index]; connected && !d.connectIsOurs(port, to, holder) {
+		return conflict("port_in_use", Describe(port), "%s is cross-connected to %s", name, d.describe(to))
+	}
+	if end.Access.Tagging == intent.Untagged {
+		return d.wholePortObstacle(end, port)
+	}
+	return d.subObstacle(end, port)
+}
+
+// connectIsOurs reports whether the agent made the cross-connect of a port: it leads to something of the
+// port's holder, or to the other access of the holder's VLL.
+func (d *differ) connectIsOurs(port *observe.Interface, to uint32, holder *Holding) bool {
+	if target := d.byIndex[to]; target != nil {
+		return holder == nil || target.End.VLL == holder.End.VLL
+	}
+	return false
+}
+
+func (d *differ) describe(index uint32) string {
+	if i := d.ByIndex(index); i != nil {
+		return Describe(i)
+	}
+	return fmt.Sprintf("sw_if_index %d, which is no more", index)
+}
+
+func (d *differ) subObstacle(end intent.End, port *observe.Interface) *Reason {
+	there := d.subs[selects(port.Index, end.Access)]
+	if there == nil || d.leaving[there.Index] != nil {
+		return nil
+	}
+	if h := d.byIndex[there.Index]; h != nil {
+		if h.End == end.Key {
+			return nil
+		}
+		return conflict("foreign_subinterface", Describe(there), "the VLAN on %s is carried by VLL end %s on %s",
+			port.Name, h.End, there.Name)
+	}
+	return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s belongs to %s, which the agent did not make",
+		vlan(end.Access), port.Name, there.Name)
+}
+
+func vlan(a intent.Access) string {
+	if a.Inner == 0 {
+		return fmt.Sprint(a.Outer)
+	}
+	return fmt.Sprintf("%d.%d", a.Outer, a.Inner)
+}
+
+// wholePortObstacle: a port with any configuration of its own is never taken.
+func (d *differ) wholePortObstacle(end intent.End, port *observe.Interface) *Reason {
+	inUse := func(object *observe.Interface, format string, args ...any) *Reason {
+		return conflict("port_in_use", Describe(object), "%s %s", port.Name, fmt.Sprintf(format, args...))
+	}
+	for _, sub := range d.Subs(port.Index) {
+		if d.leaving[sub.Index] == nil {
+			return inUse(sub, "has the sub-interface %s", sub.Name)
+		}
+	}
+	if len(port.Addresses) > 0 {
+		return inUse(port, "has the address %s", port.Addresses[0])
+	}
+	if linux, paired := d.LCP[port.Index]; paired {
+		return inUse(port, "is paired with the Linux interface %s", linux)
+	}
+	if port.Rewrite != 0 {
+		return inUse(port, "rewrites tags")
+	}
+	return nil
+}
+
+func (d *differ) tunnelObstacle(end intent.End) *Reason {
+	t := end.Tunnel
+	if !d.Supported[observe.Capability(t.Encapsulation)] {
+		return &Reason{Status: "failed", Code: "unsupported",
+			Message: fmt.Sprintf("this VPP has no %s: its messages are absent from the message table", t.Encapsulation)}
+	}
+	if t.Encapsulation == intent.L2XC {
+		return nil
+	}
+	if !d.HasAddress(t.Local) {
+		return pending("local_address_missing", t.Local.String(), "no interface of this router has the address %s", t.Local)
+	}
+	for _, there := range d.tunnels[t.Identity()] {
+		h, i := d.byIndex[there.Index], d.ByIndex(there.Index)
+		switch {
+		case d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
+			continue
+		case h != nil:
+			return conflict("foreign_tunnel", Describe(i), "%s with the same key carries VLL end %s", i.Name, h.End)
+		case i == nil:
+			return conflict("foreign_tunnel", d.describe(there.Index), "a tunnel with the same key is there")
+		}
+		return conflict("foreign_tunnel", Describe(i), "%s has the same key, and the agent did not make it", i.Name)
+	}
+	return nil
+}
+
+// leavingObstacle: deleting an interface into which somebody else's traffic is sent would leave that
+// traffic pointing at an index that the next interface may get.
+func (d *differ) leavingObstacle(index uint32) *Reason {
+	for _, from := range d.into[index] {
+		h := d.byIndex[from]
+		if h != nil && d.acts(h.End) {
+			continue
+		}
+		return conflict("foreign_xconnect", d.describe(from), "%s sends into %s, which would have to go",
+			d.describe(from), d.describe(index))
+	}
+	return nil
+}
+
+// acts reports whether the plan may change what the end holds.
+func (d *differ) acts(key intent.Key) bool {
+	_, present := d.present[key]
+	return (present || d.removed[key]) && d.blocked[key] == nil
+}

@@ -1,0 +1,78 @@
+// Package plan compares what is wanted with what is there and says what to do, in order. It does no I/O.
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// Stage orders operations: everything of one stage is done before the next begins.
+type Stage int
+
+const (
+	Detach  Stage = iota // undo cross-connects of what is about to be deleted
+	Delete               // delete, and let go of ports
+	Create               // make what is missing
+	Tag                  // mark it as the agent's
+	Set                  // MTU, tag rewrite
+	Connect              // cross-connect both ways
+	Up                   // admin state
+)
+
+func (s Stage) String() string {
+	return [...]string{"detach", "delete", "create", "tag", "set", "connect", "up"}[s]
+}
+
+// Stages are all stages in order.
+var Stages = []Stage{Detach, Delete, Create, Tag, Set, Connect, Up}
+
+// Role is what an interface is to its end.
+type Role string
+
+const (
+	Access Role = "access"
+	Tunnel Role = "tunnel"
+)
+
+// Made names an interface that an earlier operation of the plan creates.
+type Made struct {
+	End  intent.Key
+	Role Role
+}
+
+// Ref is an interface that is there (Index) or will be (Made; then Index is observe.NoIndex).
+type Ref struct {
+	Index uint32
+	Made  Made
+	Name  string // for what will be there, the name it is expected to get
+}
+
+// RefTo refers to an interface that is there.
+func RefTo(i *observe.Interface) Ref { return Ref{Index: i.Index, Name: i.Name} }
+
+// Op is one message to VPP.
+type Op struct {
+	Stage  Stage
+	End    intent.Key
+	Action Action
+	Why    string
+	// Drift is the difference that the operation repairs.
+	Drift Drift
+
+	rank int // order within a stage and an end
+}
+
+// Drift is one field of one object that is not as it should be.
+type Drift struct {
+	Object, Field, Desired, Actual string
+}
+
+// order makes plans reproducible.
+func order(ops []Op) {
+	slices.SortStableFunc(ops, func(a, b Op) int {
+		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.rank, b.rank), a.End.Compare(b.End))
+	})
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// operations writes down what the unblocked ends need.
+func (d *differ) operations(in *intent.Intent) []Op {
+	b := &builder{differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool)}
+	for _, h := range d.holdings {
+		if d.leaving[h.Interface.Index] == h {
+			b.release(h)
+		}
+	}
+	for _, end := range in.Present {
+		if d.blocked[end.Key] == nil {
+			b.access(end)
+		}
+	}
+	for _, end := range in.Present {
+		if d.blocked[end.Key] == nil {
+			b.build(end)
+		}
+	}
+	order(b.ops)
+	return b.ops
+}
+
+type builder struct {
+	*differ
+	ops      []Op
+	detached map[uint32]bool            // taken out of their cross-connect by this plan
+	raised   map[uint32]bool            // ports set up by this plan
+	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
+	refs     map[intent.Key]Ref         // access of each end
+}
+
+func (b *builder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) {
+	drift.Object = action.Target().Name
+	b.ops = append(b.ops, Op{Stage: stage, End: end, Action: action, Drift: drift, Why: fmt.Sprintf(why, args...), rank: rank})
+}
+
+// release undoes the cross-connects from and to what goes, then deletes it. A port is only let go.
+func (b *builder) release(h *Holding) {
+	i := h.Interface
+	why := "the VLL is removed"
+	if _, present := b.present[h.End]; present {
+		why = "its key changes"
+	}
+	for _, from := range b.into[i.Index] {
+		b.detach(b.byIndex[from], why) // leavingObstacle has seen to it that these are ours
+	}
+	if to, connected := b.Connects[i.Index]; connected && (!h.isPort() || b.connectIsOurs(i, to, h)) {
+		b.detach(h, why)
+	}
+	drift := Drift{Field: "exists", Desired: "false", Actual: "true"}
+	switch {
+	case h.Tunnel != nil:
+		b.add(h.End, Delete, 0, DeleteTunnel{h.Tunnel.Tunnel, RefTo(i), i.Tag}, drift, "%s", why)
+	case !h.isPort():
+		b.add(h.End, Delete, 0, DeleteSub{RefTo(i), i.Tag}, drift, "%s", why)
+	default:
+		if _, ours := own.ParseTag(i.Tag); ours {
+			drift = Drift{Field: "tag", Desired: "", Actual: i.Tag}
+			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Was: i.Tag}, drift, "%s", why)
+		}
+	}
+}
+
+func (b *builder) detach(h *Holding, why string) {
+	i := h.Interface
+	if b.detached[i.Index] {
+		return
+	}
+	b.detached[i.Index] = true
+	to := b.Connects[i.Index]
+	drift := Drift{Field: "xconnect", Desired: "", Actual: b.nameOf(to)}
+	b.add(h.End, Detach, 0, ClearConnect{RefTo(i), Ref{Index: to, Name: b.nameOf(to)}}, drift, "%s", why)
+}
+
+func (b *builder) nameOf(index uint32) string {
+	if i := b.ByIndex(index); i != nil {
+		return i.Name
+	}
+	return fmt.Sprintf("sw_if_index %d", index)
+}
+
+// access finds or creates the end's access, so that the ends of a local cross-connect can name each
+// other's.
+func (b *builder) access(end intent.End) {
+	if b.refs == nil {
+		b.refs = make(map[intent.Key]Ref)
+	}
+	port := b.ByName(end.Access.Interface)
+	switch there := b.differ.access(end); {
+	case there != nil:
+		b.refs[end.Key] = RefTo(there)
+	case end.Access.Tagging == intent.Untagged:
+		b.refs[end.Key] = RefTo(port)
+	default:
+		id := b.freeID(port.Index, end.Access)
+		sub := Ref{Index: observe.NoIndex, Made: Made{end.Key, Access}, Name: fmt.Sprintf("%s.%d", port.Name, id)}
+		b.refs[end.Key] = sub
+		b.add(end.Key, Create, 1, CreateSub{RefTo(port), id, end.Access, sub},
+			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the sub-interface is missing")
+	}
+}
+
+// freeID chooses a sub-interface id that nobody uses: the VLAN for a single tag, so that the name reads
+// well, else the lowest.
+func (b *builder) freeID(port uint32, a intent.Access) uint32 {
+	used := b.ids[port]
+	if used == nil {
+		used = make(map[uint32]bool)
+		for _, sub := range b.Subs(port) {
+			if b.leaving[sub.Index] == nil {
+				used[sub.Sub.ID] = true
+			}
+		}
+		b.ids[port] = used
+	}
+	id := uint32(a.Outer)
+	if a.Tagging.Tags() != 1 {
+		id = firstFreeID
+	}
+	for used[id] {
+		id = max(id, firstFreeID-1) + 1
+	}
+	used[id] = true
+	return id
+}
+
+// firstFreeID is above every VLAN, so that ids chosen for want of one do not take a VLAN's.
+const firstFreeID = 4096
+
+// build makes the rest of an end and brings everything to its wanted state.
+func (b *builder) build(end intent.End) {
+	access := b.refs[end.Key]
+	b.tag(end, access)
+	if pop := rewriteOf(end.Access.Tagging); pop != 0 {
+		b.rewrite(end, access, pop)
+	}
+	if end.Tunnel.Encapsulation == intent.L2XC {
+		b.connect(end, access, b.refs[end.Other()])
+	} else {
+		tunnel := b.tunnelRef(end)
+		b.tag(end, tunnel)
+		b.connect(end, access, tunnel)
+		b.connect(end, tunnel, access)
+		b.raiseTunnel(end, tunnel)
+	}
+	b.admin(end, access)
+}
+
+func (b *builder) tunnelRef(end intent.End) Ref {
+	name := map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel", intent.GENEVE: "geneve_tunnel", intent.GRE: "gre"}
+	ref := Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: name[end.Tunnel.Encapsulation] + "<new>"}
+	if there := b.differ.tunnel(end); there != nil {
+		ref = RefTo(there)
+	} else {
+		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},
+			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the tunnel is missing")
+	}
+	if end.Tunnel.Encapsulation == intent.GRE {
+		b.mtu(end, ref)
+	}
+	return ref
+}

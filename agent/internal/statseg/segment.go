@@ -1,0 +1,117 @@
+// Package statseg reads VPP's stats segment: interface counters, and who is alive.
+package statseg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/adapter/statsclient"
+)
+
+// Count is one direction of an interface since VPP started or its counters were cleared.
+type Count struct{ Packets, Bytes uint64 }
+
+// Reading is the segment at one moment.
+type Reading struct {
+	BootMS    int64   // ms since the Unix epoch
+	Heartbeat float64 // grows while VPP's collector runs, by default every 10 s
+	Rx, Tx    []Count // by sw_if_index, summed over threads
+}
+
+// wanted are the entries of the directory that are read (anchored regular expressions).
+var wanted = []string{"^/if/rx$", "^/if/tx$", "^/sys/boottime$", "^/sys/heartbeat$"}
+
+// connectWait is how long a missing socket is waited for.
+const connectWait = 500 * time.Millisecond
+
+var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
+
+// Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, with frozen numbers:
+// whoever uses it compares BootMS with the VPP that answers on the API socket.
+type Segment struct{ client *statsclient.StatsClient }
+
+// Open maps the segment behind the socket.
+func Open(socket string) (*Segment, error) {
+	quiet()
+	client := statsclient.NewStatsClient(socket, statsclient.SetSocketRetryTimeout(connectWait))
+	if err := client.Connect(); err != nil {
+		return nil, fmt.Errorf("open stats segment: %w", err)
+	}
+	return &Segment{client: client}, nil
+}
+
+// Close unmaps the segment.
+func (s *Segment) Close() { _ = s.client.Disconnect() }
+
+// busyRetries bounds how often a segment that is being rewritten is read anew.
+const busyRetries = 10
+
+// Read takes a reading.
+func (s *Segment) Read() (Reading, error) {
+	var entries []adapter.StatEntry
+	var err error
+	for range busyRetries {
+		entries, err = s.client.DumpStats(wanted...)
+		if !errors.Is(err, adapter.ErrStatsDataBusy) && !errors.Is(err, adapter.ErrStatsAccessFailed) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err != nil {
+		return Reading{}, fmt.Errorf("read stats segment: %w", err)
+	}
+	var r Reading
+	var found int
+	for _, entry := range entries {
+		switch data := entry.Data.(type) {
+		case adapter.ScalarStat:
+			if string(entry.Name) == "/sys/boottime" {
+				r.BootMS = int64(float64(data) * 1000)
+				found++
+			} else {
+				r.Heartbeat = float64(data)
+			}
+		case adapter.CombinedCounterStat:
+			if string(entry.Name) == "/if/rx" {
+				r.Rx = sum(data)
+			} else {
+				r.Tx = sum(data)
+			}
+			found++
+		}
+	}
+	if found != 3 {
+		return Reading{}, fmt.Errorf("read stats segment: %d of 3 entries are there", found)
+	}
+	return r, nil
+}
+
+func sum(threads adapter.CombinedCounterStat) []Count {
+	var counts []Count
+	for _, thread := range threads {
+		for i, c := range thread {
+			if i == len(counts) {
+				counts = append(counts, Count{})
+			}
+			counts[i].Packets += c.Packets()
+			counts[i].Bytes += c.Bytes()
+		}
+	}
+	return counts
+}
+
+// BootTime reads when the VPP now behind the socket started (ms since the Unix epoch).
+func BootTime(_ context.Context, socket string) (int64, error) {
+	segment, err := Open(socket)
+	if err != nil {
+		return 0, err
+	}
+	defer segment.Close()
+	reading, err := segment.Read()
+	return reading.BootMS, err
+}
