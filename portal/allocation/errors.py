@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from portal.core.errors import Conflict
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class VlanTaken(Conflict):
     """Another VLL takes some of the frames that were asked for on this port."""
 
@@ -14,7 +14,7 @@ class VlanTaken(Conflict):
     tags: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class NoVlanFree(Conflict):
     """No outer VLAN from 1 to 4094 is left on this port."""
 
@@ -22,7 +22,7 @@ class NoVlanFree(Conflict):
     port: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class PortFull(Conflict):
     """The port's bookable bandwidth does not hold the asked rate. Rates in bit/s."""
 
@@ -32,14 +32,14 @@ class PortFull(Conflict):
     free_bps: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class VniPoolExhausted(Conflict):
     """Every VNI that is not reserved is leased or resting."""
 
     field: str = "transport"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class GrePairsExhausted(Conflict):
     """No pair of observed and routed tunnel addresses is free between these routers."""
 

@@ -41,7 +41,9 @@ def rested_gre_pairs_free(*, now: datetime) -> int:
 def _usable(router: Router, far: Router, family: int) -> list[str]:
     """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
     routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
-    addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list("address", flat=True)
+    addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list(
+        "address", flat=True
+    )
     of_family = [a for a in addresses if (":" in a) == (family == 6)]
     return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
 

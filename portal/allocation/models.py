@@ -96,7 +96,11 @@ class PortVlanLease(models.Model):
                 expressions=[("port", RangeOperators.EQUAL), ("keys", RangeOperators.OVERLAPS)],
             ),
             models.CheckConstraint(
-                condition=Q(keys__contained_by=Func(0, 2**25, function="int8range", output_field=BigIntegerRangeField())),
+                condition=Q(
+                    keys__contained_by=Func(
+                        0, 2**25, function="int8range", output_field=BigIntegerRangeField()
+                    )
+                ),
                 name="tag_keys_are_tags",
             ),
             models.CheckConstraint(condition=Q(keys__isempty=False), name="tag_keys_are_not_empty"),

@@ -9,9 +9,7 @@ from portal.core.tagging import Tagging
 WHOLE_PORT = (0, 2**25)
 
 
-def tag_keys(
-    tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool
-) -> tuple[int, int]:
+def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> tuple[int, int]:
     """The half-open range of keys.
 
     A sub-interface that is not exact-match also takes frames with more tags than it names

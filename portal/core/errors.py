@@ -10,6 +10,9 @@ class DomainError(Exception):
 
     field: str = ""
 
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in vars(self).items())
+
 
 class Conflict(DomainError):
     """The input is well formed, but what it asks for is taken, full or in the wrong state."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
@@ -18,7 +19,7 @@ SILENT_AFTER = timedelta(minutes=5)
 
 
 class _Key(NamedTuple):
-    version: int
+    version: UUID | None
     silent: frozenset[int]
 
 
@@ -31,14 +32,14 @@ def current_topology(*, now: datetime) -> Topology:
     Three small queries when nothing changed since the last call in this process.
     """
     key = _Key(
-        version=models.TopologyVersion.objects.values_list("version", flat=True).get(),
+        version=_version(),
         silent=frozenset(_silent_routers(now)),
     )
     topology = _built.get(key)
     if topology is None:
         topology = _build(key.silent)
         # Rows may have changed after the version was read; such a topology is used once and not kept.
-        if models.TopologyVersion.objects.values_list("version", flat=True).get() == key.version:
+        if _version() == key.version:
             _built.clear()
             _built[key] = topology
     return topology
@@ -47,6 +48,11 @@ def current_topology(*, now: datetime) -> Topology:
 def path_policy() -> PathPolicy:
     """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
     return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))
+
+
+def _version() -> UUID | None:
+    """None for as long as there is no underlay at all."""
+    return models.TopologyVersion.objects.values_list("version", flat=True).first()
 
 
 def _silent_routers(now: datetime) -> list[int]:

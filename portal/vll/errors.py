@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from portal.core.errors import Conflict, DomainError
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class PortUnknown(DomainError):
     """No such port, or one that this user may not see: a stranger cannot tell which."""
 
@@ -13,7 +13,7 @@ class PortUnknown(DomainError):
     port: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class NotAllowedToOrder(DomainError):
     """The user sees the customer but may not order for it."""
 
@@ -21,7 +21,7 @@ class NotAllowedToOrder(DomainError):
     field: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class PortsOfTwoCustomers(DomainError):
     """A VLL joins ports of one customer."""
 
@@ -30,7 +30,7 @@ class PortsOfTwoCustomers(DomainError):
     field: str = "z_end.port"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class PortHasNoCustomer(DomainError):
     """The port is not assigned to anybody yet."""
 
@@ -38,7 +38,7 @@ class PortHasNoCustomer(DomainError):
     port: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class EndsAreTheSame(DomainError):
     """Both ends pick the same frames of the same port."""
 
@@ -46,7 +46,7 @@ class EndsAreTheSame(DomainError):
     field: str = "z_end"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class CirOutOfRange(DomainError):
     """A committed information rate outside what any port could carry, in bit/s."""
 
@@ -56,7 +56,7 @@ class CirOutOfRange(DomainError):
     field: str = "cir_bps"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class RouterHasNoAgent(DomainError):
     """The port's router carries traffic but cannot end VLLs."""
 
@@ -64,35 +64,7 @@ class RouterHasNoAgent(DomainError):
     router: str
 
 
-@dataclass(eq=False)
-class L2xcAcrossRouters(DomainError):
-    """A local cross-connect was asked for between two routers."""
-
-    a_router: str
-    z_router: str
-    field: str = "transport"
-
-
-@dataclass(eq=False)
-class TunnelOnOneRouter(DomainError):
-    """A tunnel was asked for between two ports of one router."""
-
-    router: str
-    transport: str
-    field: str = "transport"
-
-
-@dataclass(eq=False)
-class RouterLacksFamily(DomainError):
-    """A tunnel over an address family that one of the routers has no loopback for."""
-
-    router: str
-    family: int
-    transport: str
-    field: str = "transport"
-
-
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port takes."""
 
@@ -102,7 +74,7 @@ class FrameTooLargeForPort(DomainError):
     max_frame: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class OrderIsOpen(Conflict):
     """The VLL has an order under way."""
 
@@ -112,7 +84,7 @@ class OrderIsOpen(Conflict):
     field: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class WrongLifecycle(Conflict):
     """The VLL's life cycle does not allow this action."""
 

@@ -73,3 +73,4 @@ LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {
     Lifecycle.TERMINATED: frozenset(),
     Lifecycle.CANCELLED: frozenset(),
 }
+TERMINAL_LIFECYCLES = frozenset(state for state, nexts in LIFECYCLE_TRANSITIONS.items() if not nexts)

@@ -8,82 +8,173 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('inventory', '0001_initial'),
+        ("inventory", "0001_initial"),
     ]
 
     operations = [
         # Exclusion of (port, keys) needs equality on integers inside a GiST index.
         BtreeGistExtension(),
         migrations.CreateModel(
-            name='GrePairLease',
+            name="GrePairLease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder', models.UUIDField(db_index=True)),
-                ('leased_at', models.DateTimeField()),
-                ('released_at', models.DateTimeField(null=True)),
-                ('free_at', models.DateTimeField(null=True)),
-                ('low', models.GenericIPAddressField()),
-                ('high', models.GenericIPAddressField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder", models.UUIDField(db_index=True)),
+                ("leased_at", models.DateTimeField()),
+                ("released_at", models.DateTimeField(null=True)),
+                ("free_at", models.DateTimeField(null=True)),
+                ("low", models.GenericIPAddressField()),
+                ("high", models.GenericIPAddressField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('low', 'high'), name='gre_pair_is_leased_once'), models.CheckConstraint(condition=models.Q(('low__lt', models.F('high'))), name='gre_pair_is_stored_in_order'), models.UniqueConstraint(condition=models.Q(('released_at__isnull', True)), fields=('holder',), name='a_vll_holds_one_gre_pair')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("low", "high"), name="gre_pair_is_leased_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("low__lt", models.F("high"))), name="gre_pair_is_stored_in_order"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("released_at__isnull", True)),
+                        fields=("holder",),
+                        name="a_vll_holds_one_gre_pair",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ReservedVniRange',
+            name="ReservedVniRange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('first', models.IntegerField()),
-                ('last', models.IntegerField()),
-                ('reason', models.CharField(max_length=100)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("first", models.IntegerField()),
+                ("last", models.IntegerField()),
+                ("reason", models.CharField(max_length=100)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('first__gte', 1), ('last__lte', 16777215), ('first__lte', models.F('last'))), name='reserved_vni_range_is_a_range')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("first__gte", 1), ("last__lte", 16777215), ("first__lte", models.F("last"))
+                        ),
+                        name="reserved_vni_range_is_a_range",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='VniLease',
+            name="VniLease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder', models.UUIDField(db_index=True)),
-                ('leased_at', models.DateTimeField()),
-                ('released_at', models.DateTimeField(null=True)),
-                ('free_at', models.DateTimeField(null=True)),
-                ('vni', models.IntegerField(unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder", models.UUIDField(db_index=True)),
+                ("leased_at", models.DateTimeField()),
+                ("released_at", models.DateTimeField(null=True)),
+                ("free_at", models.DateTimeField(null=True)),
+                ("vni", models.IntegerField(unique=True)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('vni__range', (1, 16777215))), name='vni_fits_24_bits'), models.UniqueConstraint(condition=models.Q(('released_at__isnull', True)), fields=('holder',), name='a_vll_holds_one_vni')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("vni__range", (1, 16777215))), name="vni_fits_24_bits"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("released_at__isnull", True)),
+                        fields=("holder",),
+                        name="a_vll_holds_one_vni",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='BandwidthBooking',
+            name="BandwidthBooking",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder', models.UUIDField(db_index=True)),
-                ('side', models.CharField(max_length=1)),
-                ('cir_bps', models.BigIntegerField()),
-                ('port', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='bookings', to='inventory.port')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder", models.UUIDField(db_index=True)),
+                ("side", models.CharField(max_length=1)),
+                ("cir_bps", models.BigIntegerField()),
+                (
+                    "port",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="bookings",
+                        to="inventory.port",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('holder', 'side'), name='a_vll_end_books_once'), models.CheckConstraint(condition=models.Q(('cir_bps__gte', 0)), name='booked_rate_is_not_negative')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("holder", "side"), name="a_vll_end_books_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("cir_bps__gte", 0)), name="booked_rate_is_not_negative"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='PortVlanLease',
+            name="PortVlanLease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder', models.UUIDField(db_index=True)),
-                ('side', models.CharField(max_length=1)),
-                ('keys', django.contrib.postgres.fields.ranges.BigIntegerRangeField()),
-                ('leased_at', models.DateTimeField()),
-                ('port', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='vlan_leases', to='inventory.port')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder", models.UUIDField(db_index=True)),
+                ("side", models.CharField(max_length=1)),
+                ("keys", django.contrib.postgres.fields.ranges.BigIntegerRangeField()),
+                ("leased_at", models.DateTimeField()),
+                (
+                    "port",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="vlan_leases",
+                        to="inventory.port",
+                    ),
+                ),
             ],
             options={
-                'constraints': [django.contrib.postgres.constraints.ExclusionConstraint(expressions=[('port', '='), ('keys', '&&')], name='vlan_leased_once_per_port'), models.CheckConstraint(condition=models.Q(('keys__contained_by', models.Func(0, 33554432, function='int8range', output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField()))), name='tag_keys_are_tags'), models.CheckConstraint(condition=models.Q(('keys__isempty', False)), name='tag_keys_are_not_empty'), models.UniqueConstraint(fields=('holder', 'side'), name='a_vll_end_holds_one_vlan')],
+                "constraints": [
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        expressions=[("port", "="), ("keys", "&&")], name="vlan_leased_once_per_port"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "keys__contained_by",
+                                models.Func(
+                                    0,
+                                    33554432,
+                                    function="int8range",
+                                    output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField(),
+                                ),
+                            )
+                        ),
+                        name="tag_keys_are_tags",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("keys__isempty", False)), name="tag_keys_are_not_empty"
+                    ),
+                    models.UniqueConstraint(fields=("holder", "side"), name="a_vll_end_holds_one_vlan"),
+                ],
             },
         ),
     ]

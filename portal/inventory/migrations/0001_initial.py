@@ -6,170 +6,355 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Router',
+            name="Router",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9-]{1,63}$')])),
-                ('loopback4', models.GenericIPAddressField(blank=True, null=True, protocol='IPv4', unique=True)),
-                ('loopback6', models.GenericIPAddressField(blank=True, null=True, protocol='IPv6', unique=True)),
-                ('agent_url', models.URLField(blank=True)),
-                ('cpu', models.CharField(blank=True, max_length=50)),
-                ('cores', models.PositiveSmallIntegerField(default=1)),
-                ('generation', models.BigIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=63,
+                        unique=True,
+                        validators=[django.core.validators.RegexValidator("^[a-z0-9-]{1,63}$")],
+                    ),
+                ),
+                (
+                    "loopback4",
+                    models.GenericIPAddressField(blank=True, null=True, protocol="IPv4", unique=True),
+                ),
+                (
+                    "loopback6",
+                    models.GenericIPAddressField(blank=True, null=True, protocol="IPv6", unique=True),
+                ),
+                ("agent_url", models.URLField(blank=True)),
+                ("cpu", models.CharField(blank=True, max_length=50)),
+                ("cores", models.PositiveSmallIntegerField(default=1)),
+                ("generation", models.BigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(
-            name='Site',
+            name="Site",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True)),
             ],
         ),
         migrations.CreateModel(
-            name='ObservedRouter',
+            name="ObservedRouter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reported_at', models.DateTimeField()),
-                ('boot_id', models.UUIDField()),
-                ('sent_ms', models.BigIntegerField()),
-                ('agent_version', models.CharField(max_length=50)),
-                ('vpp_connected', models.BooleanField()),
-                ('vpp_version', models.CharField(blank=True, max_length=100)),
-                ('vpp_booted_at', models.DateTimeField(null=True)),
-                ('vpp_workers', models.PositiveIntegerField(null=True)),
-                ('simulated', models.BooleanField(default=False)),
-                ('encapsulations', models.JSONField(default=list)),
-                ('generation_held', models.BigIntegerField(null=True)),
-                ('generation_applied', models.BigIntegerField(null=True)),
-                ('router', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='observed', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reported_at", models.DateTimeField()),
+                ("boot_id", models.UUIDField()),
+                ("sent_ms", models.BigIntegerField()),
+                ("agent_version", models.CharField(max_length=50)),
+                ("vpp_connected", models.BooleanField()),
+                ("vpp_version", models.CharField(blank=True, max_length=100)),
+                ("vpp_booted_at", models.DateTimeField(null=True)),
+                ("vpp_workers", models.PositiveIntegerField(null=True)),
+                ("simulated", models.BooleanField(default=False)),
+                ("encapsulations", models.JSONField(default=list)),
+                ("generation_held", models.BigIntegerField(null=True)),
+                ("generation_applied", models.BigIntegerField(null=True)),
+                (
+                    "router",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="observed",
+                        to="inventory.router",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='RouterCertificate',
+            name="RouterCertificate",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('serial', models.CharField(max_length=40, unique=True)),
-                ('fingerprint', models.CharField(max_length=64, unique=True)),
-                ('issued_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='certificates', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("serial", models.CharField(max_length=40, unique=True)),
+                ("fingerprint", models.CharField(max_length=64, unique=True)),
+                ("issued_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="certificates",
+                        to="inventory.router",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='router',
-            name='site',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='routers', to='inventory.site'),
+            model_name="router",
+            name="site",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="routers", to="inventory.site"
+            ),
         ),
         migrations.CreateModel(
-            name='TopologyVersion',
+            name="TopologyVersion",
             fields=[
-                ('id', models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
-                ('version', models.BigIntegerField(default=1)),
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("version", models.UUIDField()),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='there_is_one_topology')],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("id", 1)), name="there_is_one_topology")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TunnelAddress',
+            name="TunnelAddress",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('address', models.GenericIPAddressField()),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tunnel_addresses', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("address", models.GenericIPAddressField()),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tunnel_addresses",
+                        to="inventory.router",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Port',
+            name="Port",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('interface', models.CharField(max_length=63)),
-                ('description', models.CharField(blank=True, max_length=100)),
-                ('kind', models.CharField(choices=[('uni', 'Uni'), ('enni', 'Enni')], default='uni', max_length=4)),
-                ('speed_bps', models.BigIntegerField()),
-                ('bookable_bps', models.BigIntegerField()),
-                ('booked_bps', models.BigIntegerField(default=0)),
-                ('max_frame', models.PositiveIntegerField(default=9022)),
-                ('customer', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='ports', to='accounts.customer')),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ports', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("interface", models.CharField(max_length=63)),
+                ("description", models.CharField(blank=True, max_length=100)),
+                (
+                    "kind",
+                    models.CharField(choices=[("uni", "Uni"), ("enni", "Enni")], default="uni", max_length=4),
+                ),
+                ("speed_bps", models.BigIntegerField()),
+                ("bookable_bps", models.BigIntegerField()),
+                ("booked_bps", models.BigIntegerField(default=0)),
+                ("max_frame", models.PositiveIntegerField(default=9022)),
+                (
+                    "customer",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ports",
+                        to="accounts.customer",
+                    ),
+                ),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ports",
+                        to="inventory.router",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('router', 'interface'), name='an_interface_is_one_port'), models.CheckConstraint(condition=models.Q(('kind__in', ['uni', 'enni'])), name='port_kind_is_uni_or_enni'), models.CheckConstraint(condition=models.Q(('speed_bps__gt', 0)), name='a_port_has_a_speed'), models.CheckConstraint(condition=models.Q(('booked_bps__gte', 0), ('booked_bps__lte', models.F('bookable_bps'))), name='port_bandwidth_is_never_overbooked'), models.CheckConstraint(condition=models.Q(('max_frame__gte', 64)), name='port_takes_the_smallest_frame')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("router", "interface"), name="an_interface_is_one_port"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["uni", "enni"])), name="port_kind_is_uni_or_enni"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("speed_bps__gt", 0)), name="a_port_has_a_speed"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("booked_bps__gte", 0), ("booked_bps__lte", models.F("bookable_bps"))
+                        ),
+                        name="port_bandwidth_is_never_overbooked",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("max_frame__gte", 64)), name="port_takes_the_smallest_frame"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ObservedRoute',
+            name="ObservedRoute",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('address', models.GenericIPAddressField()),
-                ('reachable', models.BooleanField()),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='observed_routes', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("address", models.GenericIPAddressField()),
+                ("reachable", models.BooleanField()),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="observed_routes",
+                        to="inventory.router",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('router', 'address'), name='a_route_is_observed_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("router", "address"), name="a_route_is_observed_once")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ObservedInterface',
+            name="ObservedInterface",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=63)),
-                ('admin_up', models.BooleanField()),
-                ('link_up', models.BooleanField()),
-                ('ip_mtu', models.PositiveIntegerField(null=True)),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='observed_interfaces', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=63)),
+                ("admin_up", models.BooleanField()),
+                ("link_up", models.BooleanField()),
+                ("ip_mtu", models.PositiveIntegerField(null=True)),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="observed_interfaces",
+                        to="inventory.router",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('router', 'name'), name='an_interface_is_observed_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("router", "name"), name="an_interface_is_observed_once")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='BackboneLink',
+            name="BackboneLink",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('a_interface', models.CharField(max_length=63)),
-                ('a_metric', models.PositiveIntegerField(default=10)),
-                ('a_ip_mtu', models.PositiveIntegerField(blank=True, null=True)),
-                ('z_interface', models.CharField(max_length=63)),
-                ('z_metric', models.PositiveIntegerField(default=10)),
-                ('z_ip_mtu', models.PositiveIntegerField(blank=True, null=True)),
-                ('ipv4', models.BooleanField(default=True)),
-                ('ipv6', models.BooleanField(default=True)),
-                ('in_service', models.BooleanField(default=True)),
-                ('a_router', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='inventory.router')),
-                ('z_router', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("a_interface", models.CharField(max_length=63)),
+                ("a_metric", models.PositiveIntegerField(default=10)),
+                ("a_ip_mtu", models.PositiveIntegerField(blank=True, null=True)),
+                ("z_interface", models.CharField(max_length=63)),
+                ("z_metric", models.PositiveIntegerField(default=10)),
+                ("z_ip_mtu", models.PositiveIntegerField(blank=True, null=True)),
+                ("ipv4", models.BooleanField(default=True)),
+                ("ipv6", models.BooleanField(default=True)),
+                ("in_service", models.BooleanField(default=True)),
+                (
+                    "a_router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="inventory.router"
+                    ),
+                ),
+                (
+                    "z_router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="inventory.router"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('a_router', 'a_interface'), name='a_side_interface_is_one_link'), models.UniqueConstraint(fields=('z_router', 'z_interface'), name='z_side_interface_is_one_link'), models.CheckConstraint(condition=models.Q(('a_router', models.F('z_router')), _negated=True), name='a_link_joins_two_routers'), models.CheckConstraint(condition=models.Q(('a_metric__gte', 1), ('z_metric__gte', 1)), name='link_metrics_are_positive'), models.CheckConstraint(condition=models.Q(models.Q(('a_ip_mtu__isnull', True), ('a_ip_mtu__range', (68, 65535)), _connector='OR'), models.Q(('z_ip_mtu__isnull', True), ('z_ip_mtu__range', (68, 65535)), _connector='OR')), name='link_mtu_is_unknown_or_an_ip_mtu')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("a_router", "a_interface"), name="a_side_interface_is_one_link"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("z_router", "z_interface"), name="z_side_interface_is_one_link"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("a_router", models.F("z_router")), _negated=True),
+                        name="a_link_joins_two_routers",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("a_metric__gte", 1), ("z_metric__gte", 1)),
+                        name="link_metrics_are_positive",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("a_ip_mtu__isnull", True), ("a_ip_mtu__range", (68, 65535)), _connector="OR"
+                            ),
+                            models.Q(
+                                ("z_ip_mtu__isnull", True), ("z_ip_mtu__range", (68, 65535)), _connector="OR"
+                            ),
+                        ),
+                        name="link_mtu_is_unknown_or_an_ip_mtu",
+                    ),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='router',
-            constraint=models.CheckConstraint(condition=models.Q(('generation__gte', 0)), name='generation_is_not_negative'),
+            model_name="router",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("generation__gte", 0)), name="generation_is_not_negative"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='router',
-            constraint=models.CheckConstraint(condition=models.Q(('cores__gte', 1)), name='a_router_has_a_core'),
+            model_name="router",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("cores__gte", 1)), name="a_router_has_a_core"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='router',
-            constraint=models.CheckConstraint(condition=models.Q(('name__regex', '^[a-z0-9-]{1,63}$')), name='router_name_fits_a_certificate_name'),
+            model_name="router",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("name__regex", "^[a-z0-9-]{1,63}$")),
+                name="router_name_fits_a_certificate_name",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='router',
-            constraint=models.UniqueConstraint(condition=models.Q(('agent_url', ''), _negated=True), fields=('agent_url',), name='an_agent_serves_one_router'),
+            model_name="router",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("agent_url", ""), _negated=True),
+                fields=("agent_url",),
+                name="an_agent_serves_one_router",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='tunneladdress',
-            constraint=models.UniqueConstraint(fields=('router', 'address'), name='an_address_is_observed_once'),
+            model_name="tunneladdress",
+            constraint=models.UniqueConstraint(
+                fields=("router", "address"), name="an_address_is_observed_once"
+            ),
         ),
     ]

@@ -1,13 +1,15 @@
-"""Counts the topology's version up by trigger, in the transaction that changes the underlay."""
+"""Draws a new version of the topology by trigger, in the transaction that changes the underlay.
+
+Drawn and not counted: a number that a rollback took back would come again with other content.
+"""
 
 from django.db import migrations
 
 FORWARD = """
-INSERT INTO inventory_topologyversion (id, version) VALUES (1, 1);
-
 CREATE FUNCTION topology_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE inventory_topologyversion SET version = version + 1 WHERE id = 1;
+    INSERT INTO inventory_topologyversion (id, version) VALUES (1, gen_random_uuid())
+        ON CONFLICT (id) DO UPDATE SET version = EXCLUDED.version;
     RETURN NULL;
 END $$;
 

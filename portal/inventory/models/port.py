@@ -17,7 +17,9 @@ class Port(models.Model):
     interface = models.CharField(max_length=63)
     description = models.CharField(max_length=100, blank=True)
     kind = models.CharField(max_length=4, choices=Kind, default=Kind.UNI)
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="ports", null=True, blank=True)
+    customer = models.ForeignKey(
+        Customer, on_delete=models.PROTECT, related_name="ports", null=True, blank=True
+    )
     speed_bps = models.BigIntegerField()
     # Bandwidth that may be booked (bit/s): the speed, unless the operator oversubscribes.
     bookable_bps = models.BigIntegerField()

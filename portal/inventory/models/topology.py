@@ -2,10 +2,10 @@ from django.db import models
 
 
 class TopologyVersion(models.Model):
-    """One row that triggers count up when the underlay changes, so that answers can be cached by it."""
+    """One row that triggers renew when the underlay changes, so that answers can be cached by it."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
-    version = models.BigIntegerField(default=1)
+    version = models.UUIDField()
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="there_is_one_topology")]

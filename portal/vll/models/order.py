@@ -32,8 +32,12 @@ class Order(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(state__in=OrderState.values), name="order_state_is_a_known_state"),
-            models.CheckConstraint(condition=Q(action__in=OrderAction.values), name="order_action_is_a_known_action"),
+            models.CheckConstraint(
+                condition=Q(state__in=OrderState.values), name="order_state_is_a_known_state"
+            ),
+            models.CheckConstraint(
+                condition=Q(action__in=OrderAction.values), name="order_action_is_a_known_action"
+            ),
             models.UniqueConstraint(
                 fields=["vll"],
                 condition=~Q(state__in=sorted(TERMINAL_ORDER_STATES)),

@@ -47,7 +47,9 @@ class Vll(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(lifecycle__in=Lifecycle.values), name="lifecycle_is_a_known_state"),
+            models.CheckConstraint(
+                condition=Q(lifecycle__in=Lifecycle.values), name="lifecycle_is_a_known_state"
+            ),
             models.CheckConstraint(
                 condition=Q(admin_status__in=AdminStatus.values), name="admin_status_is_a_known_state"
             ),
@@ -60,7 +62,11 @@ class Vll(models.Model):
             models.CheckConstraint(condition=Q(revision__gte=1), name="revisions_count_from_one"),
             models.CheckConstraint(
                 condition=(Q(encapsulation="l2xc") & Q(family__isnull=True) & Q(vni__isnull=True))
-                | (Q(encapsulation__in=["vxlan", "geneve"]) & Q(family__in=[4, 6]) & Q(vni__range=(1, 2**24 - 1)))
+                | (
+                    Q(encapsulation__in=["vxlan", "geneve"])
+                    & Q(family__in=[4, 6])
+                    & Q(vni__range=(1, 2**24 - 1))
+                )
                 | (Q(encapsulation="gre") & Q(family__in=[4, 6]) & Q(vni__isnull=True)),
                 name="transport_has_what_it_needs",
             ),
@@ -121,7 +127,10 @@ class VllEnd(models.Model):
             models.CheckConstraint(condition=Q(side__in=["a", "z"]), name="side_is_a_or_z"),
             models.CheckConstraint(
                 condition=(
-                    Q(tagging="untagged") & Q(outer_vlan__isnull=True) & Q(inner_vlan__isnull=True) & Q(exact_match=True)
+                    Q(tagging="untagged")
+                    & Q(outer_vlan__isnull=True)
+                    & Q(inner_vlan__isnull=True)
+                    & Q(exact_match=True)
                 )
                 | (Q(tagging="dot1q") & Q(outer_vlan__range=(1, 4094)) & Q(inner_vlan__isnull=True))
                 | (

@@ -1,7 +1,8 @@
 """Gives every test run its own PostgreSQL and Redis, and Django settings that point at them.
 
-The services start before Django loads: settings read the environment once. Nothing here is shared
-with another run, so several may go on side by side.
+A plugin (``-p`` in pyproject.toml) and not a conftest.py: it has to come before the first conftest that
+imports a model, since settings read the environment once. Nothing here is shared with another run, so
+several may go on side by side.
 """
 
 import os
@@ -13,16 +14,16 @@ import pytest
 from devstack import services
 from devstack.paths import RUN
 
-_running = pytest.StashKey[ExitStack]()
 _services = pytest.StashKey[services.Services]()
 
 
-def pytest_configure(config: pytest.Config) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     folder = RUN / f"pytest-{os.getpid()}"
-    running = config.stash[_running] = ExitStack()
-    config.add_cleanup(running.close)
+    running = ExitStack()
+    early_config.add_cleanup(running.close)
     running.callback(shutil.rmtree, folder, ignore_errors=True)
-    config.stash[_services] = started = running.enter_context(
+    early_config.stash[_services] = started = running.enter_context(
         services.running(folder=folder, logs=folder / "log", durable=False)
     )
     os.environ |= {

@@ -1,0 +1,74 @@
+"""A VLL as it goes out."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.vll.models import Vll, VllEnd
+
+
+class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
+    """One end: where it is, how frames are picked, and what its router last answered."""
+
+    port_name = serializers.CharField(source="port.__str__")
+    router = serializers.CharField(source="port.router.name")
+    site = serializers.CharField(source="port.router.site.name")
+
+    class Meta:
+        model = VllEnd
+        fields = [
+            "port",
+            "port_name",
+            "router",
+            "site",
+            "tagging",
+            "outer_vlan",
+            "inner_vlan",
+            "exact_match",
+            "tunnel_address",
+            "status",
+            "status_revision",
+            "reason",
+        ]
+
+
+class VllSerializer(serializers.ModelSerializer[Vll]):
+    """Five independent facts, then what was asked for and what was allocated. Bytes and bit/s."""
+
+    customer = serializers.CharField(source="customer.name")
+    transport = serializers.CharField()
+    a_end = serializers.SerializerMethodField()
+    z_end = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Vll
+        fields = [
+            "id",
+            "customer",
+            "description",
+            "created_at",
+            "lifecycle",
+            "admin_status",
+            "oper_status",
+            "in_sync",
+            "requested_transport",
+            "transport",
+            "vni",
+            "svc_mtu",
+            "frame",
+            "cir_bps",
+            "policed",
+            "revision",
+            "a_end",
+            "z_end",
+        ]
+
+    def get_a_end(self, vll: Vll) -> dict[str, Any]:
+        return self._end(vll, "a")
+
+    def get_z_end(self, vll: Vll) -> dict[str, Any]:
+        return self._end(vll, "z")
+
+    def _end(self, vll: Vll, side: str) -> dict[str, Any]:
+        # The ends are prefetched: picking one here costs no query.
+        return VllEndSerializer(next(end for end in vll.ends.all() if end.side == side)).data

@@ -1,0 +1,45 @@
+"""Reads of VLLs and orders. Tenant scope is each function's first step."""
+
+from uuid import UUID
+
+from django.db.models import Prefetch, QuerySet
+
+from portal.accounts.models import User
+from portal.events.models import Event
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.states import TERMINAL_ORDER_STATES
+
+_ENDS = Prefetch("ends", queryset=VllEnd.objects.select_related("port__router__site").order_by("side"))
+
+
+def vlls(user: User) -> QuerySet[Vll]:
+    """The VLLs this user may see, newest first, with their ends, in a fixed number of queries."""
+    return (
+        Vll.objects.visible_to(user)
+        .select_related("customer")
+        .prefetch_related(_ENDS)
+        .order_by("-created_at", "-id")
+    )
+
+
+def orders(user: User) -> QuerySet[Order]:
+    """The orders this user may see, newest first."""
+    return Order.objects.visible_to(user).select_related("vll", "customer").order_by("-ordered_at", "-id")
+
+
+def open_order(vll: Vll) -> Order | None:
+    """The one order under way for this VLL, or None."""
+    return vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+
+
+def timeline(vll_id: UUID, *, limit: int = 50) -> list[Event]:
+    """The newest events of a VLL. The caller has looked up the VLL in the user's scope."""
+    return list(Event.objects.filter(vll_id=vll_id).order_by("-id")[:limit])
+
+
+def is_settled(vll: Vll) -> bool:
+    """Whether nothing is expected to change by itself: both ends are what is wanted, no order is open."""
+    wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
+    return open_order(vll) is None and all(
+        end.status == wanted and end.status_revision == vll.revision for end in vll.ends.all()
+    )

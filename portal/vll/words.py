@@ -1,0 +1,170 @@
+"""The words for each refusal: what, why, and what to do about it. Both doors use them."""
+
+import re
+from functools import singledispatch
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.allocation import errors as allocation
+from portal.core import frames, tagging
+from portal.core.errors import DomainError
+from portal.core.units import rate_text
+from portal.underlay import errors as underlay
+from portal.underlay.links import Link, Router
+from portal.vll import errors
+
+# Errors whose sentence is a text with their facts in it.
+_TEXTS: dict[type[DomainError], str] = {
+    errors.PortUnknown: gettext_noop(
+        "Port {port} does not exist, or you may not see it. Choose one of your own ports."
+    ),
+    errors.NotAllowedToOrder: gettext_noop(
+        "Your role may look at {customer} but not order for it. Ask one of its operators or admins."
+    ),
+    errors.PortsOfTwoCustomers: gettext_noop(
+        "{a_port} and {z_port} belong to different customers. A line joins two ports of one customer."
+    ),
+    errors.PortHasNoCustomer: gettext_noop(
+        "{port} is not assigned to a customer yet. Ask the NOC to assign it."
+    ),
+    errors.EndsAreTheSame: gettext_noop(
+        "Both ends pick the same frames of {port}. Choose another port or other VLANs for one of them."
+    ),
+    errors.RouterHasNoAgent: gettext_noop(
+        "{router} only carries traffic: lines cannot end there. Choose a port on another router."
+    ),
+    errors.FrameTooLargeForPort: gettext_noop(
+        "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
+        " there. Order a smaller svc-mtu."
+    ),
+    errors.OrderIsOpen: gettext_noop(
+        "Order {order_id} ({action}) is still {state}. Wait until it has ended."
+    ),
+    errors.WrongLifecycle: gettext_noop("This line is {lifecycle}; {action} is not possible then."),
+    errors.ConcurrentChange: gettext_noop(
+        "Somebody else changed this at the same moment; nothing was done. Look again, then repeat."
+    ),
+    allocation.VlanTaken: gettext_noop(
+        "On {port}, {tags} is already taken by another line. Choose another VLAN, or leave the choice to us."
+    ),
+    allocation.NoVlanFree: gettext_noop(
+        "{port} has no VLAN left that fits. Remove a line from it, or choose another port."
+    ),
+    allocation.VniPoolExhausted: gettext_noop(
+        "Every VNI is leased, resting or reserved. Ask the NOC to widen the pool."
+    ),
+    allocation.GrePairsExhausted: gettext_noop(
+        "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
+        " routed. Choose VXLAN or GENEVE, or ask the NOC for more tunnel addresses."
+    ),
+    tagging.VlanOutOfRange: gettext_noop("{value} is not a VLAN id from {minimum} to {maximum}."),
+    tagging.VlanMissing: gettext_noop("Tagging {tagging} needs this VLAN. Write an id from 1 to 4094."),
+    tagging.VlanNotWanted: gettext_noop("Tagging {tagging} does not look at this VLAN. Leave it out."),
+    tagging.WholePortIsExact: gettext_noop(
+        "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
+    ),
+    frames.SvcMtuOutOfRange: gettext_noop("{value} bytes is outside {minimum} to {maximum} bytes."),
+    underlay.TunnelWithinRouter: gettext_noop(
+        "Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc."
+    ),
+}
+
+
+def code(error: DomainError) -> str:
+    """The error's stable name for programs: ``VlanTaken`` -> ``vlan-taken``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
+
+
+def facts(error: DomainError) -> dict[str, Any]:
+    """The error's facts as JSON values; sizes in bytes, rates in bit/s."""
+    return {name: _plain(value) for name, value in vars(error).items() if name != "field"}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list() | tuple() | set() | frozenset():
+            return [_plain(inner) for inner in value]
+        case Link() | Router():
+            return value.name
+        case underlay.Capacity():
+            return {"transport": value.transport.value, "largest_svc_mtu": value.largest_svc_mtu}
+        case _:
+            return str(value)
+
+
+@singledispatch
+def sentence(error: DomainError) -> str:
+    """One or two sentences for a reader."""
+    return _(_TEXTS[type(error)]).format(**facts(error))
+
+
+@sentence.register
+def _cir_out_of_range(error: errors.CirOutOfRange) -> str:
+    return _("{value} is outside {minimum} to {maximum}.").format(
+        value=rate_text(error.value), minimum=rate_text(error.minimum), maximum=rate_text(error.maximum)
+    )
+
+
+@sentence.register
+def _port_full(error: allocation.PortFull) -> str:
+    return _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.").format(
+        port=error.port, free=rate_text(error.free_bps), asked=rate_text(error.requested_bps)
+    )
+
+
+@sentence.register
+def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
+    text = _(
+        "Link {link} has an IP MTU of {available} bytes; {required} are needed, {shortfall} more."
+    ).format(
+        link=error.link.name, available=error.available, required=error.required, shortfall=error.shortfall
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _path_mtu_unknown(error: underlay.PathMtuUnknown) -> str:
+    return _(
+        "The IP MTU of {links} is not known, and it is never guessed."
+        " Ask the NOC: it has to be declared, or the silent agent has to report again."
+    ).format(links=", ".join(link.name for link in error.links))
+
+
+@sentence.register
+def _no_path(error: underlay.NoPath) -> str:
+    text = _("No IPv{family} links in service join {a} and {z} in both directions.").format(
+        family=error.family.value, a=error.a.name, z=error.z.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _family_missing(error: underlay.FamilyMissing) -> str:
+    text = _("No IPv{family} loopback to end a tunnel on: {routers}.").format(
+        family=error.family.value, routers=", ".join(router.name for router in error.routers)
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
+    text = _("A local cross-connect joins two ports of one router; these are on {a} and {z}.").format(
+        a=error.a.name, z=error.z.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+def _what_fits(error: underlay.NotServiceable) -> str:
+    """What to order instead: encapsulations that fit, else the largest packet that some would carry."""
+    if error.fits:
+        return _("These would fit: {transports}.").format(transports=", ".join(t.value for t in error.fits))
+    if error.capacities:
+        largest = max(error.capacities, key=lambda capacity: capacity.largest_svc_mtu)
+        return _("No encapsulation fits; the largest svc-mtu would be {largest} with {transport}.").format(
+            largest=largest.largest_svc_mtu, transport=largest.transport.value
+        )
+    return _("No encapsulation fits. Ask the NOC.")

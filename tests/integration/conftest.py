@@ -1,0 +1,42 @@
+"""The cast: Alice orders for Alpine Dairy, Bob may only look, Charlie is a stranger, Nora is the NOC."""
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from tests.integration.isp import Isp, build_isp, member
+
+
+@pytest.fixture
+def dairy(db: None) -> Customer:
+    return Customer.objects.create(name="Alpine Dairy", created_at=clock.now())
+
+
+@pytest.fixture
+def bakery(db: None) -> Customer:
+    return Customer.objects.create(name="Basel Bakery", created_at=clock.now())
+
+
+@pytest.fixture
+def alice(dairy: Customer) -> User:
+    return member("alice", dairy, "operator")
+
+
+@pytest.fixture
+def bob(dairy: Customer) -> User:
+    return member("bob", dairy, "viewer")
+
+
+@pytest.fixture
+def charlie(bakery: Customer) -> User:
+    return member("charlie", bakery, "admin")
+
+
+@pytest.fixture
+def nora(db: None) -> User:
+    return User.objects.create_user("nora", password="correct horse battery", noc_role="noc")
+
+
+@pytest.fixture
+def isp(dairy: Customer) -> Isp:
+    return build_isp(owner=dairy)

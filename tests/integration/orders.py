@@ -1,0 +1,33 @@
+"""Short ways to order in tests."""
+
+from typing import Any
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.tagging import Tagging
+from portal.vll.models import Order
+from portal.vll.operations import EndRequest, order_add
+from tests.integration.isp import GBIT, Isp
+
+
+def end(isp: Isp, port: str, tagging: str = "dot1q", outer: Any = 100, **more: Any) -> EndRequest:
+    return EndRequest(
+        port=isp.ports[port].pk,
+        tagging=Tagging(tagging),
+        outer_vlan=None if tagging == "untagged" else outer,
+        **more,
+    )
+
+
+def order(isp: Isp, user: User, **changes: Any) -> Order:
+    """Rhino to Hippo, dot1q 100 on both, 1500 bytes, 1 Gbit/s, auto; ``changes`` replace parts of it."""
+    asked: dict[str, Any] = {
+        "a_end": end(isp, "rhino:host-cust1"),
+        "z_end": end(isp, "hippo:host-cust1"),
+        "svc_mtu": 1500,
+        "cir_bps": GBIT,
+        "transport": "auto",
+        "description": "ZRH-AMS",
+        "now": clock.now(),
+    }
+    return order_add(user=user, **{**asked, **changes})
