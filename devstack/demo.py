@@ -73,6 +73,7 @@ def _run(undo: ExitStack) -> None:
     running = undo.enter_context(
         stack.running(folder=FOLDER, logs=LOGS, isp=isp, dataplane=dataplane, family=family, web_port=_port())
     )
+    stack.wait_for_reports(running)
     customer = running.client("customer")
     _say("ordering a VLL from Rhino to Hippo")
     identity = _order(running, customer)

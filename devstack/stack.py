@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from devstack import services
 from devstack.agent import Agent
-from devstack.client import Client
+from devstack.client import Client, NotReached
 from devstack.dataplane import Dataplane
 from devstack.isp import Isp
 from devstack.portal import Portal
@@ -20,6 +22,7 @@ from devstack.process import Family
 class Stack:
     """`loaded` is what `devstack.load` printed: tokens, logins and the ids of ports."""
 
+    isp: Isp
     portal: Portal
     dataplane: Dataplane
     family: Family
@@ -88,4 +91,21 @@ def running(
         portal.start(family)
         for agent in agents:
             agent.start(family, dataplane.start(isp.router(agent.router)))
-        yield Stack(portal=portal, dataplane=dataplane, family=family, loaded=loaded)
+        yield Stack(isp=isp, portal=portal, dataplane=dataplane, family=family, loaded=loaded)
+
+
+def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:
+    """Until every agent said what they see; before that, orders over their routers are refused.
+
+    Raises NotReached. Read from the database, because only the agents' own door would know otherwise.
+    """
+    wanted = len(running.isp.agents)
+    query = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"
+    with psycopg.connect(running.portal.services.database_url, autocommit=True) as database:
+
+        def reported() -> bool:
+            row = database.execute(query).fetchone()
+            return row is not None and row[0] >= wanted
+
+        if not running.client("noc").wait(reported, timeout_s=timeout_s):
+            raise NotReached(f"{wanted} agents did not report within {timeout_s:g} s")

@@ -1,0 +1,128 @@
+"""The lab: two real VPPs, two agents, the whole portal, and customers that send frames.
+
+It needs root and an installed VPP, and says in the summary why it did not run.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from devstack import netns, stack, vpp
+from devstack.frames import Wire
+from devstack.isp import ALPINE_DAIRY, Port, small_isp
+from devstack.paths import RUN
+from devstack.process import Family
+from devstack.vpp_network import UNI, VppDataplane
+from tests.lab.customers import Customer, connect_memif
+from tests.lab.traces import traces
+
+MEMIF_PORTS = ("memif1/0", "memif2/0")
+_report = pytest.StashKey[list[str]]()
+_skipped = pytest.StashKey[str]()
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    stack: stack.Stack
+    dataplane: VppDataplane
+    # By router and port interface.
+    customers: dict[tuple[str, str], Customer]
+    report: list[str]
+
+    def ends(self, transport: str, tagging: str) -> dict[str, tuple[str, str]]:
+        """(router, interface) of side a and of side z for this combination."""
+        first, second = MEMIF_PORTS if tagging == "dot1ad" else ("host-cust1", "host-cust2")
+        if transport == "l2xc":
+            return {"a": ("rhino", first), "z": ("rhino", second)}
+        return {"a": ("rhino", first), "z": ("hippo", first)}
+
+    def traces(self) -> dict[str, dict[str, object]]:
+        return {name: traces(each) for name, each in self.dataplane.vpps.items()}
+
+
+def why_not() -> str | None:
+    try:
+        vpp.find()
+    except vpp.NotInstalled as reason:
+        return str(reason)
+    return netns.why_unusable()
+
+
+@pytest.fixture(scope="session")
+def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
+    reason = why_not()
+    if reason is not None:
+        pytestconfig.stash[_skipped] = reason
+        pytest.skip(reason)
+    netns.remove_leftovers()
+    logs = RUN / "log" / "lab"
+    isp = small_isp(extra_ports=tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in MEMIF_PORTS))
+    family = Family()
+    with ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-lab-")))
+        dataplane = undo.enter_context(
+            VppDataplane(installation=vpp.find(), isp=isp, folder=folder, logs=logs, family=family)
+        )
+        running = undo.enter_context(
+            stack.running(
+                folder=RUN / f"lab-{os.getpid()}",
+                logs=logs,
+                isp=isp,
+                dataplane=dataplane,
+                family=family,
+                report_interval_s=1,
+                durable=False,
+            )
+        )
+        generators = undo.enter_context(netns.namespace("generators"))
+        customers = _linux_customers(dataplane, undo) | _memif_customers(
+            dataplane, family, generators, folder
+        )
+        stack.wait_for_reports(running)
+        yield Lab(running, dataplane, customers, pytestconfig.stash.setdefault(_report, []))
+
+
+def _linux_customers(dataplane: VppDataplane, undo: ExitStack) -> dict[tuple[str, str], Customer]:
+    return {
+        where: undo.enter_context(Wire(namespace, UNI)) for where, namespace in dataplane.customers.items()
+    }
+
+
+def _memif_customers(
+    dataplane: VppDataplane, family: Family, namespace: str, folder: Path
+) -> dict[tuple[str, str], Customer]:
+    customer = vpp.Vpp(
+        installation=dataplane.installation,
+        label="customer",
+        folder=folder / "customer",
+        logs=dataplane.logs,
+        namespace=namespace,
+        buffer_bytes=10240,
+    )
+    customer.start(family)
+    places = [(router, n) for router in dataplane.vpps for n in range(1, len(MEMIF_PORTS) + 1)]
+    return {
+        (router, f"memif{socket_id}/0"): connect_memif(
+            router=dataplane.vpps[router],
+            customer=customer,
+            socket_id=socket_id,
+            generator=generator,
+            folder=folder,
+        )
+        for generator, (router, socket_id) in enumerate(places, start=1)
+    }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if _skipped in config.stash:
+        terminalreporter.section("lab on real VPPs: NOT RUN")
+        terminalreporter.line(config.stash[_skipped])
+    elif _report in config.stash:
+        terminalreporter.section("lab on real VPPs")
+        for line in config.stash[_report]:
+            terminalreporter.line(line)
