@@ -1,0 +1,32 @@
+"""Playing the routers in tests: answers for both ends of a VLL."""
+
+from typing import Any
+
+from portal.core import clock
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import advance
+from portal.vll.operations.answers import EndAnswer
+
+CONFLICT = {"code": "foreign_subinterface", "message": "VLAN 100 is taken", "object": "host-cust1.7"}
+
+
+def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: Any) -> None:
+    """The router of ``side`` answers about the revision that is wanted now, or about ``revision``."""
+    vll.refresh_from_db()
+    end = VllEnd.objects.select_related("port__router").get(vll=vll, side=side)
+    said = EndAnswer(
+        vll=vll.pk,
+        side=side,
+        revision=more.get("revision", vll.revision),
+        status=status,
+        reason=more.get("reason"),
+        for_good=for_good,
+    )
+    advance(router=more.get("router", end.port.router), answers=[said], now=clock.now())
+    vll.refresh_from_db()
+
+
+def activate(vll: Vll) -> None:
+    """Both routers verify the VLL."""
+    answer(vll, "a", "verified")
+    answer(vll, "z", "verified")

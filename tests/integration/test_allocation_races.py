@@ -1,0 +1,103 @@
+"""Many clients at once, on real connections: every value is leased once, and the last one has one winner."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from portal.accounts.models import User
+from portal.allocation.errors import PortFull, VlanTaken, VniPoolExhausted
+from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
+from portal.allocation.vnis import LAST_VNI, vni_lease
+from portal.core import clock
+from portal.inventory.models import Port
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def at_once(count: int, work: Callable[[int], object]) -> list[object]:
+    """Run ``work`` in threads with connections of their own; results or the exceptions raised."""
+
+    def one(number: int) -> object:
+        try:
+            return work(number)
+        except Exception as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def lease(_number: int) -> int:
+    with transaction.atomic():
+        return vni_lease(holder=uuid.uuid4(), now=clock.now())
+
+
+@pytest.fixture
+def pool_of_48() -> Iterator[range]:
+    """All VNIs but 48 are reserved, in two ranges."""
+    ReservedVniRange.objects.create(first=1, last=999, reason="below")
+    ReservedVniRange.objects.create(first=1048, last=LAST_VNI, reason="above")
+    return range(1000, 1048)
+
+
+def test_64_clients_get_48_vnis_once_each_and_16_are_told_that_none_is_left(pool_of_48: range) -> None:
+    results = at_once(64, lease)
+    leased = [r for r in results if isinstance(r, int)]
+    assert sorted(leased) == list(pool_of_48)
+    assert sum(isinstance(r, VniPoolExhausted) for r in results) == 16
+    assert VniLease.objects.count() == 48
+
+
+def test_a_rolled_back_lease_is_free_again(pool_of_48: range) -> None:
+    with pytest.raises(RuntimeError), transaction.atomic():
+        for _ in pool_of_48:
+            vni_lease(holder=uuid.uuid4(), now=clock.now())
+        raise RuntimeError
+    assert lease(0) in pool_of_48
+
+
+def test_reserved_ranges_that_overlap_and_touch_leave_the_rest() -> None:
+    for first, last in ((1, 100), (50, 200), (201, LAST_VNI - 1)):
+        ReservedVniRange.objects.create(first=first, last=last, reason="")
+    assert lease(0) == LAST_VNI
+
+
+def test_32_clients_race_for_one_vlan_and_one_wins(isp: Isp, alice: User) -> None:
+    results = at_once(
+        32, lambda n: order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=n + 1), cir_bps=1000).pk
+    )
+    assert sum(isinstance(r, uuid.UUID) for r in results) == 1
+    assert sum(isinstance(r, VlanTaken) for r in results) == 31
+    assert PortVlanLease.objects.count() == 2
+
+
+def test_32_clients_race_for_the_last_gigabit_and_one_wins(isp: Isp, alice: User) -> None:
+    Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=GBIT)
+
+    def work(number: int) -> uuid.UUID:
+        # Half of them name the ports the other way round: locks in id order keep them from deadlocking.
+        a, z = end(isp, "rhino:host-cust1", outer=number + 1), end(isp, "hippo:host-cust1", outer=number + 1)
+        return order(isp, alice, **({"a_end": a, "z_end": z} if number % 2 else {"a_end": z, "z_end": a})).pk
+
+    results = at_once(32, work)
+    assert sum(isinstance(r, uuid.UUID) for r in results) == 1
+    assert sum(isinstance(r, PortFull) for r in results) == 31
+    assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
+
+
+def test_any_vlan_under_contention_gives_each_client_its_own(isp: Isp, alice: User) -> None:
+    def work(_number: int) -> object:
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", outer="any"),
+            "z_end": end(isp, "hippo:host-cust1", outer="any"),
+        }
+        return order(isp, alice, cir_bps=1000, **ends).vll.ends.get(side="a").outer_vlan
+
+    assert sorted(at_once(24, work)) == list(range(1, 25))  # type: ignore[type-var]

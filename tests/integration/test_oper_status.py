@@ -1,0 +1,80 @@
+"""op-up needs link at both UNIs, a route that is no drop, and fresh reports (RFC 9181)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import Vll
+from portal.vll.operations import ends_observed, stale_vlls_mark
+from portal.vll.operations.answers import EndObservation
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    vll = order(isp, alice).vll
+    activate(vll)
+    return vll
+
+
+def observe(isp: Isp, vll: Vll, side: str, **facts: Any) -> None:
+    router = isp.routers["rhino" if side == "a" else "hippo"]
+    seen: dict[str, Any] = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, **facts}
+    ends_observed(router=router, ends=[EndObservation(vll=vll.pk, side=side, **seen)], now=clock.now())
+    vll.refresh_from_db()
+
+
+def test_unknown_until_both_routers_have_reported(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    assert line.oper_status == "op-unknown"
+    observe(isp, line, "z")
+    assert line.oper_status == "op-up"
+
+
+@pytest.mark.parametrize("fault", [{"link_up": False}, {"reachable": False}])
+def test_a_lost_link_or_route_at_either_end_is_down_and_it_heals(isp: Isp, line: Vll, fault: dict) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z", **fault)
+    assert line.oper_status == "op-down"
+    observe(isp, line, "z")
+    assert line.oper_status == "op-up"
+    kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.op-").order_by("id")
+    assert [e.kind for e in kinds] == ["vll.op-down", "vll.op-up"]
+
+
+def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z")
+    ends_observed(router=isp.routers["hippo"], ends=[], now=clock.now())
+    line.refresh_from_db()
+    assert line.oper_status == "op-unknown"
+
+
+def test_silence_makes_unknown(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z")
+    now = clock.now()
+    assert stale_vlls_mark(now=now) == 0
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(reported_at=now - timedelta(seconds=36))
+    assert stale_vlls_mark(now=now) == 1
+    line.refresh_from_db()
+    assert line.oper_status == "op-unknown"
+    assert stale_vlls_mark(now=now) == 0
+
+
+def test_drift_is_out_of_sync_and_repair_is_in_sync_again(isp: Isp, line: Vll) -> None:
+    observe(
+        isp, line, "a", in_sync=False, drift=[{"field": "admin_up", "desired": "true", "actual": "false"}]
+    )
+    assert not line.in_sync
+    observe(isp, line, "a")
+    assert line.in_sync
