@@ -32,7 +32,7 @@ check: $(DEV_STAMP) ## linters, types, import layers, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(CHECK_ENV) $(BIN)/mypy
-	$(BIN)/djlint templates --check --lint
+	$(BIN)/djlint templates --lint --quiet
 	$(BIN)/lint-imports
 	cd agent && $(GO) vet ./...
 	@unformatted=$$(cd agent && $(dir $(GO))gofmt -l .); \

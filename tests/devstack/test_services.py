@@ -1,0 +1,78 @@
+"""The private services are really private, really PostgreSQL and Redis, and gone afterwards."""
+
+import os
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from devstack import postgres, services
+from devstack.ports import accepts, free_ports
+
+
+def setting(database_url: str, name: str) -> str:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
+        assert row is not None
+        return str(row[0])
+
+
+def test_nothing_is_left_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / "services"
+    with services.running(folder=folder, logs=tmp_path / "log") as running:
+        port = int(setting(running.database_url, "port"))
+        assert redis.Redis.from_url(running.redis_url).ping()
+        assert accepts(port)
+    assert not accepts(port)
+    assert list(folder.iterdir()) == []
+
+
+def test_commits_are_durable_unless_a_test_gives_that_up(tmp_path: Path, private_services) -> None:
+    [port] = free_ports(1)
+    with postgres.running(
+        folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=True
+    ) as database_url:
+        assert setting(database_url, "fsync") == "on"
+        assert setting(database_url, "synchronous_commit") == "on"
+    assert setting(private_services.database_url, "fsync") == "off"
+
+
+def test_strangers_on_the_same_machine_need_the_password(private_services) -> None:
+    without = private_services.database_url.replace(
+        private_services.database_url.split(":")[2].split("@")[0], "guess"
+    )
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(without)
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis.from_url("redis://" + private_services.redis_url.split("@")[1]).ping()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to hand the cluster to another account")
+def test_a_clone_in_a_private_folder_works_too(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    folder = private / "postgres"
+    [port] = free_ports(1)
+    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=False) as database_url:
+        home = folder.resolve()
+        assert setting(database_url, "data_directory") == str(home / "cluster")
+        assert home.stat().st_mode & 0o077 == 0
+    assert not home.exists()
+    assert not folder.is_symlink()
+
+
+def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None:
+    stale = tmp_path / "pg" / "cluster"
+    stale.mkdir(parents=True)
+    (stale / "PG_VERSION").write_text("9.6\n")
+    [port] = free_ports(1)
+    with postgres.running(
+        folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=False
+    ) as database_url:
+        assert setting(database_url, "server_version_num") >= "150000"
+
+
+def test_ports_are_never_drawn_twice() -> None:
+    ports = free_ports(50)
+    assert len(set(ports)) == 50
