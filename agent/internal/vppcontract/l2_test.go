@@ -4,9 +4,12 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/vxlan"
 )
 
 const (
@@ -70,24 +73,104 @@ func TestACrossConnectOfAnUnknownIndexIsRefused(t *testing.T) {
 	})
 }
 
-func TestDeletingOneEndLeavesThePeerConnectedToTheNextInterface(t *testing.T) {
+// pair makes a cross-connect of two sub-interfaces, both ways.
+func (d *device) pair(port index) (a, b index) {
+	d.Helper()
+	a, b = d.subif(port, 1), d.subif(port, 2)
+	d.xconnect(a, b)
+	d.xconnect(b, a)
+	return a, b
+}
+
+func TestDeletingASubinterfaceTakesItsPeerOutOfL2(t *testing.T) {
+	both(t, func(d *device) {
+		a, b := d.pair(d.port())
+		d.rewrite(b, pop1)
+		d.deleteSubif(a)
+		if got := d.xconnects(); len(got) != 0 {
+			d.Errorf("cross-connects %v", got)
+		}
+		if got := d.at(b).VtrOp; got != 0 {
+			d.Errorf("the peer still has vtr_op %d", got)
+		}
+	})
+}
+
+func TestAPeerWithoutAWayBackStaysConnectedToTheNextInterface(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		a, b := d.subif(port, 1), d.subif(port, 2)
-		d.xconnect(a, b)
 		d.xconnect(b, a)
 		d.deleteSubif(a)
 		if got := d.xconnects(); len(got) != 1 || got[b] != a {
 			d.Fatalf("cross-connects %v, want the peer's to the deleted index", got)
 		}
 		stranger := d.subif(port, 3)
-		if stranger != a {
-			d.Fatalf("the next interface got %d, want %d", stranger, a)
+		if got := d.xconnects(); stranger != a || len(got) != 1 || got[b] != stranger {
+			d.Errorf("the next interface is %d, cross-connects %v", stranger, got)
 		}
-		if got := d.xconnects(); len(got) != 1 || got[b] != stranger {
+	})
+}
+
+func TestAHalfConnectedInterfaceTakesAStrangerOutOfL2WhenItGoes(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		a, b := d.subif(port, 1), d.subif(port, 2)
+		d.xconnect(b, a)
+		d.deleteSubif(a)
+		stranger, other := d.subif(port, 3), d.subif(port, 4)
+		d.xconnect(stranger, other)
+		d.deleteSubif(b)
+		if got := d.xconnects(); len(got) != 0 {
 			d.Errorf("cross-connects %v", got)
 		}
 	})
+}
+
+func TestDeletingATunnelUnderACrossConnect(t *testing.T) {
+	for name, c := range map[string]struct {
+		make, unmake func(d *device) index
+		peerStays    bool
+	}{
+		"VXLAN": {
+			make: func(d *device) index { return d.vxlan("10.0.0.1", "10.0.0.2", 5) },
+			unmake: func(d *device) index {
+				return do(d, vxlanDelete("10.0.0.1", "10.0.0.2", 5), &vxlan.VxlanAddDelTunnelV3Reply{}).SwIfIndex
+			},
+		},
+		"GENEVE": {
+			make: func(d *device) index { return d.geneve("10.0.0.1", "10.0.0.2", 5) },
+			unmake: func(d *device) index {
+				return do(d, geneveDelete("10.0.0.1", "10.0.0.2", 5), &geneve.GeneveAddDelTunnel2Reply{}).SwIfIndex
+			},
+			peerStays: true,
+		},
+		"GRE": {
+			make: func(d *device) index { return d.gre("10.0.0.1", "10.0.0.2") },
+			unmake: func(d *device) index {
+				return do(d, greDelete("10.0.0.1", "10.0.0.2"), &gre.GreTunnelAddDelReply{}).SwIfIndex
+			},
+			peerStays: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(d *device) {
+				access, tunnel := d.subif(d.port(), 1), c.make(d)
+				d.xconnect(access, tunnel)
+				d.xconnect(tunnel, access)
+				if deleted := c.unmake(d); deleted != tunnel {
+					d.Errorf("%d was deleted, want %d", deleted, tunnel)
+				}
+				got := d.xconnects()
+				if c.peerStays && (len(got) != 1 || got[access] != tunnel) {
+					d.Errorf("cross-connects %v, want the peer's to the deleted tunnel", got)
+				}
+				if !c.peerStays && len(got) != 0 {
+					d.Errorf("cross-connects %v, want none", got)
+				}
+			})
+		})
+	}
 }
 
 func TestATagRewriteIsReadBack(t *testing.T) {
@@ -154,26 +237,30 @@ func TestATagRewriteMayComeBeforeTheCrossConnect(t *testing.T) {
 }
 
 func TestATagRewriteDiesWithItsInterface(t *testing.T) {
-	for name, connected := range map[string]bool{"cross-connected": true, "never in L2": false} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(d *device) {
-				port := d.port()
-				sub := d.subif(port, 1)
-				if connected {
-					d.xconnect(sub, port)
-				}
-				d.rewrite(sub, pop1)
-				d.deleteSubif(sub)
-				again := d.subif(port, 1)
-				if again != sub {
-					d.Fatalf("the index changed from %d to %d", sub, again)
-				}
-				if got := d.at(again).VtrOp; got != 0 {
-					d.Errorf("the new interface has vtr_op %d", got)
-				}
-			})
-		})
-	}
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 1)
+		d.xconnect(sub, port)
+		d.rewrite(sub, pop1)
+		d.deleteSubif(sub)
+		again := d.subif(port, 1)
+		if got := d.at(again).VtrOp; again != sub || got != 0 {
+			d.Errorf("index %d, then %d with vtr_op %d", sub, again, got)
+		}
+	})
+}
+
+func TestATagRewriteSetInL3OutlivesItsInterface(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		sub := d.subif(port, 1)
+		d.rewrite(sub, pop1)
+		d.deleteSubif(sub)
+		again := d.subif(port, 2)
+		if got := d.at(again).VtrOp; again != sub || got != pop1 {
+			d.Errorf("index %d, then %d with vtr_op %d", sub, again, got)
+		}
+	})
 }
 
 func TestABridgedPortIsInTheDumpOfItsBridgeDomain(t *testing.T) {
@@ -186,6 +273,7 @@ func TestABridgedPortIsInTheDumpOfItsBridgeDomain(t *testing.T) {
 		if len(domains) != 1 || domains[0].BdID != 5 || len(domains[0].SwIfDetails) != 1 || domains[0].SwIfDetails[0].SwIfIndex != port {
 			d.Errorf("bridge domains %+v", domains)
 		}
+		refused(d, &l2.BridgeDomainAddDelV2{BdID: 5, IsAdd: true}, &l2.BridgeDomainAddDelV2Reply{}, -119)
 		refused(d, &l2.BridgeDomainAddDelV2{BdID: 5}, &l2.BridgeDomainAddDelV2Reply{}, -120)
 		d.xconnect(port, d.port())
 		domains = dump[*l2.BridgeDomainDetails](d, &l2.BridgeDomainDump{BdID: none, SwIfIndex: anyIndex})

@@ -16,8 +16,8 @@ const (
 )
 
 const (
-	subifExists = -68
-	subifFailed = -69
+	vlanExists = -56
+	tagsTaken  = -1
 )
 
 func TestASubinterfaceIsDownWithNoMTU(t *testing.T) {
@@ -63,7 +63,7 @@ func TestASubIDIsTakenOncePerPort(t *testing.T) {
 		port, other := d.port(), d.port()
 		d.subif(port, 100)
 		reply := &interfaces.CreateSubifReply{}
-		refused(d, createSubif(port, 100, 101), reply, subifExists)
+		refused(d, createSubif(port, 100, 101), reply, vlanExists)
 		do(d, createSubif(other, 100, 100), &interfaces.CreateSubifReply{})
 	})
 }
@@ -72,18 +72,30 @@ func TestTheSameTagsUnderAnotherIDAreRefused(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		d.subif(port, 100)
-		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
-		// Exact match is no part of the key.
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, tagsTaken)
+		if got := len(d.interfaces()); got != 3 {
+			d.Errorf("there are %d interfaces, want local0, loop0 and loop0.100", got)
+		}
+	})
+}
+
+func TestExactMatchIsNoPartOfTheTags(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.subif(port, 100)
 		inexact := createSubif(port, 999, 100)
 		inexact.SubIfFlags = one
-		refused(d, inexact, &interfaces.CreateSubifReply{}, subifFailed)
-		// The type of the outer tag is.
-		service := createSubif(port, 998, 100)
+		refused(d, inexact, &interfaces.CreateSubifReply{}, tagsTaken)
+	})
+}
+
+func TestTheTypeOfTheOuterTagIsPartOfTheTags(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.subif(port, 100)
+		service := createSubif(port, 999, 100)
 		service.SubIfFlags |= dot1ad
 		do(d, service, &interfaces.CreateSubifReply{})
-		if got := len(d.interfaces()); got != 4 {
-			d.Errorf("there are %d interfaces, want local0, loop0 and two sub-interfaces", got)
-		}
 	})
 }
 
@@ -91,7 +103,7 @@ func TestARefusedSubinterfaceGivesItsIndexBack(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		first := d.subif(port, 100)
-		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, tagsTaken)
 		if got := d.subif(port, 101); got != first+1 {
 			d.Errorf("the next index is %d, want %d", got, first+1)
 		}
@@ -102,7 +114,7 @@ func TestDeletingTheFirstFreesItsTagsAfterARefusal(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		first := d.subif(port, 100)
-		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, subifFailed)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, tagsTaken)
 		d.deleteSubif(first)
 		do(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{})
 	})
@@ -147,7 +159,7 @@ func TestInnerVLANAnyCannotBeExact(t *testing.T) {
 	both(t, func(d *device) {
 		var request api.Message = &interfaces.CreateSubif{SwIfIndex: d.port(), SubID: 1, OuterVlanID: 1,
 			SubIfFlags: two | exact | interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY}
-		refused(d, request, &interfaces.CreateSubifReply{}, subifFailed)
+		refused(d, request, &interfaces.CreateSubifReply{}, tagsTaken)
 	})
 }
 

@@ -29,6 +29,8 @@ func (v *vpp) bridgeAddDel(c *call, m *l2.BridgeDomainAddDelV2) {
 		for reply.BdID = 1; v.bridges[reply.BdID] != nil; reply.BdID++ {
 		}
 		v.bridges[reply.BdID] = &bridge{settings: *m}
+	case m.IsAdd && known != nil:
+		reply.Retval = retvalBridgeExists
 	case m.IsAdd:
 		v.bridges[m.BdID] = &bridge{settings: *m}
 	case known == nil:
@@ -55,15 +57,9 @@ func (v *vpp) setBridge(c *call, m *l2.SwInterfaceSetL2Bridge) {
 			v.bridges[m.BdID] = &bridge{settings: l2.BridgeDomainAddDelV2{
 				Flood: true, UuFlood: true, Forward: true, Learn: true}}
 		}
-		v.enterL2(i, l2mode{kind: bridgeMode, bridge: m.BdID, shg: m.Shg})
+		enterL2(i, l2mode{kind: bridgeMode, bridge: m.BdID, shg: m.Shg})
 	}
 	c.reply(reply)
-}
-
-func (v *vpp) leaveBridge(i *iface) {
-	if i.l2.kind == bridgeMode {
-		i.l2 = l2mode{}
-	}
 }
 
 func (v *vpp) members(id uint32) []l2.BridgeDomainSwIf {

@@ -52,7 +52,7 @@ func TestWhatBreaksAPathStopsForwarding(t *testing.T) {
 		},
 		"a second sub-interface with the same tags was refused": func(t *testing.T, _ *vppsim.Sim, conn api.Connection, _, _ interface_types.InterfaceIndex) {
 			refusedWith(t, conn, &interfaces.CreateSubif{SwIfIndex: customerPort, SubID: 999, OuterVlanID: 100, SubIfFlags: 2},
-				&interfaces.CreateSubifReply{}, func(r *interfaces.CreateSubifReply) int32 { return r.Retval }, -69)
+				&interfaces.CreateSubifReply{}, func(r *interfaces.CreateSubifReply) int32 { return r.Retval }, -1)
 		},
 		"the tunnel was deleted and a stranger has its index": func(t *testing.T, _ *vppsim.Sim, conn api.Connection, sub, tunnel interface_types.InterfaceIndex) {
 			invoke(t, conn, &interfaces.DeleteSubif{SwIfIndex: sub}, &interfaces.DeleteSubifReply{})

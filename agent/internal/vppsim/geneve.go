@@ -27,14 +27,12 @@ func (v *vpp) geneveTunnel(m *geneve.GeneveAddDelTunnel2) (uint32, int32) {
 	switch {
 	case m.EncapVrfID != 0:
 		return none, retvalNoSuchFib
-	case local.Is6() != remote.Is6():
-		return none, retvalInvalidValue
 	case local == remote:
 		return none, retvalSameEndpoints
 	}
 	t := &tunnel{
 		key:   tunnelKey{dst: remote, vni: m.Vni & vniMask},
-		local: m.LocalAddress, remote: m.RemoteAddress, vni: m.Vni, decapNext: m.DecapNextIndex, request: m,
+		local: m.LocalAddress, remote: m.RemoteAddress, vni: m.Vni, decapNext: m.DecapNextIndex, request: m, leavesL2First: true,
 	}
 	found := v.geneves.byKey[t.key]
 	if !m.IsAdd {

@@ -45,7 +45,7 @@ func (v *vpp) greTunnel(add bool, m gre.GreTunnelV2) (uint32, int32) {
 	}
 	t := &tunnel{
 		key:   tunnelKey{src: src, dst: dst, kind: uint8(m.Type), port: m.SessionID, key: m.Key},
-		local: m.Src, remote: m.Dst, decapNext: none, request: m,
+		local: m.Src, remote: m.Dst, decapNext: none, request: m, leavesL2First: true,
 	}
 	found := v.gres.byKey[t.key]
 	switch {

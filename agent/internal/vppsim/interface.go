@@ -33,7 +33,6 @@ type iface struct {
 	mtu      [4]uint32
 	linkMTU  uint16
 	sub      *subif
-	rewrite  tagRewrite
 	l2       l2mode
 
 	addresses []ip_types.AddressWithPrefix
@@ -68,14 +67,25 @@ func (v *vpp) insert(i *iface) *iface {
 	return i
 }
 
-// remove deletes the interface. Its own cross-connect goes with it, but a peer stays
-// connected to the index, whoever gets that next.
+// remove deletes the interface. A cross-connected one takes whoever has the index at its far
+// end out of L2 too (vnet/l2/l2_input.c: l2_input_interface_add_del), which need not be the
+// interface it was connected with. A peer it is not connected to stays connected to the index.
 func (v *vpp) remove(i *iface) {
-	v.leaveL2(i)
-	v.interfaces[i.index] = nil
-	v.freed = append(v.freed, i.index)
-	v.segment.setInterface(i.index, "")
+	if far := v.connected(i); far != nil {
+		v.leaveL2(far)
+	}
+	if i.l2.kind != l3Mode {
+		v.leaveL2(i)
+	}
+	v.release(i.index)
 	v.announce(i, true)
+}
+
+// release frees the index; the last one freed is the next one given out.
+func (v *vpp) release(index uint32) {
+	v.interfaces[index] = nil
+	v.freed = append(v.freed, index)
+	v.segment.setInterface(index, "")
 }
 
 func (v *vpp) at(index interface_types.InterfaceIndex) *iface {
@@ -121,11 +131,12 @@ func (v *vpp) interfaceDump(c *call, m *interfaces.SwInterfaceDump) {
 }
 
 func (v *vpp) details(i *iface) *interfaces.SwInterfaceDetails {
+	rewrite := v.rewrite(i)
 	d := &interfaces.SwInterfaceDetails{
 		SwIfIndex: interface_types.InterfaceIndex(i.index), SupSwIfIndex: i.sup,
 		L2Address: i.mac, Flags: v.flags(i), LinkMtu: i.linkMTU, Mtu: i.mtu[:],
 		InterfaceName: i.name, InterfaceDevType: i.device, Tag: i.tag,
-		VtrOp: i.rewrite.op, VtrPushDot1q: i.rewrite.pushDot1q, VtrTag1: i.rewrite.tag1, VtrTag2: i.rewrite.tag2,
+		VtrOp: rewrite.op, VtrPushDot1q: rewrite.pushDot1q, VtrTag1: rewrite.tag1, VtrTag2: rewrite.tag2,
 	}
 	if i.isSub() {
 		d.Type = interface_types.IF_API_TYPE_SUB

@@ -40,24 +40,20 @@ func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
 	case v.at(m.TxSwIfIndex) == nil:
 		reply.Retval = retvalInvalidInterface
 	default:
-		v.enterL2(rx, l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)})
+		enterL2(rx, l2mode{kind: xconnectMode, peer: uint32(m.TxSwIfIndex)})
 	}
 	c.reply(reply)
 }
 
 // enterL2 keeps the tag rewrite: it survives a change from one L2 mode to another.
-func (v *vpp) enterL2(i *iface, mode l2mode) {
-	v.leaveBridge(i)
+func enterL2(i *iface, mode l2mode) {
 	i.l2 = mode
 }
 
 // leaveL2 moves the interface to L3, which loses its tag rewrite.
 func (v *vpp) leaveL2(i *iface) {
-	v.leaveBridge(i)
-	if i.l2.kind != l3Mode {
-		i.rewrite = tagRewrite{}
-	}
 	i.l2 = l2mode{}
+	delete(v.rewrites, i.index)
 }
 
 func (v *vpp) xconnectDump(c *call, _ *l2.L2XconnectDump) {

@@ -9,8 +9,7 @@ const (
 	retvalInvalidValue        int32 = -7
 	retvalInvalidRegistration int32 = -31
 	retvalAddressNotFound     int32 = -60
-	retvalSubifExists         int32 = -68
-	retvalSubifFailed         int32 = -69
+	retvalVLANExists          int32 = -56
 	retvalNotEthernet         int32 = -71
 	retvalTagCount            int32 = -72
 	retvalInvalidArgument     int32 = -73
@@ -19,6 +18,7 @@ const (
 	retvalDecapNext           int32 = -76
 	retvalInterfaceExists     int32 = -79
 	retvalSameEndpoints       int32 = -82
+	retvalBridgeExists        int32 = -119
 	retvalBridgeInUse         int32 = -120
 	retvalDuplicateAddress    int32 = -127
 	retvalInstanceInUse       int32 = -147

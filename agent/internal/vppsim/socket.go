@@ -8,12 +8,18 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// listen takes the path over, as VPP does when it finds the socket of a run that crashed.
+// listen takes the path over, as VPP does when it finds the socket of a run that crashed, and
+// leaves it behind when the listener closes.
 func listen(network, path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	return net.ListenUnix(network, &net.UnixAddr{Net: network, Name: path})
+	listener, err := net.ListenUnix(network, &net.UnixAddr{Net: network, Name: path})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	return listener, nil
 }
 
 // serveAPI accepts clients until the listener closes.

@@ -95,27 +95,26 @@ func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
 }
 
 // addSubinterface plays VPP's outage too: a second sub-interface with the same tags is
-// refused, but by then the VLAN table already points at the refused index, and the frames of
-// the first one are lost until it is deleted and made again.
+// refused, but the entry of the first one in the VLAN table is gone with it. Its frames are
+// lost until it is deleted and made again.
 func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
 	if v.subinterface(parent, sub.id) != nil {
-		return none, retvalSubifExists
+		return none, retvalVLANExists
 	}
 	if sub.flags&twoTags != 0 && sub.flags&exactMatch != 0 && sub.flags&(innerAny|outerAny) != 0 {
-		return none, retvalSubifFailed
+		return none, retvalUnspecified
 	}
 	i := v.insert(&iface{
 		name: fmt.Sprintf("%s.%d", parent.name, sub.id), device: parent.device, sup: parent.sup,
 		ethernet: parent.ethernet, linkMTU: parent.linkMTU, sub: sub,
 	})
 	key := sub.key(parent.sup)
-	_, taken := v.vlans[key]
-	v.vlans[key] = i.index
-	if taken {
-		v.interfaces[i.index] = nil
-		v.freed = append(v.freed, i.index)
-		return none, retvalSubifFailed
+	if _, taken := v.vlans[key]; taken {
+		delete(v.vlans, key)
+		v.release(i.index)
+		return none, retvalUnspecified
 	}
+	v.vlans[key] = i.index
 	v.subs[subKey{parent.sup, sub.id}] = i.index
 	return i.index, 0
 }

@@ -33,6 +33,10 @@ type tunnel struct {
 	decapNext uint32
 	index     uint32 // sw_if_index
 	request   any    // what the dump repeats
+
+	// leavesL2First: deleting the tunnel moves it to L3 before its interface is deleted, so
+	// that its peer stays half-connected (GENEVE and GRE; not VXLAN).
+	leavesL2First bool
 }
 
 // tunnels is the pool of one encapsulation.
@@ -89,6 +93,9 @@ func (v *vpp) removeTunnel(ts *tunnels, t *tunnel) {
 	ts.freed = append(ts.freed, t.slot)
 	i := v.interfaces[t.index]
 	v.setAdmin(i, false)
+	if t.leavesL2First {
+		v.leaveL2(i)
+	}
 	v.removeSubinterfaces(i)
 	v.remove(i)
 }

@@ -28,7 +28,8 @@ type vpp struct {
 	freed      []uint32 // sw_if_index, the last freed is the next given out
 	loopbacks  map[uint32]bool
 	subs       map[subKey]uint32
-	vlans      map[vlanKey]uint32 // the ports' VLAN tables: whose frames these tags are
+	vlans      map[vlanKey]uint32    // the ports' VLAN tables: whose frames these tags are
+	rewrites   map[uint32]tagRewrite // by sw_if_index
 	vxlans     tunnels
 	geneves    tunnels
 	gres       tunnels
@@ -48,6 +49,7 @@ func boot(config Config) (*vpp, error) {
 		loopbacks: map[uint32]bool{},
 		subs:      map[subKey]uint32{},
 		vlans:     map[vlanKey]uint32{},
+		rewrites:  map[uint32]tagRewrite{},
 		bridges:   map[uint32]*bridge{},
 		routes:    append([]Route(nil), config.Routes...),
 		counted:   config.Clock(),

@@ -23,6 +23,15 @@ func vtrOperations() []operation {
 	return []operation{on((*vpp).setTagRewrite, &l2.L2InterfaceVlanTagRewriteReply{})}
 }
 
+// rewrite is the one in force on the interface's index. VPP keeps it by index: set on an
+// interface in L3 mode it outlives that, and the next interface of the index has it.
+func (v *vpp) rewrite(i *iface) tagRewrite {
+	if !v.interfaces[i.sup].ethernet {
+		return tagRewrite{}
+	}
+	return v.rewrites[i.index]
+}
+
 // setTagRewrite clears the rewrite in force before it looks at the new one, so a refusal
 // leaves the interface with none (vnet/l2/l2_vtr.c: l2vtr_configure).
 func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
@@ -34,11 +43,11 @@ func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	case !v.interfaces[i.sup].ethernet:
 		reply.Retval = retvalNotEthernet
 	default:
-		i.rewrite = tagRewrite{}
+		delete(v.rewrites, i.index)
 		if popped(m.VtrOp) > explicitTags(i) {
 			reply.Retval = retvalTagCount
-		} else {
-			i.rewrite = asRead(m)
+		} else if kept := asRead(m); kept.op != rewriteDisabled {
+			v.rewrites[i.index] = kept
 		}
 	}
 	c.reply(reply)
