@@ -119,7 +119,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.BoundedJSONParser"],
     "EXCEPTION_HANDLER": "portal.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,
@@ -152,6 +152,9 @@ LONGLINE_PKI_DIR = env.path("LONGLINE_PKI_DIR", default=BASE_DIR / ".run" / "pki
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
+
+# How long counter samples are kept, in days.
+LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=40)
 
 LOGGING = {
     "version": 1,

@@ -1,5 +1,8 @@
 """What people and API clients reach."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns = [
+    path("api/v1/", include("portal.api.v1.urls")),
+    path("", include("portal.web.urls")),
+]

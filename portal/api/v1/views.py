@@ -80,7 +80,7 @@ class ThroughputView(APIView):
         vll = get_object_or_404(Vll.objects.visible_to(request.user), pk=pk)
         asked = ThroughputQuerySerializer(data=request.query_params, context={"now": clock.now()})
         asked.is_valid(raise_exception=True)
-        return Response(throughput(vll, **asked.validated_data))
+        return Response(throughput(vll=vll, **asked.validated_data))
 
 
 class OrdersView(generics.ListAPIView[Order]):

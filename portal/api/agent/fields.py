@@ -1,0 +1,183 @@
+"""Strict decoding of reports: what the contract does not name is refused, and every error is told at once."""
+
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+Decode = Callable[[Any, str, "Errors"], Any]
+
+# What PostgreSQL's bigint and a Go int64 hold.
+_MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
+_MAX_ERRORS = 100
+
+
+class Errors(list[dict[str, str]]):
+    """``{"pointer", "code", "detail"}`` of each violation (RFC 6901 pointers)."""
+
+    def add(self, pointer: str, code: str, detail: str) -> None:
+        if len(self) < _MAX_ERRORS:
+            self.append({"pointer": pointer, "code": code, "detail": detail})
+
+
+class Malformed(ValueError):
+    """The body is not one JSON object."""
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The body as an object. Raises ``Malformed``."""
+    try:
+        value = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(str(error)) from error
+    if not isinstance(value, dict):
+        raise Malformed("the body is no JSON object")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def record(fields: Mapping[str, Decode]) -> Decode:
+    """An object with exactly these members; decodes to a dict, or None after an error."""
+
+    def decode(value: Any, at: str, errors: Errors) -> dict[str, Any] | None:
+        if not isinstance(value, dict):
+            errors.add(at, "type", "an object is wanted")
+            return None
+        for name in value.keys() - fields.keys():
+            errors.add(f"{at}/{name}", "unknown_field", "the contract does not name this field")
+        decoded = {}
+        for name, field in fields.items():
+            if name in value:
+                decoded[name] = field(value[name], f"{at}/{name}", errors)
+            else:
+                errors.add(f"{at}/{name}", "missing", "this field is required")
+        return decoded
+
+    return decode
+
+
+def array(item: Decode, *, maximum: int, unique: str = "") -> Decode:
+    """A list of at most ``maximum``; ``unique`` names the member that may not repeat."""
+
+    def decode(value: Any, at: str, errors: Errors) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            errors.add(at, "type", "a list is wanted")
+            return ()
+        if len(value) > maximum:
+            errors.add(at, "out_of_range", f"at most {maximum} are taken")
+            return ()
+        decoded = tuple(item(entry, f"{at}/{index}", errors) for index, entry in enumerate(value))
+        if unique:
+            _require_unique(decoded, unique, at, errors)
+        return decoded
+
+    return decode
+
+
+def _require_unique(decoded: tuple[Any, ...], member: str, at: str, errors: Errors) -> None:
+    seen = set()
+    for index, entry in enumerate(decoded):
+        key = entry.get(member) if entry else None
+        if key is not None and key in seen:
+            errors.add(f"{at}/{index}/{member}", "duplicate", f"{key!r} stands twice")
+        seen.add(key)
+
+
+def nullable(decode_value: Decode) -> Decode:
+    """null, or what ``decode_value`` takes."""
+    return lambda value, at, errors: None if value is None else decode_value(value, at, errors)
+
+
+def integer(minimum: int = _MIN_INT, maximum: int = _MAX_INT) -> Decode:
+    """A whole number within these bounds."""
+
+    def decode(value: Any, at: str, errors: Errors) -> int | None:
+        if type(value) is not int:
+            errors.add(at, "type", "a whole number is wanted")
+        elif not minimum <= value <= maximum:
+            errors.add(at, "out_of_range", f"{value} is not in {minimum}..{maximum}")
+        else:
+            return value
+        return None
+
+    return decode
+
+
+def boolean(value: Any, at: str, errors: Errors) -> bool | None:
+    if type(value) is not bool:
+        errors.add(at, "type", "true or false is wanted")
+        return None
+    return value
+
+
+def text(*, maximum: int) -> Decode:
+    """A string of at most ``maximum`` characters, without NUL, which PostgreSQL does not store."""
+
+    def decode(value: Any, at: str, errors: Errors) -> str | None:
+        if not isinstance(value, str):
+            errors.add(at, "type", "a string is wanted")
+        elif len(value) > maximum or "\0" in value:
+            errors.add(at, "out_of_range", f"at most {maximum} characters, none of them NUL")
+        else:
+            return value
+        return None
+
+    return decode
+
+
+def one_of(*allowed: Any) -> Decode:
+    """One of these values."""
+
+    def decode(value: Any, at: str, errors: Errors) -> Any:
+        if type(value) is not type(allowed[0]):
+            errors.add(at, "type", f"one of {', '.join(map(str, allowed))} is wanted")
+        elif value not in allowed:
+            errors.add(at, "unknown_value", f"{value!r} is none of {', '.join(map(str, allowed))}")
+        else:
+            return value
+        return None
+
+    return decode
+
+
+def uuid(value: Any, at: str, errors: Errors) -> UUID | None:
+    """A UUID in lower case with dashes."""
+    try:
+        parsed = UUID(value)
+    except (ValueError, TypeError, AttributeError):
+        errors.add(at, "type", "a UUID is wanted")
+        return None
+    if str(parsed) != value:
+        errors.add(at, "out_of_range", "a UUID is written in lower case with dashes")
+        return None
+    return parsed
+
+
+def address(value: Any, at: str, errors: Errors) -> str | None:
+    """An IP address in canonical text form."""
+    return _canonical(ipaddress.ip_address, value, at, errors)
+
+
+def prefixed_address(value: Any, at: str, errors: Errors) -> str | None:
+    """An IP address with its prefix length."""
+    return _canonical(ipaddress.ip_interface, value, at, errors)
+
+
+def _canonical(read: Callable[[str], Any], value: Any, at: str, errors: Errors) -> str | None:
+    try:
+        canonical = str(read(value)) if isinstance(value, str) else None
+    except ValueError:
+        canonical = None
+    if canonical is None or canonical != value:
+        errors.add(at, "type", "an address in canonical form is wanted")
+        return None
+    return canonical
+
+
+def anything(value: Any, at: str, errors: Errors) -> Any:
+    """A value that is stored as it comes."""
+    return value
