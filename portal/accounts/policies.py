@@ -1,5 +1,7 @@
 """Who may do what, as predicates that views declare and operations ask."""
 
+from django.db.models import QuerySet
+
 from portal.accounts.models import Customer, Membership, User
 
 _ORDERING_ROLES = (Membership.Role.OPERATOR, Membership.Role.ADMIN)
@@ -20,9 +22,16 @@ def may_sign_in(user: User) -> bool:
     return user.is_active
 
 
+def orderable_customers(user: User) -> QuerySet[Customer]:
+    """The customers that this user may order for."""
+    if user.is_noc:
+        return Customer.objects.all()
+    return Customer.objects.filter(memberships__user=user, memberships__role__in=_ORDERING_ROLES)
+
+
 def may_order_for_anyone(user: User) -> bool:
     """Whether there is any customer that this user may order for."""
-    return user.is_noc or user.memberships.filter(role__in=_ORDERING_ROLES).exists()
+    return user.is_noc or orderable_customers(user).exists()
 
 
 def may_run_the_network(user: User) -> bool:

@@ -1,0 +1,80 @@
+"""The gate before every page: sign in, look the thing up in the user's scope, ask the policy."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django_htmx.middleware import HtmxDetails
+
+from portal.accounts.models import Customer, User
+from portal.vll import queries
+from portal.vll.models import Vll
+
+View = Callable[..., HttpResponseBase]
+
+
+class SignedInRequest(HttpRequest):
+    """What a gated view receives."""
+
+    user: User  # type: ignore[assignment]
+    htmx: HtmxDetails
+
+
+class Owned(Protocol):
+    """Anything that belongs to a customer."""
+
+    @property
+    def customer(self) -> Customer: ...
+
+
+def requires(
+    policy: Callable[..., bool], *, of: Callable[..., Owned] | None = None
+) -> Callable[[View], View]:
+    """Let a view run only for users whom ``policy`` admits.
+
+    Without ``of``, the policy is asked about the user alone. With it, ``of(user, **url_arguments)`` finds
+    the object in the user's scope (404 for a stranger), the policy is asked about the object's customer
+    (403 for a member without the right), and the view receives the object in place of the arguments.
+    """
+
+    def gate(view: View) -> View:
+        @login_required
+        @wraps(view)
+        def gated(request: SignedInRequest, **arguments: Any) -> HttpResponseBase:
+            if of is None:
+                _admit(policy(request.user))
+                return view(request, **arguments)
+            found = of(request.user, **arguments)
+            _admit(policy(request.user, found.customer))
+            return view(request, found)
+
+        gated.policy = policy  # type: ignore[attr-defined]
+        return gated
+
+    return gate
+
+
+def public(view: View) -> View:
+    """Declare that a view is for anybody, signed in or not."""
+
+    @wraps(view)
+    def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        return view(request, **arguments)
+
+    open_to_all.policy = public  # type: ignore[attr-defined]
+    return open_to_all
+
+
+def visible_vll(user: User, vll_id: UUID) -> Vll:
+    """The VLL with its ends, or 404 when this user may not know of it."""
+    return get_object_or_404(queries.vlls(user), pk=vll_id)
+
+
+def _admit(allowed: bool) -> None:
+    if not allowed:
+        raise PermissionDenied

@@ -1,0 +1,176 @@
+"""The order page's form. Field names are the REST shape's, so a refusal finds its field by itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.core.errors import DomainError
+from portal.core.frames import MAX_SVC_MTU, MIN_SVC_MTU
+from portal.core.tagging import Tagging
+from portal.core.transport import Transport
+from portal.vll import words
+from portal.vll.operations import EndRequest
+from portal.web.forms.look import TablerForm
+from portal.web.forms.ports import PortChoices, port_choices
+from portal.web.forms.vlan import OuterVlanField
+
+AUTO = "auto"
+MBIT, GBIT = 10**6, 10**9
+
+TAGGINGS = [
+    (Tagging.UNTAGGED, _("Whole port (EPL)")),
+    (Tagging.DOT1Q, _("802.1Q – one VLAN")),
+    (Tagging.QINQ, _("QinQ – 0x8100 over 0x8100")),
+    (Tagging.DOT1AD, _("802.1ad – 0x88a8 over 0x8100")),
+]
+TRANSPORTS = [
+    (AUTO, _("Automatic – the cheapest that fits")),
+    (Transport.L2XC, _("Local cross-connect (L2XC)")),
+    (Transport.VXLAN4, _("VXLAN over IPv4")),
+    (Transport.VXLAN6, _("VXLAN over IPv6")),
+    (Transport.GENEVE4, _("GENEVE over IPv4")),
+    (Transport.GENEVE6, _("GENEVE over IPv6")),
+    (Transport.GRE4, _("GRE over IPv4")),
+    (Transport.GRE6, _("GRE over IPv6")),
+]
+
+
+class EndForm(TablerForm):
+    """One end: the port, and how its frames are picked."""
+
+    port = forms.TypedChoiceField(
+        label=_("Port"),
+        coerce=int,
+        error_messages={
+            "required": _("Choose a port."),
+            "invalid_choice": _(
+                "This port does not exist, or you may not order on it. Choose one of the list."
+            ),
+        },
+    )
+    tagging = forms.ChoiceField(label=_("Tagging"), choices=TAGGINGS, initial=Tagging.DOT1Q)
+    outer_vlan = OuterVlanField(label=_("Outer VLAN"), help_text=_("1–4094, or any to take a free one"))
+    inner_vlan = forms.IntegerField(
+        label=_("Inner VLAN"),
+        required=False,
+        help_text=_("1–4094"),
+        error_messages={"invalid": _("Write a VLAN id from 1 to 4094.")},
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+    )
+    more_tags = forms.BooleanField(
+        label=_("Also take frames with further tags"),
+        required=False,
+        help_text=_("Turns VPP's exact match off; the tag that may be carried takes 4 bytes of the MTU."),
+    )
+
+    def __init__(self, *args: Any, ports: PortChoices, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["port"].choices = ports  # type: ignore[attr-defined]
+
+    def request(self) -> EndRequest:
+        """What the operation takes."""
+        end = self.cleaned_data
+        return EndRequest(
+            port=end["port"],
+            tagging=Tagging(end["tagging"]),
+            outer_vlan=end["outer_vlan"],
+            inner_vlan=end["inner_vlan"],
+            exact_match=not end["more_tags"],
+        )
+
+
+class LineForm(TablerForm):
+    """What the line is to carry between the ends."""
+
+    description = forms.CharField(label=_("Name or reference"), required=False, max_length=100)
+    cir = forms.DecimalField(
+        label=_("Bandwidth"),
+        min_value=Decimal("0.000001"),
+        max_value=Decimal(10**9),
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        error_messages={
+            "required": _("Say how much bandwidth."),
+            "invalid": _("Write a number, such as 100."),
+        },
+    )
+    cir_unit = forms.TypedChoiceField(
+        label=_("Unit"), coerce=int, choices=[(MBIT, "Mbit/s"), (GBIT, "Gbit/s")], initial=MBIT
+    )
+    svc_mtu = forms.IntegerField(
+        label=_("Service MTU"),
+        initial=1500,
+        help_text=_("The largest IP packet, in bytes: 1500 for the Internet's, 9000 for jumbo frames"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={
+            "required": _("Say which packet is the largest."),
+            "invalid": _("Write a whole number of bytes from %(min)d to %(max)d.")
+            % {"min": MIN_SVC_MTU, "max": MAX_SVC_MTU},
+        },
+    )
+    transport = forms.ChoiceField(label=_("Transport"), choices=TRANSPORTS, initial=AUTO)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if "cir" in cleaned and "cir_unit" in cleaned:
+            bps = cleaned["cir"] * cleaned["cir_unit"]
+            if bps != int(bps):
+                self.add_error("cir", _("This is no whole number of bit/s."))
+            cleaned["cir_bps"] = int(bps)
+        return cleaned
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line of the error summary: where to go, and what is wrong there."""
+
+    html_id: str
+    label: str
+    text: str
+
+
+class OrderForm:
+    """Both ends and the line between them, as one form of one page."""
+
+    def __init__(self, *, user: User, data: QueryDict | None = None) -> None:
+        ports = port_choices(user)
+        self.a_end = EndForm(data, prefix="a_end", ports=ports)
+        self.z_end = EndForm(data, prefix="z_end", ports=ports)
+        self.line = LineForm(data)
+        self.has_ports = bool(ports)
+
+    def is_valid(self) -> bool:
+        """Looks at all three parts, so that every mistake is told at once."""
+        return all([self.a_end.is_valid(), self.z_end.is_valid(), self.line.is_valid()])
+
+    def wanted(self) -> dict[str, Any]:
+        """The keywords of ``order_add`` that the user decides; only after ``is_valid``."""
+        line = self.line.cleaned_data
+        return {
+            "a_end": self.a_end.request(),
+            "z_end": self.z_end.request(),
+            **{name: line[name] for name in ("description", "svc_mtu", "cir_bps", "transport")},
+        }
+
+    def refuse(self, error: DomainError) -> None:
+        """Put the operation's refusal beside the field that it names."""
+        part, _dot, name = error.field.rpartition(".")
+        form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
+        field = {"cir_bps": "cir", "exact_match": "more_tags", "a_end": "port", "z_end": "port"}.get(
+            name, name
+        )
+        form.add_error(field if field in form.fields else None, words.sentence(error))
+
+    def problems(self) -> Iterator[Problem]:
+        """Every mistake, in the order of the page."""
+        for form, where in ((self.a_end, _("A end")), (self.z_end, _("Z end")), (self.line, "")):
+            for name, errors in form.errors.items():
+                bound = form[name] if name in form.fields else None
+                label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
+                for text in errors:
+                    yield Problem(bound.id_for_label if bound else "", str(label), str(text))

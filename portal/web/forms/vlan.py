@@ -1,0 +1,26 @@
+"""A field for an outer VLAN: a number, the word "any", or nothing."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+ANY = "any"
+
+
+class OuterVlanField(forms.CharField):
+    """Cleans to an int, ``"any"`` or None. Whether a number is a VLAN is the domain's question."""
+
+    default_error_messages = {"invalid": _("Write a VLAN id from 1 to 4094, or any.")}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=5, **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).lower()
+        if text in ("", ANY):
+            return text or None
+        try:
+            return int(text)
+        except ValueError:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None

@@ -1,0 +1,99 @@
+"""How far a VLL is: its newest order, and where each end stands on the way to what is wanted."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.events.models import Event
+from portal.vll import queries
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+
+# Agents report what they observe every 10 s, so the oper status follows an order by about that.
+OPER_STATUS_FOLLOWS = timedelta(seconds=30)
+
+# Step -> what is said of it, and how it looks (templates/ui/badge.html).
+_STEPS = {
+    "asking": (gettext_noop("Waiting for the router's answer"), "info"),
+    VllEnd.Status.VERIFIED: (gettext_noop("Applied and verified"), "success"),
+    VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
+    VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),
+    VllEnd.Status.CONFLICT: (gettext_noop("Conflict"), "danger"),
+    VllEnd.Status.FAILED: (gettext_noop("Failed"), "danger"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EndStep:
+    """One end's place on the way. ``note`` is a sentence why it is not further, or ""."""
+
+    end: VllEnd
+    step: str
+    label: str
+    tone: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``settled``: nothing on the page is expected to change by itself soon.
+
+    ``way_out``: "remove" a line in service, "cancel" one that is being built, or "" when neither is possible.
+    """
+
+    order: Order | None
+    ends: list[EndStep]
+    events: list[Event]
+    settled: bool
+    way_out: str
+
+
+def progress_of(vll: Vll, *, now: datetime) -> Progress:
+    """The state of things around ``vll``, whose ends are prefetched."""
+    order = vll.orders.order_by("-ordered_at", "-id").first()
+    return Progress(
+        order=order,
+        ends=[_step(end, vll) for end in vll.ends.all()],
+        events=queries.timeline(vll.pk),
+        settled=_settled(vll, order, now),
+        way_out=_way_out(vll, order),
+    )
+
+
+def _step(end: VllEnd, vll: Vll) -> EndStep:
+    answered = end.status_revision == vll.revision and end.status != VllEnd.Status.UNASKED
+    step = end.status if answered else "asking"
+    label, tone = _STEPS[step]
+    note = _reason(end.reason) if answered else ""
+    return EndStep(end=end, step=step, label=_(label), tone=tone, note=note)
+
+
+def _reason(reason: dict[str, Any] | None) -> str:
+    """The agent's own sentence, with the object that it is about."""
+    if not reason:
+        return ""
+    message = str(reason.get("message") or reason.get("code") or "")
+    about = reason.get("object")
+    return f"{message} ({about})" if about and str(about) not in message else message
+
+
+def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
+    if order is not None and not order.is_terminal:
+        return False
+    waits_for_oper_status = (
+        vll.lifecycle == Lifecycle.ACTIVE
+        and vll.oper_status != OperStatus.UP
+        and order is not None
+        and now - order.state_at < OPER_STATUS_FOLLOWS
+    )
+    return not waits_for_oper_status
+
+
+def _way_out(vll: Vll, order: Order | None) -> str:
+    if order is None or order.is_terminal:
+        return "remove" if vll.lifecycle in (Lifecycle.ACTIVE, Lifecycle.SUSPENDED) else ""
+    cancellable = order.action == OrderAction.ADD and order.state != OrderState.PENDING_CANCELLATION
+    return "cancel" if cancellable and not order.failure else ""

@@ -1,0 +1,85 @@
+"""The five facts of a VLL as badges: one look, defined once. Text always says what colour says."""
+
+from typing import Any, NamedTuple
+
+from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.vll.states import AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
+
+register = template.Library()
+
+
+class Look(NamedTuple):
+    """What a value is called, and its tone in templates/ui/badge.html."""
+
+    label: str
+    tone: str
+
+
+LOOKS: dict[str, dict[Any, Look]] = {
+    "order": {
+        OrderState.ACKNOWLEDGED: Look(gettext_noop("Acknowledged"), "info"),
+        OrderState.HELD: Look(gettext_noop("Held for approval"), "warning"),
+        OrderState.IN_PROGRESS: Look(gettext_noop("In progress"), "info"),
+        OrderState.PENDING_CANCELLATION: Look(gettext_noop("Cancelling"), "warning"),
+        OrderState.COMPLETED: Look(gettext_noop("Completed"), "success"),
+        OrderState.FAILED: Look(gettext_noop("Failed"), "danger"),
+        OrderState.REJECTED: Look(gettext_noop("Rejected"), "danger"),
+        OrderState.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+    },
+    "lifecycle": {
+        Lifecycle.PENDING_ACTIVE: Look(gettext_noop("Pending active"), "info"),
+        Lifecycle.ACTIVE: Look(gettext_noop("Active"), "success"),
+        Lifecycle.SUSPENDED: Look(gettext_noop("Suspended"), "warning"),
+        Lifecycle.PENDING_TERMINATE: Look(gettext_noop("Pending terminate"), "warning"),
+        Lifecycle.TERMINATED: Look(gettext_noop("Terminated"), "muted"),
+        Lifecycle.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+    },
+    "admin": {
+        AdminStatus.UP: Look(gettext_noop("Admin up"), "success"),
+        AdminStatus.DOWN: Look(gettext_noop("Admin down"), "muted"),
+        AdminStatus.TESTING: Look(gettext_noop("Admin testing"), "warning"),
+    },
+    "oper": {
+        OperStatus.UP: Look(gettext_noop("Up"), "success"),
+        OperStatus.DOWN: Look(gettext_noop("Down"), "danger"),
+        OperStatus.UNKNOWN: Look(gettext_noop("Unknown"), "muted"),
+    },
+    "in_sync": {
+        True: Look(gettext_noop("In sync"), "success"),
+        False: Look(gettext_noop("Not in sync"), "warning"),
+    },
+}
+
+ACTIONS = {
+    OrderAction.ADD: gettext_noop("Add"),
+    OrderAction.MODIFY: gettext_noop("Modify"),
+    OrderAction.DELETE: gettext_noop("Remove"),
+}
+
+
+@register.inclusion_tag("ui/badge.html")
+def fact(name: str, value: Any) -> dict[str, str]:
+    """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
+    look = LOOKS[name][value]
+    return {"label": _(look.label), "tone": look.tone}
+
+
+@register.inclusion_tag("ui/badge.html")
+def badge(label: str, tone: str) -> dict[str, str]:
+    """A badge in one of the tones: success, info, warning, danger, muted."""
+    return {"label": label, "tone": tone}
+
+
+@register.filter
+def order_state(value: str) -> str:
+    """The name of an order state."""
+    return _(LOOKS["order"][value].label)
+
+
+@register.filter
+def order_action(value: str) -> str:
+    """The name of an order action."""
+    return _(ACTIONS[OrderAction(value)])

@@ -1,0 +1,28 @@
+"""Plain lists: ports and orders."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import policies
+from portal.inventory.models import Port
+from portal.vll import queries
+from portal.web.access import SignedInRequest, requires
+from portal.web.paging import newest_first
+
+
+@requires(policies.may_sign_in)
+def ports(request: SignedInRequest) -> HttpResponse:
+    """The ports of the user's customers, with what is booked on each."""
+    rows = (
+        Port.objects.visible_to(request.user)
+        .select_related("router__site", "customer")
+        .order_by("router__name", "interface")
+    )
+    return render(request, "ports/ports.html", {"ports": rows})
+
+
+@requires(policies.may_sign_in)
+def orders(request: SignedInRequest) -> HttpResponse:
+    """Every order of the user's customers, newest first."""
+    page = newest_first(queries.orders(request.user), by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "orders/orders.html", {"page": page})

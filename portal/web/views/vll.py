@@ -1,0 +1,65 @@
+"""A VLL's page, the live part of it, and its removal."""
+
+import hashlib
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import words
+from portal.vll.models import Vll
+from portal.vll.operations import order_delete
+from portal.web.access import SignedInRequest, requires, visible_vll
+from portal.web.progress import progress_of
+
+HTTP_NO_CHANGE = 204
+
+
+@requires(policies.may_see, of=visible_vll)
+def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Everything about one VLL."""
+    return render(request, "vll/vll.html", {"vll": vll, **_live_part(request, vll)})
+
+
+@requires(policies.may_see, of=visible_vll)
+def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true."""
+    live = _live_part(request, vll)
+    if request.GET.get("seen") == live["seen"]:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    return render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
+
+
+@requires(policies.may_order, of=visible_vll)
+def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """GET asks whether it is meant; POST orders the removal."""
+    refusal = ""
+    if request.method == "POST":
+        try:
+            order_delete(user=request.user, vll=vll, now=clock.now())
+        except DomainError as error:
+            refusal = words.sentence(error)
+        else:
+            messages.success(request, _("The removal is ordered."))
+            return redirect("web:vll", vll_id=vll.pk)
+    return render(
+        request, "vll/remove.html", {"vll": vll, "refusal": refusal}, status=409 if refusal else None
+    )
+
+
+def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
+    """What can change under the reader's eyes, rendered, with a digest to recognise it by."""
+    progress = progress_of(vll, now=clock.now())
+    context = {
+        "vll": vll,
+        "progress": progress,
+        "may_order": policies.may_order(request.user, vll.customer),
+    }
+    body = render_to_string("vll/_live.html", context, request=request)
+    digest = hashlib.sha256(f"{progress.settled}{body}".encode()).hexdigest()[:16]
+    return {"progress": progress, "live": body, "seen": digest}
