@@ -26,8 +26,10 @@ func Prefixes() []string {
 }
 
 // Find returns the first VPP; the error names every place looked at.
-func Find() (Install, error) {
-	for _, prefix := range Prefixes() {
+func Find() (Install, error) { return find(Prefixes()) }
+
+func find(prefixes []string) (Install, error) {
+	for _, prefix := range prefixes {
 		binary := filepath.Join(prefix, "bin", "vpp")
 		info, err := os.Stat(binary)
 		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
@@ -45,5 +47,5 @@ func Find() (Install, error) {
 		}
 		return install, nil
 	}
-	return Install{}, fmt.Errorf("no VPP: looked for bin/vpp under %s", strings.Join(Prefixes(), ", "))
+	return Install{}, fmt.Errorf("no VPP: looked for bin/vpp under %s", strings.Join(prefixes, ", "))
 }

@@ -13,7 +13,7 @@ type path struct {
 }
 
 // whole finds the path of an access interface, if frames would pass on it both ways.
-func (v *vpp) whole(access *iface) (path, bool) {
+func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
 	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
 		return path{}, false
 	}
@@ -22,7 +22,7 @@ func (v *vpp) whole(access *iface) (path, bool) {
 		return path{}, false
 	}
 	t := v.tunnelAt(far.index)
-	if t != nil && (t.decapNext == decapDrop || !v.reachable(t)) {
+	if t != nil && (t.decapNext == decapDrop || !routes.reaches(t)) {
 		return path{}, false
 	}
 	return path{access, far, t}, true
@@ -40,10 +40,10 @@ func (v *vpp) carries(i *iface) bool {
 	return i.adminUp && v.interfaces[i.sup].adminUp && v.link(i) && v.receives(i)
 }
 
-// reachable: the tunnel starts at an address of this router and its far end has a route.
-func (v *vpp) reachable(t *tunnel) bool {
-	return v.lookup(netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
-		v.lookup(netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
+// reaches: the tunnel starts at an address of this router and its far end has a route.
+func (f *fib) reaches(t *tunnel) bool {
+	return f.lookup(netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
+		f.lookup(netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
 }
 
 // countsSent is false for GRE TEB, whose tunnels count no transmitted frames.

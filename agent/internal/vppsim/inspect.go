@@ -12,7 +12,7 @@ func (s *Sim) Forwarding(name string) error {
 		if i == nil {
 			return fmt.Errorf("%s does not exist", name)
 		}
-		if _, ok := v.whole(i); ok {
+		if _, ok := v.whole(i, v.fib()); ok {
 			return nil
 		}
 		far := v.connected(i)

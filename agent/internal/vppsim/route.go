@@ -22,30 +22,21 @@ type entry struct {
 	via    uint32 // sw_if_index
 }
 
-// lookup finds the longest match. The default of either family is a drop entry, so there is
-// always an answer.
-func (v *vpp) lookup(to netip.Addr) entry {
-	unspecified := netip.IPv4Unspecified()
-	if to.Is6() {
-		unspecified = netip.IPv6Unspecified()
-	}
-	best := entry{netip.PrefixFrom(unspecified, 0), fib_types.FIB_API_PATH_TYPE_DROP, none}
-	v.eachEntry(func(e entry) {
-		if e.prefix.Contains(to) && e.prefix.Bits() >= best.prefix.Bits() {
-			best = e
-		}
-	})
-	return best
+// fib is the routing table at one moment, with the answers it has given.
+type fib struct {
+	entries []entry
+	answers map[netip.Addr]entry
 }
 
-// eachEntry walks the configured routes and those of the addresses of interfaces that are up.
-func (v *vpp) eachEntry(visit func(entry)) {
+// fib walks the configured routes and those of the addresses of interfaces that are up.
+func (v *vpp) fib() *fib {
+	f := &fib{answers: map[netip.Addr]entry{}}
 	for _, route := range v.routes {
 		path := fib_types.FIB_API_PATH_TYPE_NORMAL
 		if route.Drop {
 			path = fib_types.FIB_API_PATH_TYPE_DROP
 		}
-		visit(entry{route.Prefix.Masked(), path, none})
+		f.entries = append(f.entries, entry{route.Prefix.Masked(), path, none})
 	}
 	for _, i := range v.interfaces {
 		if i == nil || !i.adminUp {
@@ -53,16 +44,38 @@ func (v *vpp) eachEntry(visit func(entry)) {
 		}
 		for _, a := range i.addresses {
 			address := netipAddr(a.Address)
-			visit(entry{netip.PrefixFrom(address, int(a.Len)).Masked(), fib_types.FIB_API_PATH_TYPE_NORMAL, i.index})
-			visit(entry{netip.PrefixFrom(address, address.BitLen()), fib_types.FIB_API_PATH_TYPE_LOCAL, i.index})
+			f.entries = append(f.entries,
+				entry{netip.PrefixFrom(address, int(a.Len)).Masked(), fib_types.FIB_API_PATH_TYPE_NORMAL, i.index},
+				entry{netip.PrefixFrom(address, address.BitLen()), fib_types.FIB_API_PATH_TYPE_LOCAL, i.index})
 		}
 	}
+	return f
+}
+
+// lookup finds the longest match. The default of either family is a drop entry, so there is
+// always an answer.
+func (f *fib) lookup(to netip.Addr) entry {
+	if known, ok := f.answers[to]; ok {
+		return known
+	}
+	unspecified := netip.IPv4Unspecified()
+	if to.Is6() {
+		unspecified = netip.IPv6Unspecified()
+	}
+	best := entry{netip.PrefixFrom(unspecified, 0), fib_types.FIB_API_PATH_TYPE_DROP, none}
+	for _, e := range f.entries {
+		if e.prefix.Contains(to) && e.prefix.Bits() >= best.prefix.Bits() {
+			best = e
+		}
+	}
+	f.answers[to] = best
+	return best
 }
 
 func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
 	reply := &ip.IPRouteLookupReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Prefix.Address), int(m.Prefix.Len)).Masked()
-	switch found := v.lookup(prefix.Addr()); {
+	switch found := v.fib().lookup(prefix.Addr()); {
 	case m.TableID != 0:
 		reply.Retval = retvalNoSuchFib
 	case !prefix.IsValid():

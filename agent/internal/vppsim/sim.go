@@ -46,6 +46,7 @@ func Start(ctx context.Context, config Config) (*Sim, error) {
 		return nil, err
 	}
 	s.vpp = v
+	context.AfterFunc(ctx, s.Stop)
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.ticking.Go(func() { s.tick(ctx) })
 	return s, nil
@@ -106,7 +107,6 @@ func (s *Sim) tick(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			go s.Stop()
 			return
 		case <-count.C:
 			s.Count()

@@ -26,11 +26,12 @@ func (v *vpp) count() {
 	if v.config.Traffic.RateBps == 0 {
 		return
 	}
+	routes := v.fib()
 	for _, i := range v.interfaces {
 		if i == nil {
 			continue
 		}
-		if p, ok := v.whole(i); ok {
+		if p, ok := v.whole(i, routes); ok {
 			v.countPath(p, from, now)
 		}
 	}

@@ -1,0 +1,144 @@
+package realvpp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"longline.dev/agent/internal/vppsim"
+)
+
+// standIn makes this test binary play a VPP that is started with -c startup.conf, so that
+// finding, starting, killing and cleaning up are tried without an installed VPP.
+const standIn = "REALVPP_TEST_STAND_IN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(standIn) != "" {
+		playVPP(os.Args[len(os.Args)-1])
+	}
+	os.Exit(m.Run())
+}
+
+func playVPP(config string) {
+	text, _ := os.ReadFile(config)
+	sockets := regexp.MustCompile(`socket-name (\S+)`).FindAllSubmatch(text, -1)
+	_, err := vppsim.Start(context.Background(), vppsim.Config{
+		APISocket: string(sockets[0][1]), StatsSocket: string(sockets[1][1])})
+	if err != nil || os.Getenv(standIn) == "crash" {
+		os.Stderr.WriteString("out of memory\n")
+		os.Exit(1)
+	}
+	select {}
+}
+
+// installed puts a stand-in at prefix/bin/vpp and makes it the one that is found.
+func installed(t *testing.T, behaviour string) Install {
+	t.Helper()
+	prefix := t.TempDir()
+	t.Setenv("VPP_PREFIX", prefix)
+	t.Setenv(standIn, behaviour)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(prefix, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(prefix, "bin", "vpp")); err != nil {
+		t.Fatal(err)
+	}
+	install, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(install.Binary, prefix) {
+		t.Fatalf("VPP_PREFIX comes first; found %s", install.Binary)
+	}
+	return install
+}
+
+func TestPluginsAreFoundUnderTheLibraryFolderOfEitherLayout(t *testing.T) {
+	for name, folder := range map[string]string{
+		"own prefix": "lib/vpp_plugins", "Debian": "lib/x86_64-linux-gnu/vpp_plugins"} {
+		t.Run(name, func(t *testing.T) {
+			prefix := filepath.Dir(filepath.Dir(installed(t, "run").Binary))
+			plugins := filepath.Join(prefix, folder)
+			if err := os.MkdirAll(plugins, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if install, _ := Find(); install.PluginPath != plugins || install.Libraries != filepath.Dir(plugins) {
+				t.Errorf("%+v", install)
+			}
+		})
+	}
+}
+
+func TestAPrivateVPPTakesNoCardsAndNoDefaultPaths(t *testing.T) {
+	text := startup(Install{PluginPath: "/p"}, "/f", "mine", nil)
+	for _, want := range []string{"plugin dpdk_plugin.so { disable }", "poll-sleep-usec", "prefix mine",
+		"cli-listen /f/cli.sock", "socket-name /f/api.sock", "socket-name /f/stats.sock", "path /p"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	chosen := startup(Install{}, "/f", "mine", []string{"vxlan"})
+	if !strings.Contains(chosen, "plugin default { disable }") || !strings.Contains(chosen, "plugin vxlan_plugin.so { enable }") {
+		t.Errorf("not vxlan alone:\n%s", chosen)
+	}
+}
+
+func TestAStartedVPPAnswersUntilItIsStopped(t *testing.T) {
+	v, err := Start(t.Context(), installed(t, "run"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	if said, err := v.CLI("show version"); err != nil || !strings.Contains(said, "vpp v") {
+		t.Errorf("show version: %q, %v", said, err)
+	}
+	pid := v.PID()
+	v.Stop()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d: %v", pid, err)
+	}
+	if _, err := os.Stat(v.folder); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestARestartIsAnotherProcessOnTheSameSockets(t *testing.T) {
+	v, err := Start(t.Context(), installed(t, "run"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	socket, pid := v.APISocket(), v.PID()
+	if err := v.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v.PID() == pid || v.APISocket() != socket {
+		t.Errorf("pid %d, then %d; socket %s", pid, v.PID(), v.APISocket())
+	}
+}
+
+func TestAVPPThatEndsWhileStartingTellsWhatItSaid(t *testing.T) {
+	_, err := Start(t.Context(), installed(t, "crash"), Options{})
+	if err == nil || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhereNoVPPIsTheErrorNamesThePlaces(t *testing.T) {
+	t.Setenv("VPP_PREFIX", "/chosen")
+	if got := strings.Join(Prefixes(), " "); got != "/chosen /opt/vpp /usr" {
+		t.Errorf("looks in %s", got)
+	}
+	if _, err := find([]string{"/nowhere", "/at/all"}); err == nil || !strings.Contains(err.Error(), "/nowhere, /at/all") {
+		t.Errorf("error %v", err)
+	}
+}
