@@ -20,7 +20,9 @@ class Event(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["vll_id", "-id"], condition=Q(vll_id__isnull=False), name="event_by_vll"),
-            models.Index(fields=["router_id", "-id"], condition=Q(router_id__isnull=False), name="event_by_router"),
+            models.Index(
+                fields=["router_id", "-id"], condition=Q(router_id__isnull=False), name="event_by_router"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -36,7 +38,9 @@ class Outbox(models.Model):
     published_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="outbox_unpublished")]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="outbox_unpublished")
+        ]
 
     def __str__(self) -> str:
         return f"{self.task}{tuple(self.args)}"

@@ -4,42 +4,67 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('kind', models.CharField(max_length=64)),
-                ('customer_id', models.BigIntegerField(null=True)),
-                ('vll_id', models.UUIDField(null=True)),
-                ('order_id', models.UUIDField(null=True)),
-                ('router_id', models.BigIntegerField(null=True)),
-                ('actor', models.CharField(blank=True, max_length=150)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('data', models.JSONField(default=dict)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("kind", models.CharField(max_length=64)),
+                ("customer_id", models.BigIntegerField(null=True)),
+                ("vll_id", models.UUIDField(null=True)),
+                ("order_id", models.UUIDField(null=True)),
+                ("router_id", models.BigIntegerField(null=True)),
+                ("actor", models.CharField(blank=True, max_length=150)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("data", models.JSONField(default=dict)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('vll_id__isnull', False)), fields=['vll_id', '-id'], name='event_by_vll'), models.Index(condition=models.Q(('router_id__isnull', False)), fields=['router_id', '-id'], name='event_by_router')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("vll_id__isnull", False)),
+                        fields=["vll_id", "-id"],
+                        name="event_by_vll",
+                    ),
+                    models.Index(
+                        condition=models.Q(("router_id__isnull", False)),
+                        fields=["router_id", "-id"],
+                        name="event_by_router",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Outbox',
+            name="Outbox",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('task', models.CharField(max_length=100)),
-                ('args', models.JSONField(default=list)),
-                ('created_at', models.DateTimeField()),
-                ('published_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("task", models.CharField(max_length=100)),
+                ("args", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField()),
+                ("published_at", models.DateTimeField(null=True)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('published_at__isnull', True)), fields=['id'], name='outbox_unpublished')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("published_at__isnull", True)),
+                        fields=["id"],
+                        name="outbox_unpublished",
+                    )
+                ],
             },
         ),
     ]

@@ -5,55 +5,89 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('inventory', '0001_initial'),
+        ("inventory", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Sample',
+            name="Sample",
             fields=[
-                ('pk', models.CompositePrimaryKey('to_at', 'vll_id', 'side', 'boot_id', 'seq', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('to_at', models.DateTimeField()),
-                ('vll_id', models.UUIDField()),
-                ('side', models.CharField(max_length=1)),
-                ('boot_id', models.UUIDField()),
-                ('seq', models.BigIntegerField()),
-                ('from_at', models.DateTimeField()),
-                ('router_id', models.BigIntegerField()),
-                ('in_bytes', models.BigIntegerField()),
-                ('in_packets', models.BigIntegerField()),
-                ('out_bytes', models.BigIntegerField()),
-                ('out_packets', models.BigIntegerField()),
-                ('simulated', models.BooleanField(default=False)),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "to_at",
+                        "vll_id",
+                        "side",
+                        "boot_id",
+                        "seq",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("to_at", models.DateTimeField()),
+                ("vll_id", models.UUIDField()),
+                ("side", models.CharField(max_length=1)),
+                ("boot_id", models.UUIDField()),
+                ("seq", models.BigIntegerField()),
+                ("from_at", models.DateTimeField()),
+                ("router_id", models.BigIntegerField()),
+                ("in_bytes", models.BigIntegerField()),
+                ("in_packets", models.BigIntegerField()),
+                ("out_bytes", models.BigIntegerField()),
+                ("out_packets", models.BigIntegerField()),
+                ("simulated", models.BooleanField(default=False)),
             ],
             options={
-                'db_table': 'telemetry_sample',
-                'managed': False,
+                "db_table": "telemetry_sample",
+                "managed": False,
             },
         ),
         migrations.CreateModel(
-            name='AgentClock',
+            name="AgentClock",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('boot_id', models.UUIDField()),
-                ('offset_ms', models.BigIntegerField()),
-                ('measured_at', models.DateTimeField()),
-                ('dropped', models.BigIntegerField(default=0)),
-                ('router', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='agent_clock', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("boot_id", models.UUIDField()),
+                ("offset_ms", models.BigIntegerField()),
+                ("measured_at", models.DateTimeField()),
+                ("dropped", models.BigIntegerField(default=0)),
+                (
+                    "router",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agent_clock",
+                        to="inventory.router",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='QuarantinedSample',
+            name="QuarantinedSample",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('received_at', models.DateTimeField()),
-                ('reason', models.CharField(max_length=50)),
-                ('sample', models.JSONField()),
-                ('router', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='inventory.router')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("received_at", models.DateTimeField()),
+                ("reason", models.CharField(max_length=50)),
+                ("sample", models.JSONField()),
+                (
+                    "router",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="inventory.router"
+                    ),
+                ),
             ],
         ),
     ]
