@@ -1,0 +1,104 @@
+// Package identity is who may talk to whom: roles are URI names in certificates under one CA.
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	"longline.dev/agent/internal/config"
+)
+
+// Portal is the portal's role.
+const Portal = "spiffe://longline/portal"
+
+// Router is the role of a router.
+func Router(name string) string { return "spiffe://longline/router/" + name }
+
+// RoleOf is the one URI name of a certificate, "" when there is none or more than one (SPIFFE X.509-SVID
+// section 2 asks for exactly one).
+func RoleOf(certificate *x509.Certificate) string {
+	if len(certificate.URIs) != 1 {
+		return ""
+	}
+	return certificate.URIs[0].String()
+}
+
+// Files are a router's own certificate and the CA. The certificate is read anew for each handshake, so
+// that a renewed one is used without a restart.
+type Files struct {
+	paths config.TLS
+	roots *x509.CertPool
+}
+
+// Load reads the files and checks that the certificate is the router's.
+func Load(paths config.TLS, router string) (*Files, error) {
+	pem, err := os.ReadFile(paths.CA)
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	f := &Files{paths: paths, roots: x509.NewCertPool()}
+	if !f.roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("identity: %s holds no certificate", paths.CA)
+	}
+	own, err := f.own()
+	if err != nil {
+		return nil, err
+	}
+	if role := RoleOf(own.Leaf); role != Router(router) {
+		return nil, fmt.Errorf("identity: %s is for %q and not for %q", paths.Certificate, role, Router(router))
+	}
+	return f, nil
+}
+
+func (f *Files) own() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(f.paths.Certificate, f.paths.Key)
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	return &pair, nil
+}
+
+// Server is the TLS configuration of the listener: TLS 1.3, a client certificate from the CA. Roles are
+// checked per request, so that a wrong one gets an answer.
+func (f *Files) Server() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		ClientAuth:     tls.RequireAndVerifyClientCert,
+		ClientCAs:      f.roots,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.own() },
+	}
+}
+
+// Client is the TLS configuration for connections to the portal. The portal is known by its role and not
+// by its host name, so the usual verification is replaced: the chain to the CA, then the role.
+func (f *Files) Client() *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS13,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.own() },
+		InsecureSkipVerify:   true, // VerifyConnection does it
+		VerifyConnection:     f.verifyPortal,
+	}
+}
+
+func (f *Files) verifyPortal(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("identity: the peer has no certificate")
+	}
+	leaf, between := state.PeerCertificates[0], x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: f.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
+	}
+	if role := RoleOf(leaf); role != Portal {
+		return fmt.Errorf("identity: the peer is %q and not the portal", role)
+	}
+	return nil
+}

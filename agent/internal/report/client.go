@@ -1,0 +1,64 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	postTimeout = 10 * time.Second
+	maxAnswer   = 1 << 20 // bytes
+)
+
+// RefusedError says that the portal will never take this report (413, 422).
+type RefusedError struct{ Status int }
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("report: refused with status %d", e.Status) }
+
+// Client posts to the portal's door for agents.
+type Client struct {
+	url  string
+	http *http.Client
+}
+
+// NewClient posts under the portal's base URL.
+func NewClient(url string, config *tls.Config) *Client {
+	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
+	return &Client{url: strings.TrimSuffix(url, "/"), http: &http.Client{Transport: transport, Timeout: postTimeout}}
+}
+
+// Post sends a report and reads the answer into answer. Errors: *RefusedError, or anything after which the
+// report may be sent again.
+func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/api/agent/v1/"+kind, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+		if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer); err != nil {
+			return fmt.Errorf("report: answer: %w", err)
+		}
+		return nil
+	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return &RefusedError{Status: response.StatusCode}
+	}
+	return fmt.Errorf("report: status %d", response.StatusCode)
+}

@@ -1,0 +1,103 @@
+// Package report tells the portal what the router carries and looks like.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+)
+
+// Access is the customer's side of an end, as it was found in one run of VPP.
+type Access struct {
+	Key    intent.Key
+	BootMS int64
+	Index  uint32
+	Name   string
+}
+
+// EndCount is what one end carried: In is what the customer sent into the VLL (received on the access), Out
+// what the VLL delivered (sent on the access). The access is where both are counted for every
+// encapsulation; GRE TEB counts nothing it transmits on its tunnel.
+type EndCount struct {
+	Key     intent.Key
+	In, Out statseg.Count
+}
+
+// Sample covers FromMS < t <= ToMS of the agent's clock. An end without a trustworthy difference is not in
+// it: a gap, never a zero.
+type Sample struct {
+	Seq          int64
+	FromMS, ToMS int64
+	Ends         []EndCount
+}
+
+// stalledAfter is how long VPP's heartbeat may stand still. Its collector runs every 10 s by default.
+const stalledAfter = 35 * time.Second
+
+// Meter turns readings into differences.
+type Meter struct {
+	seq    int64
+	last   time.Time
+	counts map[Access]EndCount
+
+	heartbeat float64
+	beatAt    time.Time
+}
+
+// Take adds a reading, taken at that time, of these accesses. The sample is nil when there is no earlier
+// reading to compare with, or nothing to say.
+func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if reading.Heartbeat != m.heartbeat {
+		m.heartbeat, m.beatAt = reading.Heartbeat, at
+	}
+	if m.beatAt.IsZero() {
+		m.beatAt = at
+	}
+	if at.Sub(m.beatAt) > stalledAfter {
+		m.Forget()
+		return nil
+	}
+	now := make(map[Access]EndCount)
+	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
+	for _, access := range accesses {
+		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx)) {
+			continue
+		}
+		count := EndCount{access.Key, reading.Rx[access.Index], reading.Tx[access.Index]}
+		now[access] = count
+		before, known := m.counts[access]
+		in, inOK := difference(before.In, count.In)
+		out, outOK := difference(before.Out, count.Out)
+		if known && inOK && outOK {
+			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out})
+		}
+	}
+	m.counts, m.last = now, at
+	if len(sample.Ends) == 0 {
+		return nil
+	}
+	slices.SortFunc(sample.Ends, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
+	m.seq++
+	sample.Seq = m.seq
+	return sample
+}
+
+// Forget starts anew: the next reading is compared with nothing.
+func (m *Meter) Forget() { m.counts = nil }
+
+// Totals are the counters as last read, sorted by end.
+func (m *Meter) Totals() []EndCount {
+	var totals []EndCount
+	for _, c := range m.counts {
+		totals = append(totals, c)
+	}
+	slices.SortFunc(totals, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
+	return totals
+}
+
+func difference(before, now statseg.Count) (statseg.Count, bool) {
+	ok := now.Packets >= before.Packets && now.Bytes >= before.Bytes
+	return statseg.Count{Packets: now.Packets - before.Packets, Bytes: now.Bytes - before.Bytes}, ok
+}

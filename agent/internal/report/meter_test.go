@@ -1,0 +1,102 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+)
+
+var (
+	start = time.UnixMilli(1_790_000_000_000)
+	alice = Access{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, BootMS: 1000, Index: 1, Name: "cust0.100"}
+)
+
+func reading(beat float64, in, out uint64) statseg.Reading {
+	return statseg.Reading{
+		BootMS: 1000, Heartbeat: beat,
+		Rx: []statseg.Count{{}, {Packets: in / 100, Bytes: in}}, Tx: []statseg.Count{{}, {Packets: out / 100, Bytes: out}},
+	}
+}
+
+func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+func TestTheSecondReadingGivesTheDifference(t *testing.T) {
+	var m Meter
+	if s := m.Take(after(0), reading(1, 5000, 1000), []Access{alice}); s != nil {
+		t.Fatalf("the first reading gave %+v", s)
+	}
+	s := m.Take(after(10), reading(2, 7000, 1300), []Access{alice})
+	want := EndCount{alice.Key, statseg.Count{Packets: 20, Bytes: 2000}, statseg.Count{Packets: 3, Bytes: 300}}
+	if s == nil || len(s.Ends) != 1 || s.Ends[0] != want {
+		t.Fatalf("got %+v, want %+v", s, want)
+	}
+	if s.Seq != 1 || s.FromMS != start.UnixMilli() || s.ToMS != start.UnixMilli()+10_000 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestTrafficThatStopsIsAZeroAndNotAGap(t *testing.T) {
+	var m Meter
+	m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
+	s := m.Take(after(10), reading(2, 5000, 1000), []Access{alice})
+	if s == nil || len(s.Ends) != 1 || s.Ends[0].In.Bytes != 0 {
+		t.Errorf("got %+v, want a zero", s)
+	}
+}
+
+func TestWhatCannotBeComparedIsAGap(t *testing.T) {
+	other := func(change func(*Access)) Access { a := alice; change(&a); return a }
+	for why, second := range map[string]struct {
+		reading statseg.Reading
+		access  Access
+	}{
+		"the counter went back":        {reading(2, 4000, 1000), alice},
+		"only one direction did":       {reading(2, 6000, 900), alice},
+		"another index":                {reading(2, 6000, 1100), other(func(a *Access) { a.Index = 0 })},
+		"another name":                 {reading(2, 6000, 1100), other(func(a *Access) { a.Name = "cust0.101" })},
+		"another VLL has the index":    {reading(2, 6000, 1100), other(func(a *Access) { a.Key.End = "z" })},
+		"VPP restarted":                {statseg.Reading{BootMS: 2000, Heartbeat: 2, Rx: make([]statseg.Count, 2), Tx: make([]statseg.Count, 2)}, other(func(a *Access) { a.BootMS = 2000 })},
+		"the segment is of a dead VPP": {reading(2, 6000, 1100), other(func(a *Access) { a.BootMS = 2000 })},
+		"the index is not counted yet": {statseg.Reading{BootMS: 1000, Heartbeat: 2}, alice},
+	} {
+		t.Run(why, func(t *testing.T) {
+			var m Meter
+			m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
+			if s := m.Take(after(10), second.reading, []Access{second.access}); s != nil {
+				t.Errorf("got %+v, want a gap", s)
+			}
+		})
+	}
+}
+
+func TestAfterAGapCountingGoesOnFromThere(t *testing.T) {
+	var m Meter
+	m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
+	m.Take(after(10), reading(2, 100, 100), []Access{alice})
+	s := m.Take(after(20), reading(3, 350, 100), []Access{alice})
+	if s == nil || s.Ends[0].In.Bytes != 250 || s.FromMS != after(10).UnixMilli() {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAStalledHeartbeatIsAGapUntilItBeatsAgain(t *testing.T) {
+	var m Meter
+	accesses := []Access{alice}
+	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	for _, second := range []int{10, 20, 30} {
+		if s := m.Take(after(second), reading(1, 5000, 1000), accesses); s == nil {
+			t.Fatalf("a gap after %d s already: the collector runs every 10 s", second)
+		}
+	}
+	if s := m.Take(after(40), reading(1, 5000, 1000), accesses); s != nil {
+		t.Errorf("after 40 s without a beat: %+v", s)
+	}
+	if s := m.Take(after(50), reading(2, 9000, 1000), accesses); s != nil {
+		t.Errorf("the first beat bridges the gap: %+v", s)
+	}
+	if s := m.Take(after(60), reading(3, 9500, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 500 {
+		t.Errorf("after the second beat: %+v", s)
+	}
+}

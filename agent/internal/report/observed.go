@@ -1,0 +1,95 @@
+package report
+
+import (
+	"net/netip"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// encapsulations in the order of the contract.
+var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
+
+// fill writes what VPP showed: the snapshot, its difference to the held intent, and which addresses have a
+// route.
+func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snapshot, watched []netip.Addr, reachable map[netip.Addr]bool) {
+	for _, can := range encapsulations {
+		if s.Supported[can] {
+			b.Encapsulations = append(b.Encapsulations, string(can))
+		}
+	}
+	made := make(map[uint32]bool)
+	for _, h := range todo.Owned {
+		made[h.Interface.Index] = h.Kind() != "port"
+	}
+	for _, i := range s.Interfaces {
+		if !made[i.Index] {
+			b.Interfaces = append(b.Interfaces, interfaceOf(i))
+		}
+	}
+	for _, address := range watched {
+		b.Routes = append(b.Routes, routeBody{address.String(), reachable[address]})
+	}
+	drift := make(map[intent.Key][]driftBody)
+	for _, op := range todo.Ops {
+		drift[op.End] = append(drift[op.End], driftBody(op.Drift))
+	}
+	for _, e := range in.Present {
+		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Drift: drift[e.Key]}
+		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
+		if end.Drift == nil {
+			end.Drift = []driftBody{}
+		}
+		if port := s.ByName(e.Access.Interface); port != nil {
+			end.LinkUp = port.AdminUp && port.LinkUp
+		}
+		if e.Tunnel.Encapsulation != intent.L2XC {
+			up := reachable[e.Tunnel.Remote]
+			end.Reachable = &up
+		}
+		b.Ends = append(b.Ends, end)
+	}
+}
+
+func interfaceOf(i *observe.Interface) interfaceBody {
+	body := interfaceBody{
+		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, IPMTU: ipMTU(i),
+	}
+	for _, prefix := range i.Addresses {
+		body.Addresses = append(body.Addresses, prefix.String())
+	}
+	if i.Tag != "" {
+		body.Tag = &i.Tag
+	}
+	return body
+}
+
+// ipMTU is the smallest of the MTUs that are set (bytes), nil when none is.
+func ipMTU(i *observe.Interface) *uint32 {
+	var least *uint32
+	for _, mtu := range []uint32{i.L3MTU, i.IP4MTU, i.IP6MTU} {
+		if mtu != 0 && (least == nil || mtu < *least) {
+			least = &mtu
+		}
+	}
+	return least
+}
+
+// accesses finds the customer's side of every present end in what the agent owns. While an end is being
+// moved it may have two; then neither is counted.
+func accesses(in *intent.Intent, todo *plan.Plan, s *observe.Snapshot) []Access {
+	found := make(map[intent.Key][]Access)
+	for _, h := range todo.Owned {
+		if h.Tunnel == nil {
+			found[h.End] = append(found[h.End], Access{h.End, s.Boot.MS, h.Interface.Index, h.Interface.Name})
+		}
+	}
+	var all []Access
+	for _, e := range in.Present {
+		if candidates := found[e.Key]; len(candidates) == 1 {
+			all = append(all, candidates[0])
+		}
+	}
+	return all
+}

@@ -1,0 +1,123 @@
+package report
+
+import "longline.dev/agent/internal/converge"
+
+// The structures of docs/agent-api.md; what may be null is a pointer.
+
+type countersBody struct {
+	Schema    int          `json:"schema"`
+	BootID    string       `json:"boot_id"`
+	SentMS    int64        `json:"sent_ms"`
+	Simulated bool         `json:"simulated"`
+	Dropped   int64        `json:"dropped"`
+	Samples   []sampleBody `json:"samples"`
+}
+
+type sampleBody struct {
+	Seq    int64           `json:"seq"`
+	FromMS int64           `json:"from_ms"`
+	ToMS   int64           `json:"to_ms"`
+	Ends   []endCountsBody `json:"ends"`
+}
+
+type endCountsBody struct {
+	VLL        string `json:"vll"`
+	End        string `json:"end"`
+	InBytes    uint64 `json:"in_bytes"`
+	InPackets  uint64 `json:"in_packets"`
+	OutBytes   uint64 `json:"out_bytes"`
+	OutPackets uint64 `json:"out_packets"`
+}
+
+func sampleOf(s Sample) sampleBody {
+	body := sampleBody{s.Seq, s.FromMS, s.ToMS, []endCountsBody{}}
+	for _, e := range s.Ends {
+		body.Ends = append(body.Ends, endCountsBody{e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets})
+	}
+	return body
+}
+
+type observedBody struct {
+	Schema         int             `json:"schema"`
+	BootID         string          `json:"boot_id"`
+	SentMS         int64           `json:"sent_ms"`
+	AgentVersion   string          `json:"agent_version"`
+	VPP            vppBody         `json:"vpp"`
+	Encapsulations []string        `json:"encapsulations"`
+	Generation     generationBody  `json:"generation"`
+	Interfaces     []interfaceBody `json:"interfaces"`
+	Routes         []routeBody     `json:"routes"`
+	Ends           []endBody       `json:"ends"`
+}
+
+type vppBody struct {
+	Connected bool    `json:"connected"`
+	Version   *string `json:"version"`
+	BootMS    *int64  `json:"boot_ms"`
+	Simulated *bool   `json:"simulated"`
+	Workers   *int    `json:"workers"`
+}
+
+func vppOf(status converge.Status) vppBody {
+	if status.VPP == nil {
+		return vppBody{}
+	}
+	info, simulated := *status.VPP, status.VPP.Simulated()
+	body := vppBody{Connected: true, Version: &info.Version, Simulated: &simulated, Workers: &info.Workers}
+	if info.BootMS != 0 {
+		body.BootMS = &info.BootMS
+	}
+	return body
+}
+
+type generationBody struct {
+	Held    *int64 `json:"held"`
+	Applied *int64 `json:"applied"`
+}
+
+func generationOf(status converge.Status) generationBody {
+	var body generationBody
+	if status.Held != nil {
+		body.Held = &status.Held.Generation
+	}
+	if status.Applied != nil {
+		body.Applied = &status.Applied.Generation
+	}
+	return body
+}
+
+type interfaceBody struct {
+	Name      string   `json:"name"`
+	SwIfIndex uint32   `json:"sw_if_index"`
+	AdminUp   bool     `json:"admin_up"`
+	LinkUp    bool     `json:"link_up"`
+	IPMTU     *uint32  `json:"ip_mtu"`
+	Addresses []string `json:"addresses"`
+	Tag       *string  `json:"tag"`
+}
+
+type routeBody struct {
+	Address   string `json:"address"`
+	Reachable bool   `json:"reachable"`
+}
+
+type endBody struct {
+	VLL       string      `json:"vll"`
+	End       string      `json:"end"`
+	Revision  int32       `json:"revision"`
+	LinkUp    bool        `json:"link_up"`
+	Reachable *bool       `json:"reachable"`
+	InSync    bool        `json:"in_sync"`
+	Drift     []driftBody `json:"drift"`
+}
+
+type driftBody struct {
+	Object  string `json:"object"`
+	Field   string `json:"field"`
+	Desired string `json:"desired"`
+	Actual  string `json:"actual"`
+}
+
+type watchBody struct {
+	WatchRoutes []string `json:"watch_routes"`
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// problem is a refusal (RFC 9457).
+type problem struct {
+	Type       string         `json:"type"`
+	Title      string         `json:"title"`
+	Status     int            `json:"status"`
+	Detail     string         `json:"detail"`
+	Errors     []intent.Error `json:"errors,omitempty"`
+	Held       int64          `json:"held,omitempty"`
+	Generation int64          `json:"generation,omitempty"`
+}
+
+const namespace = "urn:longline:error:"
+
+func (p problem) write(w http.ResponseWriter) {
+	p.Type = namespace + p.Type
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client may be gone
+}
+
+func writeJSON(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+type vppBody struct {
+	Connected bool    `json:"connected"`
+	Version   *string `json:"version"`
+	BootMS    *int64  `json:"boot_ms"`
+	Simulated *bool   `json:"simulated"`
+}
+
+type heldBody struct {
+	Generation int64  `json:"generation"`
+	SHA256     string `json:"sha256"`
+}
+
+type appliedAtBody struct {
+	Generation int64 `json:"generation"`
+	AtMS       int64 `json:"at_ms"`
+}
+
+type ownedBody struct {
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Revision  int32  `json:"revision"`
+	Kind      string `json:"kind"`
+	Interface string `json:"interface"`
+	SwIfIndex uint32 `json:"sw_if_index"`
+}
+
+type conflictBody struct {
+	VLL    string      `json:"vll"`
+	End    string      `json:"end"`
+	Reason *reasonBody `json:"reason"`
+}
+
+type driftBody struct {
+	VLL     string `json:"vll"`
+	End     string `json:"end"`
+	Object  string `json:"object"`
+	Field   string `json:"field"`
+	Desired string `json:"desired"`
+	Actual  string `json:"actual"`
+}
+
+type stateBody struct {
+	Schema       int               `json:"schema"`
+	Router       string            `json:"router"`
+	AgentVersion string            `json:"agent_version"`
+	VPP          vppBody           `json:"vpp"`
+	Held         *heldBody         `json:"held"`
+	Applied      *appliedAtBody    `json:"applied"`
+	Owned        []ownedBody       `json:"owned"`
+	Conflicts    []conflictBody    `json:"conflicts"`
+	Quarantined  []quarantinedBody `json:"quarantined"`
+	Drift        []driftBody       `json:"drift"`
+}
+
+// stateOf compares VPP with the held intent at this moment. Without VPP, what would come from it is empty.
+func (s *Server) stateOf(ctx context.Context) stateBody {
+	status := s.engine.Status()
+	body := stateBody{
+		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
+		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Drift: []driftBody{},
+	}
+	held := status.Held
+	if held != nil {
+		body.Held = &heldBody{held.Generation, status.SHA256}
+	} else {
+		held = &intent.Intent{Router: s.router}
+	}
+	if status.Applied != nil {
+		body.Applied = &appliedAtBody{status.Applied.Generation, status.Applied.AtMS}
+	}
+	if todo, _, err := s.engine.Look(ctx, held); err == nil {
+		body.fill(todo)
+	}
+	return body
+}
+
+func vppOf(status converge.Status) vppBody {
+	if status.VPP == nil {
+		return vppBody{}
+	}
+	simulated := status.VPP.Simulated()
+	return vppBody{true, &status.VPP.Version, orNull(status.VPP.BootMS), &simulated}
+}
+
+func (b *stateBody) fill(todo *plan.Plan) {
+	for _, h := range todo.Owned {
+		b.Owned = append(b.Owned, ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index})
+	}
+	for key, reason := range todo.Blocked {
+		if reason.Status == "conflict" {
+			b.Conflicts = append(b.Conflicts, conflictBody{key.VLL, key.End, reasonOf(reason)})
+		}
+	}
+	slices.SortFunc(b.Conflicts, func(x, y conflictBody) int {
+		return intent.Key{VLL: x.VLL, End: x.End}.Compare(intent.Key{VLL: y.VLL, End: y.End})
+	})
+	for _, op := range todo.Ops {
+		b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
+	}
+	b.Quarantined = quarantinedOf(todo.Quarantined)
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// The structures of docs/agent-api.md; what may be null is a pointer.
+
+type reasonBody struct {
+	Code       string  `json:"code"`
+	Message    string  `json:"message"`
+	Object     *string `json:"object"`
+	Retval     *int32  `json:"retval"`
+	VPPMessage *string `json:"vpp_message"`
+}
+
+func reasonOf(r *plan.Reason) *reasonBody {
+	if r == nil {
+		return nil
+	}
+	return &reasonBody{r.Code, r.Message, orNull(r.Object), orNull(r.Retval), orNull(r.VPPMessage)}
+}
+
+func orNull[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+type endBody struct {
+	VLL      string      `json:"vll"`
+	End      string      `json:"end"`
+	Revision int32       `json:"revision"`
+	Status   string      `json:"status"`
+	Reason   *reasonBody `json:"reason"`
+}
+
+type quarantinedBody struct {
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Interface string `json:"interface"`
+}
+
+func quarantinedOf(holdings []*plan.Holding) []quarantinedBody {
+	bodies := []quarantinedBody{}
+	for _, h := range holdings {
+		bodies = append(bodies, quarantinedBody{h.End.VLL, h.End.End, h.Interface.Name})
+	}
+	return bodies
+}
+
+type appliedBody struct {
+	Schema      int               `json:"schema"`
+	Router      string            `json:"router"`
+	Generation  int64             `json:"generation"`
+	Applied     bool              `json:"applied"`
+	Ends        []endBody         `json:"ends"`
+	Quarantined []quarantinedBody `json:"quarantined"`
+}
+
+func appliedOf(router string, o *converge.Outcome) appliedBody {
+	ends := []endBody{}
+	for _, e := range o.Ends {
+		ends = append(ends, endBody{e.VLL, e.Key.End, e.Revision, e.Status, reasonOf(e.Reason)})
+	}
+	return appliedBody{1, router, o.Generation, o.Applied, ends, quarantinedOf(o.Quarantined)}
+}
+
+type operationBody struct {
+	N       int    `json:"n"`
+	Stage   string `json:"stage"`
+	VLL     string `json:"vll"`
+	End     string `json:"end"`
+	Message string `json:"message"`
+	CLI     string `json:"cli"`
+	Why     string `json:"why"`
+}
+
+type planBody struct {
+	Schema      int               `json:"schema"`
+	Router      string            `json:"router"`
+	Generation  int64             `json:"generation"`
+	Operations  []operationBody   `json:"operations"`
+	Ends        []endBody         `json:"ends"`
+	Quarantined []quarantinedBody `json:"quarantined"`
+}
+
+func planOf(in *intent.Intent, p *plan.Plan) planBody {
+	body := planBody{1, in.Router, in.Generation, []operationBody{}, []endBody{}, quarantinedOf(p.Quarantined)}
+	for i, op := range p.Ops {
+		body.Operations = append(body.Operations, operationBody{
+			i + 1, op.Stage.String(), op.End.VLL, op.End.End, op.Action.Message(), op.Action.CLI(), op.Why,
+		})
+	}
+	add := func(key intent.Key, revision int32) {
+		if reason := p.Blocked[key]; reason != nil {
+			body.Ends = append(body.Ends, endBody{key.VLL, key.End, revision, reason.Status, reasonOf(reason)})
+		}
+	}
+	for _, e := range in.Present {
+		add(e.Key, e.Revision)
+	}
+	for _, r := range in.Removed {
+		add(r.Key, r.Revision)
+	}
+	return body
+}
