@@ -115,13 +115,13 @@ def boolean(value: Any, at: str, errors: Errors) -> bool | None:
 
 
 def text(*, maximum: int) -> Decode:
-    """A string of at most ``maximum`` characters, without NUL, which PostgreSQL does not store."""
+    """A string of at most ``maximum`` printable characters: PostgreSQL takes no NUL and no lone surrogate."""
 
     def decode(value: Any, at: str, errors: Errors) -> str | None:
         if not isinstance(value, str):
             errors.add(at, "type", "a string is wanted")
-        elif len(value) > maximum or "\0" in value:
-            errors.add(at, "out_of_range", f"at most {maximum} characters, none of them NUL")
+        elif len(value) > maximum or not value.isprintable():
+            errors.add(at, "out_of_range", f"at most {maximum} printable characters")
         else:
             return value
         return None

@@ -1,0 +1,70 @@
+"""Who may speak at the agent door, and in what form: a router's certificate, and one JSON document."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from portal.api.agent.fields import Decode, Errors, Malformed, parse
+from portal.api.agent.problems import problem
+from portal.inventory.identity import NotAnIdentity, identity_of
+from portal.inventory.models import Router
+from portal.inventory.queries import router_of
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 32 * 1024 * 1024
+Report = Callable[[Router, dict[str, Any]], dict[str, Any]]
+
+
+def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
+    """A view for ``POST`` of one kind of report: ``report(router, decoded) -> the answer``.
+
+    The router is the one whose certificate the TLS connection showed; nothing in the body can change it.
+    """
+
+    def wrap(report: Report) -> Callable[[HttpRequest], HttpResponse]:
+        @wraps(report)
+        def view(request: HttpRequest) -> HttpResponse:
+            router = _router_at(request)
+            if router is None:
+                return problem(
+                    403, "wrong-role", "No router of ours", "the client certificate is not accepted"
+                )
+            if request.method != "POST":
+                answer = problem(
+                    405, "method-not-allowed", "Only POST", f"{request.method} is not taken here"
+                )
+                answer["Allow"] = "POST"
+                return answer
+            body = request.read(MAX_BODY + 1)
+            if len(body) > MAX_BODY:
+                return problem(413, "too-large", "The report is too large", f"at most {MAX_BODY} bytes")
+            errors = Errors()
+            try:
+                decoded = fields(parse(body), "", errors)
+            except Malformed as error:
+                return problem(400, "malformed-json", "The report is not JSON", str(error))
+            if errors:
+                log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
+                detail = f"{len(errors)} errors; nothing was stored"
+                return problem(422, "invalid-report", "The report is not valid", detail, errors=errors)
+            return JsonResponse(report(router, decoded))
+
+        return view
+
+    return wrap
+
+
+def _router_at(request: HttpRequest) -> Router | None:
+    # gunicorn hands the connection itself over; a header could be forged by whoever stands in between.
+    connection = request.environ.get("gunicorn.socket")  # type: ignore[attr-defined]
+    certificate = connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
+    if certificate is None:
+        return None
+    try:
+        return router_of(identity_of(certificate))
+    except NotAnIdentity:
+        return None

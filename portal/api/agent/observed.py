@@ -1,0 +1,127 @@
+"""POST /api/agent/v1/observed (docs/agent-api.md)."""
+
+from typing import Any
+
+from portal.api.agent.door import report_endpoint
+from portal.api.agent.fields import (
+    address,
+    anything,
+    array,
+    boolean,
+    integer,
+    nullable,
+    one_of,
+    prefixed_address,
+    record,
+    text,
+    uuid,
+)
+from portal.core import clock
+from portal.core.transport import Encapsulation
+from portal.inventory.models import Router
+from portal.inventory.queries import watch_routes
+from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
+from portal.telemetry.observations import observation_take
+from portal.vll.operations.answers import EndObservation
+
+_MS = integer(0, 2**53)
+_GENERATION = nullable(integer(1))
+_REPORT = record(
+    {
+        "schema": one_of(1),
+        "boot_id": uuid,
+        "sent_ms": _MS,
+        "agent_version": text(maximum=50),
+        "vpp": record(
+            {
+                "connected": boolean,
+                "version": nullable(text(maximum=100)),
+                "boot_ms": nullable(_MS),
+                "simulated": nullable(boolean),
+                "workers": nullable(integer(0, 1024)),
+            }
+        ),
+        "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
+        "generation": record({"held": _GENERATION, "applied": _GENERATION}),
+        "interfaces": array(
+            record(
+                {
+                    "name": text(maximum=63),
+                    "sw_if_index": integer(0, 2**32 - 1),
+                    "admin_up": boolean,
+                    "link_up": boolean,
+                    "ip_mtu": nullable(integer(0, 2**31 - 1)),
+                    "addresses": array(prefixed_address, maximum=1000),
+                    "tag": nullable(text(maximum=63)),
+                }
+            ),
+            maximum=100_000,
+            unique="name",
+        ),
+        "routes": array(record({"address": address, "reachable": boolean}), maximum=100_000),
+        "ends": array(
+            record(
+                {
+                    "vll": uuid,
+                    "end": one_of("a", "z"),
+                    "revision": integer(1, 2**31 - 1),
+                    "link_up": boolean,
+                    "reachable": nullable(boolean),
+                    "in_sync": boolean,
+                    "drift": array(anything, maximum=1000),
+                }
+            ),
+            maximum=100_000,
+        ),
+    }
+)
+
+
+@report_endpoint(_REPORT)
+def observed(router: Router, body: dict[str, Any]) -> dict[str, Any]:
+    """Take the report in, and say which routes the next one is to name."""
+    observation_take(router=router, report=_report(body), ends=_ends(body), now=clock.now())
+    return {"watch_routes": watch_routes(router)}
+
+
+def _report(body: dict[str, Any]) -> ObservedReport:
+    vpp, generation = body["vpp"], body["generation"]
+    return ObservedReport(
+        boot_id=body["boot_id"],
+        sent_ms=body["sent_ms"],
+        agent_version=body["agent_version"],
+        vpp_connected=vpp["connected"],
+        vpp_version=vpp["version"],
+        vpp_boot_ms=vpp["boot_ms"],
+        vpp_workers=vpp["workers"],
+        simulated=bool(vpp["simulated"]),
+        encapsulations=body["encapsulations"],
+        generation_held=generation["held"],
+        generation_applied=generation["applied"],
+        interfaces=tuple(
+            InterfaceReport(
+                name=interface["name"],
+                admin_up=interface["admin_up"],
+                link_up=interface["link_up"],
+                ip_mtu=interface["ip_mtu"],
+                addresses=interface["addresses"],
+            )
+            for interface in body["interfaces"]
+        ),
+        routes=tuple(RouteReport(route["address"], route["reachable"]) for route in body["routes"]),
+    )
+
+
+def _ends(body: dict[str, Any]) -> list[EndObservation]:
+    return [
+        EndObservation(
+            vll=end["vll"],
+            side=end["end"],
+            revision=end["revision"],
+            link_up=end["link_up"],
+            reachable=end["reachable"],
+            in_sync=end["in_sync"],
+            drift=list(end["drift"]),
+        )
+        for end in body["ends"]
+    ]

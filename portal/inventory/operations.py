@@ -1,0 +1,119 @@
+"""Storing what agents observe. Only differences are written: each change may make a new topology."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_interface
+from typing import Any
+
+from django.db import transaction
+
+from portal.inventory.models import (
+    ObservedInterface,
+    ObservedRoute,
+    ObservedRouter,
+    Router,
+    TunnelAddress,
+)
+from portal.inventory.reports import InterfaceReport, ObservedReport
+
+# Three report intervals: after that even a report with an earlier time is news (a clock was set back).
+_SILENT = timedelta(seconds=30)
+_LOOPBACK = "loop"
+_SEEN = ("admin_up", "link_up", "ip_mtu")
+
+
+@transaction.atomic
+def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> bool:
+    """Store a report; False when a later one has been stored already.
+
+    While the agent has no VPP to look at, what was seen last stays: a restart of VPP is no news about links.
+    """
+    facts = _facts(report, now)
+    row, created = ObservedRouter.objects.select_for_update().get_or_create(router=router, defaults=facts)
+    if not created:
+        if not _is_news(row, report, now):
+            return False
+        ObservedRouter.objects.filter(pk=row.pk).update(**facts)
+    if report.vpp_connected:
+        _interfaces_store(router, report.interfaces)
+        _addresses_store(router, _tunnel_addresses(report.interfaces))
+        _routes_store(router, {route.address: route.reachable for route in report.routes})
+    return True
+
+
+def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:
+    return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
+
+
+def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
+    booted_at = None
+    if report.vpp_boot_ms is not None:
+        booted_at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=report.vpp_boot_ms)
+    return {
+        "reported_at": now,
+        "boot_id": report.boot_id,
+        "sent_ms": report.sent_ms,
+        "agent_version": report.agent_version,
+        "vpp_connected": report.vpp_connected,
+        "vpp_version": report.vpp_version or "",
+        "vpp_booted_at": booted_at,
+        "vpp_workers": report.vpp_workers,
+        "simulated": report.simulated,
+        "encapsulations": list(report.encapsulations),
+        "generation_held": report.generation_held,
+        "generation_applied": report.generation_applied,
+    }
+
+
+def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> None:
+    gone = {row.name: row for row in ObservedInterface.objects.filter(router=router)}
+    new, changed = [], []
+    for seen in interfaces:
+        row = gone.pop(seen.name, None)
+        if row is None:
+            new.append(
+                ObservedInterface(router=router, name=seen.name, **{f: getattr(seen, f) for f in _SEEN})
+            )
+        elif any(getattr(row, field) != getattr(seen, field) for field in _SEEN):
+            for field in _SEEN:
+                setattr(row, field, getattr(seen, field))
+            changed.append(row)
+    ObservedInterface.objects.bulk_create(new)
+    if changed:
+        ObservedInterface.objects.bulk_update(changed, _SEEN)
+    if gone:
+        ObservedInterface.objects.filter(pk__in=[row.pk for row in gone.values()]).delete()
+
+
+def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[str]:
+    """Host addresses of loopbacks: a tunnel must not end on a link, which may go down."""
+    hosts = {
+        ip_interface(address)
+        for interface in interfaces
+        if interface.name.startswith(_LOOPBACK)
+        for address in interface.addresses
+    }
+    return {str(host.ip) for host in hosts if host.network.num_addresses == 1 and not host.is_link_local}
+
+
+def _addresses_store(router: Router, seen: set[str]) -> None:
+    known = set(TunnelAddress.objects.filter(router=router).values_list("address", flat=True))
+    TunnelAddress.objects.bulk_create(
+        TunnelAddress(router=router, address=address) for address in sorted(seen - known)
+    )
+    if known - seen:
+        TunnelAddress.objects.filter(router=router, address__in=known - seen).delete()
+
+
+def _routes_store(router: Router, seen: dict[str, bool]) -> None:
+    known = dict(ObservedRoute.objects.filter(router=router).values_list("address", "reachable"))
+    ObservedRoute.objects.bulk_create(
+        ObservedRoute(router=router, address=address, reachable=seen[address])
+        for address in sorted(seen.keys() - known.keys())
+    )
+    for reachable in (True, False):
+        turned = [a for a, is_now in seen.items() if is_now is reachable and known.get(a) is (not reachable)]
+        if turned:
+            ObservedRoute.objects.filter(router=router, address__in=turned).update(reachable=reachable)
+    if known.keys() - seen.keys():
+        ObservedRoute.objects.filter(router=router, address__in=known.keys() - seen.keys()).delete()

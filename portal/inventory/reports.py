@@ -1,0 +1,42 @@
+"""What an agent reports of its router (docs/agent-api.md), in the portal's own terms."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceReport:
+    """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes."""
+
+    name: str
+    admin_up: bool
+    link_up: bool
+    ip_mtu: int | None
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteReport:
+    """Whether the best route to a tunnel address is other than a drop."""
+
+    address: str
+    reachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedReport:
+    """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock."""
+
+    boot_id: UUID
+    sent_ms: int
+    agent_version: str
+    vpp_connected: bool
+    vpp_version: str | None
+    vpp_boot_ms: int | None
+    vpp_workers: int | None
+    simulated: bool
+    encapsulations: tuple[str, ...]
+    generation_held: int | None
+    generation_applied: int | None
+    interfaces: tuple[InterfaceReport, ...]
+    routes: tuple[RouteReport, ...]

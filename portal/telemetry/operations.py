@@ -1,0 +1,141 @@
+"""Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+
+from portal.inventory.models import Router
+from portal.telemetry.models import AgentClock, QuarantinedSample
+from portal.telemetry.partitions import partitions_ensure, retention
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.vll.models import VllEnd
+
+MAX_AHEAD = timedelta(seconds=60)
+# A read widens its range by as much, to find the samples that reach into it.
+LONGEST_SAMPLE = timedelta(hours=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSERT = """
+INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
+                              boot_id, router_id, simulated)
+SELECT reported.*, %s, %s, %s
+FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::bigint[],
+            %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
+ON CONFLICT DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a report, counted in ends of samples. ``rejected``: ends that are not on this router."""
+
+    accepted: int
+    duplicate: int
+    quarantined: int
+    rejected: int
+
+
+@transaction.atomic
+def counters_store(*, router: Router, report: CounterReport, now: datetime) -> Stored:
+    """Store a router's samples, each once however often it is sent."""
+    _clock_store(router, report, now)
+    own = _ends_on(router, report)
+    rows: list[tuple[CounterSample, EndCount]] = []
+    set_aside: list[QuarantinedSample] = []
+    quarantined = rejected = 0
+    for sample in report.samples:
+        ends = [end for end in sample.ends if (end.vll, end.side) in own]
+        rejected += len(sample.ends) - len(ends)
+        reason = _contradiction(sample, now)
+        good = [] if reason else [end for end in ends if not _is_negative(end)]
+        rows += [(sample, end) for end in good]
+        if len(good) < len(ends):
+            bad = [end for end in ends if reason or _is_negative(end)]
+            quarantined += len(bad)
+            set_aside.append(
+                QuarantinedSample(
+                    router=router,
+                    received_at=now,
+                    reason=reason or "negative",
+                    sample=_as_json(report, sample, bad),
+                )
+            )
+    QuarantinedSample.objects.bulk_create(set_aside)
+    accepted = _insert(router, report, rows)
+    return Stored(accepted, len(rows) - accepted, quarantined, rejected)
+
+
+def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
+    known = {
+        "boot_id": report.boot_id,
+        "offset_ms": (now - _EPOCH) // timedelta(milliseconds=1) - report.sent_ms,
+        "measured_at": now,
+        "dropped": report.dropped,
+    }
+    AgentClock.objects.update_or_create(router=router, defaults=known)
+
+
+def _ends_on(router: Router, report: CounterReport) -> set[tuple[Any, str]]:
+    """Which of the reported ends are this router's, whatever their life cycle: a report may come late."""
+    vlls = {end.vll for sample in report.samples for end in sample.ends}
+    ends = VllEnd.objects.filter(vll__in=vlls, port__router=router)
+    return set(ends.values_list("vll_id", "side"))
+
+
+def _contradiction(sample: CounterSample, now: datetime) -> str | None:
+    """Why a sample cannot be true as a whole, or None. All in milliseconds: any integer may come in."""
+    now_ms = (now - _EPOCH) // timedelta(milliseconds=1)
+    if sample.to_ms <= sample.from_ms:
+        return "ends_before_it_begins"
+    if sample.to_ms > now_ms + MAX_AHEAD // timedelta(milliseconds=1):
+        return "from_the_future"
+    if sample.to_ms - sample.from_ms > LONGEST_SAMPLE // timedelta(milliseconds=1):
+        return "too_long"
+    if sample.from_ms < now_ms - retention() // timedelta(milliseconds=1):
+        return "too_old"
+    return None
+
+
+def _is_negative(end: EndCount) -> bool:
+    return min(end.in_bytes, end.in_packets, end.out_bytes, end.out_packets) < 0
+
+
+def _as_json(report: CounterReport, sample: CounterSample, ends: list[EndCount]) -> dict[str, Any]:
+    return {
+        "boot_id": str(report.boot_id),
+        "seq": sample.seq,
+        "from_ms": sample.from_ms,
+        "to_ms": sample.to_ms,
+        "ends": [asdict(end) | {"vll": str(end.vll)} for end in ends],
+    }
+
+
+def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSample, EndCount]]) -> int:
+    """One statement for all rows; returns how many were new."""
+    if not rows:
+        return 0
+    partitions_ensure({_time(sample.to_ms).date() for sample, _ in rows})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            [
+                report.boot_id,
+                router.pk,
+                report.simulated,
+                [end.vll for _, end in rows],
+                [end.side for _, end in rows],
+                [sample.seq for sample, _ in rows],
+                [_time(sample.from_ms) for sample, _ in rows],
+                [_time(sample.to_ms) for sample, _ in rows],
+                [end.in_bytes for _, end in rows],
+                [end.in_packets for _, end in rows],
+                [end.out_bytes for _, end in rows],
+                [end.out_packets for _, end in rows],
+            ],
+        )
+        return int(cursor.rowcount)
+
+
+def _time(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ms)

@@ -1,0 +1,37 @@
+"""What an agent reports of its counters (docs/agent-api.md), in the portal's own terms."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class EndCount:
+    """What one VLL end counted over the sample's interval; ``in`` is what the customer sent."""
+
+    vll: UUID
+    side: str
+    in_bytes: int
+    in_packets: int
+    out_bytes: int
+    out_packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSample:
+    """One interval, from_ms < t <= to_ms by the agent's clock (milliseconds since the epoch)."""
+
+    seq: int
+    from_ms: int
+    to_ms: int
+    ends: tuple[EndCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterReport:
+    """Some samples of one run of the agent (``boot_id``); ``dropped`` is how many that run had to forget."""
+
+    boot_id: UUID
+    sent_ms: int
+    simulated: bool
+    dropped: int
+    samples: tuple[CounterSample, ...]

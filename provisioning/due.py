@@ -1,0 +1,59 @@
+"""Which routers need a message that they did not get: the sweeper's questions, answered from rows alone."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q, QuerySet
+
+from portal.inventory.models import Router
+from portal.vll.models import VllEnd
+from provisioning.claims import is_free
+from provisioning.load import unsettled_ends
+
+# How long an answer stands before the agent is asked again. A refusal rarely mends itself.
+ASK_AGAIN = timedelta(seconds=10)
+ASK_AGAIN_AFTER_FAILURE = timedelta(seconds=60)
+# A report says what was true when it was sent; one that crossed our answer is no contradiction.
+REPORT_TRAVELS = timedelta(seconds=5)
+
+
+def routers_due(*, now: datetime) -> list[int]:
+    """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours."""
+    free = Router.objects.exclude(agent_url="").filter(
+        Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__")
+    )
+    wanting = _ends_to_ask(now).values("port__router")
+    return sorted(
+        set(free.filter(pk__in=wanting).values_list("pk", flat=True))
+        | set(_holding_another(free).exclude(_AHEAD).values_list("pk", flat=True))
+    )
+
+
+def routers_behind_agent() -> list[Router]:
+    """Routers whose agent reports a newer intent than the database ever sent: a restored backup."""
+    return list(
+        _holding_another(Router.objects.exclude(agent_url=""))
+        .filter(_AHEAD)
+        .select_related("observed", "convergence")
+    )
+
+
+_AHEAD = Q(observed__generation_held__gt=F("generation"))
+
+
+def _ends_to_ask(now: datetime) -> QuerySet[VllEnd]:
+    fresh_answer = Q(status_revision=F("vll__revision")) & (
+        Q(status="failed", status_at__gt=now - ASK_AGAIN_AFTER_FAILURE)
+        | (~Q(status="failed") & Q(status_at__gt=now - ASK_AGAIN))
+    )
+    return unsettled_ends().exclude(fresh_answer)
+
+
+def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
+    return routers.filter(
+        ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
+        generation__gt=0,
+        observed__isnull=False,
+    ).filter(
+        Q(convergence__last_answered_at__isnull=True)
+        | Q(observed__reported_at__gt=F("convergence__last_answered_at") + REPORT_TRAVELS)
+    )

@@ -1,0 +1,144 @@
+"""Bringing one router to what the database wants: load, send, take in the answer.
+
+Level-triggered: a run reads everything anew, so running twice equals running once, and any number of
+messages for a router is as good as one.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from portal.core import clock
+from portal.events.operations import send_task
+from portal.inventory.models import Router, RouterCertificate
+from portal.vll.models import Attempt
+from portal.vll.operations import advance, attempt_record
+from portal.vll.operations.converging import CONVERGE_ROUTER
+from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
+from provisioning.claims import Claim, claim_router
+from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
+from provisioning.intent import RouterIntent, sha256_of
+from provisioning.load import unsettled_keys
+
+Clock = Callable[[], datetime]
+# The two 409s: the agent holds a newer intent, or another one of the very number that we just drew.
+AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
+# For so long after an answer we trust that the agent still holds what we sent last.
+TRUST_HELD = timedelta(seconds=60)
+
+
+def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
+    """Send the router its newest intent and take in the answer.
+
+    False when there was nothing to do here: no agent, somebody else at work, or its backoff lasts.
+    """
+    router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
+    if router is None:
+        return False
+    claim = claim_router(router.pk, now=now())
+    if claim is None:
+        return False
+    with _client(router) as agent:
+        if _agent_is_not_ahead(agent, router, claim, now):
+            _send(agent, router, claim, now)
+    return True
+
+
+def _client(router: Router) -> AgentClient:
+    certificates = dict(
+        RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
+    )
+    pinned = frozenset(fingerprint for fingerprint, revoked_at in certificates.items() if revoked_at is None)
+    return AgentClient(
+        url=router.agent_url,
+        router=router.name,
+        pki=settings.LONGLINE_PKI_DIR,
+        pinned=pinned if certificates else None,
+    )
+
+
+def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
+    """Ask what the agent holds before a number is taken, unless it answered well a moment ago.
+
+    Numbers that were taken while an agent could not be reached must not add up past what it holds.
+    """
+    started_at = now()
+    answered_at = claim.last_answered_at
+    if claim.failures == 0 and answered_at is not None and started_at - answered_at < TRUST_HELD:
+        return True
+    held = agent.held()
+    if isinstance(held, Unreachable):
+        _record(router, router.generation, "", held, started_at, now())
+        claim.release_failed(error=held.error, now=now())
+        return False
+    if held.generation > router.generation:
+        _behind(router, claim, held=held.generation, now=now)
+        return False
+    return True
+
+
+def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
+    started_at = now()
+    intent = next_intent(router)
+    document = intent.document()
+    outcome = agent.put_intent(intent, document)
+    _record(router, intent.generation, sha256_of(document), outcome, started_at, now())
+    # Whoever took over from us knows more than this answer does.
+    if not claim.extend(now=now()):
+        return
+    match outcome:
+        case Answered(reply):
+            advance(router=router, answers=reply.ends, now=now())
+            claim.release_answered(now=now())
+            _send_again_if_more_is_wanted(router, intent, now())
+        case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
+            generation_take_back(router, generation=intent.generation)
+            _behind(router, claim, held=problem.get("held", intent.generation), now=now)
+        case Refused():
+            claim.release_failed(error=f"{outcome.type}: {outcome.problem.get('detail', '')}", now=now())
+        case Unreachable(error):
+            claim.release_failed(error=error, now=now())
+
+
+def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
+    behind_agent_announce(router, held=held, since=claim.last_answered_at, now=now())
+    error = f"the agent holds generation {held}, newer than ours ({router.generation}): reconcile this router"
+    claim.release_failed(error=error, now=now())
+
+
+def _send_again_if_more_is_wanted(router: Router, sent: RouterIntent, now: datetime) -> None:
+    """A message that came while the claim was held found it taken and ended.
+
+    Its order was committed before it was sent, so looking after the release cannot miss it.
+    """
+    if not unsettled_keys(router) <= sent.keys():
+        with transaction.atomic():
+            send_task(CONVERGE_ROUTER, router.pk, now=now)
+
+
+def _record(
+    router: Router,
+    generation: int,
+    sha256: str,
+    outcome: Answered | Refused | Unreachable,
+    started_at: datetime,
+    now: datetime,
+) -> None:
+    match outcome:
+        case Answered(reply):
+            kind, answer = Attempt.Outcome.ANSWERED, reply.document
+        case Refused(problem=problem):
+            kind, answer = Attempt.Outcome.REFUSED, problem
+        case Unreachable(error):
+            kind, answer = Attempt.Outcome.UNREACHABLE, {"error": error}
+    attempt_record(
+        router=router,
+        generation=generation,
+        intent_sha256=sha256,
+        outcome=kind,
+        answer=answer,
+        started_at=started_at,
+        now=now,
+    )

@@ -1,0 +1,63 @@
+"""Reading what an intent is made of: one query, however many VLLs end on the router."""
+
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+
+from portal.inventory.models import Router
+from portal.vll.models import VllEnd
+from portal.vll.states import AdminStatus, Lifecycle
+from provisioning.intent import EndKey, EndRow
+
+_GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
+_SETTLED = Q(status_revision=F("vll__revision")) & (
+    Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
+    | Q(vll__wanted_present=False, status=VllEnd.Status.REMOVED)
+)
+
+
+def end_rows(router: Router) -> list[EndRow]:
+    """Every end on this router whose VLL's life is not over."""
+    far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
+    ends = (
+        VllEnd.objects.filter(port__router=router)
+        .exclude(vll__lifecycle__in=_GONE)
+        .select_related("vll", "port")
+        .annotate(far_address=Subquery(far.values("tunnel_address")))
+    )
+    return [_row(end, far_address=end.far_address) for end in ends]
+
+
+def unsettled_ends() -> QuerySet[VllEnd]:
+    """Ends whose router has not yet confirmed what is wanted of them now."""
+    return VllEnd.objects.exclude(vll__lifecycle__in=_GONE).exclude(_SETTLED)
+
+
+def unsettled_keys(router: Router) -> frozenset[EndKey]:
+    """What a document must speak of before this router can be at rest."""
+    rows = unsettled_ends().filter(port__router=router)
+    return frozenset(
+        EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")
+    )
+
+
+def _row(end: VllEnd, far_address: str | None) -> EndRow:
+    vll = end.vll
+    tunnelled = vll.family is not None
+    return EndRow(
+        vll=vll.pk,
+        side=end.side,
+        revision=vll.revision,
+        wanted_present=vll.wanted_present,
+        confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
+        admin_up=vll.admin_status == AdminStatus.UP and vll.lifecycle != Lifecycle.SUSPENDED,
+        frame=vll.frame,
+        interface=end.port.interface,
+        tagging=end.tagging,
+        outer_vlan=end.outer_vlan,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+        encapsulation=vll.encapsulation,
+        family=vll.family,
+        local=end.tunnel_address if tunnelled else None,
+        remote=far_address if tunnelled else None,
+        vni=vll.vni,
+    )

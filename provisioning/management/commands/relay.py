@@ -1,0 +1,26 @@
+"""The process between the outbox and Celery."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from portal.celery import app
+from provisioning.publisher import Publisher
+from provisioning.relay import relay_run
+
+
+class Command(BaseCommand):
+    help = "Publishes outbox rows to Celery until SIGTERM or SIGINT."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop = threading.Event()
+
+        def ask_to_stop(number: int, frame: FrameType | None) -> None:
+            stop.set()
+
+        signal.signal(signal.SIGTERM, ask_to_stop)
+        signal.signal(signal.SIGINT, ask_to_stop)
+        relay_run(Publisher(app), stopped=stop.is_set, wait=stop.wait)

@@ -1,0 +1,157 @@
+"""The certificate authority of one installation, and the two kinds of certificates under it.
+
+ECDSA P-256 throughout. The authority signs end entities only (path length 0) and serves nothing else.
+Files: ca.pem, ca.key, portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to
+their owner, and never overwritten.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CA_LIFETIME = timedelta(days=3652)
+LIFETIME = timedelta(days=365)
+# Clocks of routers are not always right.
+BACKDATING = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+class NotAnAuthority(ValueError):
+    """ca.key is not the ECDSA key of ca.pem."""
+
+
+def authority_create(folder: Path, *, now: datetime) -> Authority:
+    """Make ca.pem and ca.key in ``folder``. Raises FileExistsError rather than replace an authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("Longline CA")
+    certificate = (
+        _builder(subject=name, issuer=name, key=key.public_key(), now=now, lifetime=CA_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    _write(folder, "ca", certificate, key)
+    return Authority(certificate, key)
+
+
+def authority_load(folder: Path) -> Authority:
+    """Read ca.pem and ca.key. Raises FileNotFoundError or NotAnAuthority."""
+    certificate = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+    key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        raise NotAnAuthority(str(folder))
+    return Authority(certificate, key)
+
+
+def certificate_issue(
+    folder: Path,
+    *,
+    authority: Authority,
+    file_name: str,
+    uri: str,
+    dns: Sequence[str] = (),
+    addresses: Sequence[IPv4Address | IPv6Address] = (),
+    now: datetime,
+) -> x509.Certificate:
+    """Make ``file_name``.pem and .key for one identity; it may be client and server (RFC 5280 4.2.1.12).
+
+    Raises FileExistsError rather than replace a certificate that is in use.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
+    names += [x509.DNSName(name) for name in dns] + [x509.IPAddress(address) for address in addresses]
+    issuer_key_id = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+    certificate = (
+        _builder(
+            subject=_name(file_name),
+            issuer=authority.certificate.subject,
+            key=key.public_key(),
+            now=now,
+            lifetime=LIFETIME,
+        )
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]),
+            critical=False,
+        )
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key_id.value),
+            critical=False,
+        )
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(authority.key, hashes.SHA256())
+    )
+    _write(folder, file_name, certificate, key)
+    return certificate
+
+
+def _builder(
+    *,
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    now: datetime,
+    lifetime: timedelta,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATING)
+        .not_valid_after(now + lifetime)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _name(common_name: str) -> x509.Name:
+    # RFC 5280 bounds a common name to 64 characters; nobody decides by it.
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write(folder: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in (folder / f"{name}.pem", folder / f"{name}.key"):
+        if path.exists():
+            raise FileExistsError(path)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    _write_new(folder / f"{name}.key", private)
+    _write_new(folder / f"{name}.pem", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    # O_EXCL: not even a race replaces a key; the mode is there before the content is.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

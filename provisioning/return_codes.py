@@ -1,0 +1,37 @@
+"""Which refusals asking again cannot mend.
+
+The numbers and names are VPP's (src/vnet/api_errno.h, in later releases src/vnet/error.h). The agent
+looks before it acts, so that a stale index (-2, -6) or a busy system (-11 to -20) is not for good. A
+code that is not listed may pass: wrongly waiting raises an alarm after two minutes, wrongly giving up
+fails a customer's order.
+"""
+
+FOR_GOOD = {
+    -7: "INVALID_VALUE",
+    -8: "INVALID_VALUE_2",
+    -9: "UNIMPLEMENTED",
+    -30: "FEATURE_DISABLED",
+    -55: "INVALID_VLAN",
+    -56: "VLAN_ALREADY_EXISTS",
+    -57: "INVALID_SRC_ADDRESS",
+    -58: "INVALID_DST_ADDRESS",
+    -59: "ADDRESS_LENGTH_MISMATCH",
+    -68: "SUBIF_ALREADY_EXISTS",
+    -72: "INVALID_VLAN_TAG_COUNT",
+    -73: "INVALID_ARGUMENT",
+    -75: "TUNNEL_EXIST",
+    -79: "IF_ALREADY_EXISTS",
+    -82: "SAME_SRC_DST",
+    -97: "INVALID_ADDRESS_FAMILY",
+    -126: "UNSUPPORTED",
+}
+
+
+def is_for_good(status: str, *, code: str | None, retval: int | None) -> bool:
+    """Whether such an answer (docs/agent-api.md: status, reason) cannot become better by asking again.
+
+    A conflict cannot: what is in the way belongs to somebody else. Pending always can.
+    """
+    if status == "conflict":
+        return True
+    return status == "failed" and (code == "unsupported" or retval in FOR_GOOD)

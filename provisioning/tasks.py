@@ -1,0 +1,32 @@
+"""What Celery runs: names and ids only; each task makes one call."""
+
+from celery import shared_task
+
+from portal.core import clock
+from portal.telemetry.partitions import partitions_keep
+from portal.vll.operations import stale_vlls_mark
+from provisioning import jobs
+from provisioning import sweep as sweeper
+
+# Past every timeout of an exchange; a task that hangs beyond it is killed, and the sweeper resumes.
+_HARD_LIMIT_S = 60
+
+
+@shared_task(name="provisioning.converge_router", time_limit=_HARD_LIMIT_S)
+def converge_router(router_id: int) -> None:
+    jobs.converge_router(router_id)
+
+
+@shared_task(name="provisioning.sweep", time_limit=_HARD_LIMIT_S)
+def sweep() -> None:
+    sweeper.sweep(now=clock.now())
+
+
+@shared_task(name="provisioning.mark_stale", time_limit=_HARD_LIMIT_S)
+def mark_stale() -> None:
+    stale_vlls_mark(now=clock.now())
+
+
+@shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)
+def keep_partitions() -> None:
+    partitions_keep(now=clock.now())
