@@ -131,7 +131,7 @@ class Portal:
 
     def _web_answers(self) -> bool:
         try:
-            return httpx.get(self.url, timeout=5).status_code < 500
+            return httpx.get(self.url, timeout=5, trust_env=False).status_code < 500
         except httpx.TransportError:
             return False
 

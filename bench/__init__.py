@@ -1,0 +1,1 @@
+"""`make bench`: one line per figure, `bench <name> <value> <unit>`."""

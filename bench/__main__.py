@@ -1,0 +1,32 @@
+"""Runs the benchmarks named on the command line, or all of them: `python -m bench vni_leases mtu_check`.
+
+Figures go to standard output, circumstances to standard error.
+"""
+
+import sys
+
+from bench import agent_converge, mtu_check, order_to_frames, vni_leases
+
+BENCHMARKS = {
+    "agent_converge": agent_converge.measure,
+    "vni_leases": vni_leases.measure,
+    "mtu_check": mtu_check.measure,
+    "order_to_frames": order_to_frames.measure,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHMARKS:
+        for figure in BENCHMARKS[name]():
+            print(figure, flush=True)
+            if figure.note:
+                print(f"  {figure.name}: {figure.note}", file=sys.stderr, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

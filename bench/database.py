@@ -1,0 +1,37 @@
+"""Django on a private, durable PostgreSQL, for benchmarks inside this process."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack import services
+
+
+@contextmanager
+def migrated() -> Iterator[None]:
+    """Commits reach the disk, as in production. Once per process: Django reads its settings once."""
+    with tempfile.TemporaryDirectory(prefix="longline-bench-") as name:
+        folder = Path(name)
+        # The database's own account has to get through to its cluster.
+        folder.chmod(0o711)
+        with services.running(folder=folder / "services", logs=folder / "log") as private:
+            os.environ |= {
+                "DJANGO_SETTINGS_MODULE": "portal.settings",
+                "SECRET_KEY": "for-benchmarks-only",
+                "TOKEN_PEPPER": "for-benchmarks-only",
+                "DATABASE_URL": private.database_url,
+                "REDIS_URL": private.redis_url,
+                "LOG_LEVEL": "WARNING",
+            }
+            import django
+            from django.core.management import call_command
+            from django.db import connections
+
+            django.setup()
+            call_command("migrate", verbosity=0)
+            try:
+                yield
+            finally:
+                connections.close_all()

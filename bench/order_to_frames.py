@@ -1,0 +1,76 @@
+"""From the accepted order to the first frame both ways. Only a real VPP forwards frames."""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.figures import Figure, percentile
+from devstack import netns, stack, vpp
+from devstack.client import Client
+from devstack.frames import Tag, Wire, frame
+from devstack.isp import small_isp
+from devstack.paths import RUN
+from devstack.process import Family
+from devstack.vpp_network import UNI, VppDataplane
+
+ORDERS = 20
+PORT = "host-cust1"
+CUSTOMERS = ("rhino", "hippo")
+GIVE_UP_S = 30
+STATIONS = {"rhino": bytes.fromhex("02000000000a"), "hippo": bytes.fromhex("02000000000b")}
+
+
+def measure() -> Iterator[Figure]:
+    try:
+        installation = vpp.find()
+    except vpp.NotInstalled as reason:
+        yield Figure("order_to_frames_p50_s", None, "s", str(reason))
+        yield Figure("order_to_frames_p95_s", None, "s", str(reason))
+        return
+    netns.remove_leftovers()
+    isp, family = small_isp(), Family()
+    with ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-bench-")))
+        logs = RUN / "log" / "bench"
+        dataplane = undo.enter_context(
+            VppDataplane(installation=installation, isp=isp, folder=folder, logs=logs, family=family)
+        )
+        running = undo.enter_context(
+            stack.running(
+                folder=RUN / f"bench-{os.getpid()}", logs=logs, isp=isp, dataplane=dataplane, family=family
+            )
+        )
+        stack.wait_for_reports(running)
+        wires = {
+            router: undo.enter_context(Wire(dataplane.customers[router, PORT], UNI)) for router in CUSTOMERS
+        }
+        times = [_one(running, running.client("customer"), wires, vlan) for vlan in range(100, 100 + ORDERS)]
+        note = f"{dataplane.name}, {ORDERS} orders one after another"
+        yield Figure("order_to_frames_p50_s", percentile(times, 50), "s", note)
+        yield Figure("order_to_frames_p95_s", percentile(times, 95), "s", note)
+
+
+def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: int) -> float:
+    """Seconds from the 202 to the later of the two first arrivals."""
+    end = {"tagging": "dot1q", "outer_vlan": vlan, "inner_vlan": None, "exact_match": True}
+    a_end, z_end = (end | {"port": running.port(router, PORT)} for router in CUSTOMERS)
+    accepted = customer.order(a_end=a_end, z_end=z_end, svc_mtu=1500, cir_bps=1_000_000, transport="auto")
+    started = time.perf_counter()
+    rhino, hippo = CUSTOMERS
+    for sender, receiver in ((rhino, hippo), (hippo, rhino)):
+        whole = frame(
+            destination=STATIONS[receiver],
+            source=STATIONS[sender],
+            tags=[Tag(vlan)],
+            payload=secrets.token_bytes(100),
+        )
+        while wires[receiver].expect(whole, timeout_s=0.01) is not None:
+            assert time.perf_counter() - started < GIVE_UP_S, f"no frames after {GIVE_UP_S} s"
+            wires[sender].send(whole)
+    elapsed = time.perf_counter() - started
+    customer.wait_completed(customer.remove(accepted.vll), timeout_s=30)
+    return elapsed
