@@ -109,7 +109,8 @@ func (e *Engine) Session() (*vpp.Session, error) {
 	return e.session, nil
 }
 
-func (e *Engine) attach(session *vpp.Session) {
+// Attach makes session the connection, nil for none. What was applied before is not known to be there.
+func (e *Engine) Attach(session *vpp.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied = session, nil

@@ -13,10 +13,10 @@ const driftEvery = 30 * time.Second
 // Serve works with one session until it ends: converge at once, because a VPP that was away may have
 // restarted and keeps nothing, then repair drift every 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
-	e.attach(session)
+	e.Attach(session)
 	e.notify()
 	defer func() {
-		e.attach(nil)
+		e.Attach(nil)
 		e.notify()
 	}()
 	e.Converge(ctx)

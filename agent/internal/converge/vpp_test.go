@@ -78,7 +78,7 @@ func (r *router) open() {
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	if session != nil {
-		r.attach(session)
+		r.Attach(session)
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *router) connect(api, stats string) {
 	}
 	r.t.Cleanup(session.Close)
 	r.session = session
-	r.attach(session)
+	r.Attach(session)
 }
 
 func (r *router) snapshot() *observe.Snapshot {

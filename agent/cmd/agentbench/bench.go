@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+const (
+	router    = "bench"
+	converged = "converge_%d"
+	resynced  = "resync_%d"
+	added     = "add_1_of_%d"
+	reapplied = "reapply_%d"
+	removed   = "remove_%d"
+)
+
+var figures = []string{converged, resynced, added, reapplied, removed}
+
+type bench struct {
+	plane
+	vlls    int
+	samples map[string][]float64 // milliseconds
+	version string
+}
+
+func (b *bench) median(name string) float64 {
+	sorted := slices.Sorted(slices.Values(b.samples[name]))
+	return sorted[len(sorted)/2]
+}
+
+// round converges onto an empty VPP, again with nothing to do, with one VLL more, after a restart of VPP, and
+// takes everything away. Reading the document and reading VPP back are part of each figure.
+func (b *bench) round(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "agentbench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	store, err := intent.OpenStore(folder, router)
+	if err != nil {
+		return err
+	}
+	journal, err := own.OpenJournal(folder)
+	if err != nil {
+		return err
+	}
+	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	session, err := b.connect(ctx, engine)
+	if err != nil {
+		return err
+	}
+	defer func() { session.Close() }()
+	all, more := b.ends(b.vlls), b.ends(b.vlls+1)
+	for _, step := range []struct {
+		name       string
+		generation int64
+		present    []intent.End
+		removed    []intent.End
+		writes     bool
+	}{
+		{converged, 1, all, nil, true},
+		{resynced, 1, all, nil, false},
+		{added, 2, more, nil, true},
+		{removed, 3, nil, more, true},
+	} {
+		document := document(step.generation, step.present, step.removed)
+		before := engine.Status().Totals.Writes
+		started := time.Now()
+		if err := put(ctx, engine, document); err != nil {
+			return fmt.Errorf("%s: %w", fmt.Sprintf(step.name, b.vlls), err)
+		}
+		b.add(step.name, started)
+		if wrote := engine.Status().Totals.Writes != before; wrote != step.writes {
+			return fmt.Errorf("%s: wrote to VPP: %v", fmt.Sprintf(step.name, b.vlls), wrote)
+		}
+		if step.name == added && b.restart != nil {
+			if session, err = b.reapply(ctx, engine, session); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reapply times from the moment at which the restarted VPP can be reached.
+func (b *bench) reapply(ctx context.Context, engine *converge.Engine, session *vpp.Session) (*vpp.Session, error) {
+	session.Close()
+	if err := b.restart(ctx); err != nil {
+		return session, err
+	}
+	session, err := b.connect(ctx, engine)
+	if err != nil {
+		return session, err
+	}
+	started := time.Now()
+	outcome := engine.Converge(ctx)
+	b.add(reapplied, started)
+	return session, good(outcome)
+}
+
+func (b *bench) connect(ctx context.Context, engine *converge.Engine) (*vpp.Session, error) {
+	dialer := vpp.Dialer{Socket: b.api, Timeout: 10 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, b.stats)
+	}}
+	session, err := dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.version = session.Info.Version
+	if err := prepare(ctx, session, b.vlls); err != nil {
+		return nil, err
+	}
+	engine.Attach(session)
+	return session, nil
+}
+
+func (b *bench) add(name string, started time.Time) {
+	b.samples[name] = append(b.samples[name], float64(time.Since(started).Microseconds())/1000)
+}
+
+func (b *bench) ends(n int) []intent.End {
+	var ends []intent.End
+	for i := range n {
+		ends = append(ends, intent.End{
+			Key: intent.Key{VLL: fmt.Sprintf("00000000-0000-4000-8000-%012d", i), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,
+			Access: intent.Access{Interface: portName(i / vlansPerPort), Tagging: intent.Dot1q, Outer: uint16(1 + i%vlansPerPort), Exact: true},
+			Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: uint32(1 + i)},
+		})
+	}
+	return ends
+}
+
+func document(generation int64, present, removed []intent.End) []byte {
+	in := &intent.Intent{Router: router, Generation: generation, Present: present}
+	for _, e := range removed {
+		in.Removed = append(in.Removed, intent.Tombstone{Key: e.Key, Revision: e.Revision})
+	}
+	return in.Document()
+}
+
+func put(ctx context.Context, engine *converge.Engine, document []byte) error {
+	in, err := intent.Decode(document, router)
+	if err != nil {
+		return err
+	}
+	outcome, err := engine.Put(ctx, in)
+	if err != nil {
+		return err
+	}
+	return good(outcome)
+}
+
+func good(outcome *converge.Outcome) error {
+	for _, e := range outcome.Ends {
+		if e.Reason != nil {
+			return fmt.Errorf("%s is %s: %+v", e.Key, e.Status, *e.Reason)
+		}
+	}
+	if !outcome.Applied {
+		return converge.ErrNoVPP
+	}
+	return nil
+}

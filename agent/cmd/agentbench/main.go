@@ -1,0 +1,63 @@
+// Command agentbench times the agent's converge against a VPP and prints one line per figure:
+//
+//	bench agent_converge_1000_ms 123.4 ms <VPP's version>
+//
+// It runs the engine in its own process, with its own temporary state folder, against the VPP behind
+// -api-socket, or against a private one: a real VPP where one is installed, else vppsim.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "agentbench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("agentbench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	api := flags.String("api-socket", "", "binary API `SOCKET` of a VPP to use; its -stats-socket is then needed too")
+	stats := flags.String("stats-socket", "", "stats segment `SOCKET` of that VPP")
+	vlls := flags.Int("vlls", 1000, "number of VLL ends")
+	rounds := flags.Int("rounds", 5, "rounds; the median counts")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || (*api == "") != (*stats == "") || *vlls < 1 || *rounds < 1 {
+		flags.Usage()
+		return errors.New("both sockets or neither, and positive numbers")
+	}
+	used := plane{api: *api, stats: *stats, stop: func() {}}
+	if *api == "" {
+		var err error
+		if used, err = startPlane(ctx); err != nil {
+			return err
+		}
+	}
+	defer used.stop()
+	b := &bench{plane: used, vlls: *vlls, samples: make(map[string][]float64)}
+	for range *rounds {
+		if err := b.round(ctx); err != nil {
+			return err
+		}
+	}
+	for _, name := range figures {
+		if len(b.samples[name]) == 0 {
+			continue // a VPP that is not ours is not restarted
+		}
+		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, *vlls), b.median(name), b.version)
+	}
+	return nil
+}
