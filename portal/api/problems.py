@@ -5,7 +5,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
-from rest_framework import exceptions, status
+from rest_framework import exceptions
 from rest_framework.response import Response
 
 from portal.core.errors import Conflict, DomainError
@@ -65,14 +65,18 @@ def _answer(document: dict[str, Any], headers: dict[str, str] | None = None) -> 
 
 
 def _of_domain_error(error: DomainError) -> dict[str, Any]:
-    if isinstance(error, NotAllowedToOrder):
-        status_code = status.HTTP_403_FORBIDDEN
-    elif isinstance(error, Conflict):
-        status_code = status.HTTP_409_CONFLICT
-    else:
-        status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     entry = {"field": error.field, "code": code(error), "detail": sentence(error), "facts": facts(error)}
-    return problem(status_code, code(error), "The order was refused", sentence(error), errors=[entry])
+    return problem(_status_of(error), code(error), "The request was refused", sentence(error), errors=[entry])
+
+
+def _status_of(error: DomainError) -> int:
+    match error:
+        case NotAllowedToOrder():
+            return 403
+        case Conflict():
+            return 409
+        case _:
+            return 422
 
 
 def _of_validation_error(error: exceptions.ValidationError) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.api.v1.pagination import KeysetPagination, NewestOrderFirst, NewestVllFirst
-from portal.api.v1.permissions import IsNoc
+from portal.api.v1.permissions import IsNoc, caller
 from portal.api.v1.serializers.inventory import (
     LinkSerializer,
     PortSerializer,
@@ -33,7 +33,7 @@ from portal.vll.operations import order_add, order_delete
 
 def accepted(request: Request, order: Order) -> Response:
     """202: the order is a fact, its effect comes; ``Location`` is where to watch it."""
-    vll = queries.vlls(request.user).get(pk=order.vll_id)
+    vll = queries.vlls(caller(request)).get(pk=order.vll_id)
     return Response(
         {"order": OrderSerializer(order).data, "vll": VllSerializer(vll).data},
         status=status.HTTP_202_ACCEPTED,
@@ -49,12 +49,12 @@ class VllsView(generics.ListAPIView[Vll]):
     pagination_class = NewestVllFirst
 
     def get_queryset(self) -> QuerySet[Vll]:
-        return queries.vlls(self.request.user)
+        return queries.vlls(caller(self.request))
 
     def post(self, request: Request) -> Response:
         body = OrderAddSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        return accepted(request, order_add(user=request.user, now=clock.now(), **body.validated_data))
+        return accepted(request, order_add(user=caller(request), now=clock.now(), **body.validated_data))
 
 
 class VllView(generics.RetrieveAPIView[Vll]):
@@ -64,11 +64,11 @@ class VllView(generics.RetrieveAPIView[Vll]):
     serializer_class = VllSerializer
 
     def get_queryset(self) -> QuerySet[Vll]:
-        return queries.vlls(self.request.user)
+        return queries.vlls(caller(self.request))
 
     def delete(self, request: Request, pk: UUID) -> Response:
         vll = get_object_or_404(self.get_queryset(), pk=pk)
-        return accepted(request, order_delete(user=request.user, vll=vll, now=clock.now()))
+        return accepted(request, order_delete(user=caller(request), vll=vll, now=clock.now()))
 
 
 class ThroughputView(APIView):
@@ -77,7 +77,7 @@ class ThroughputView(APIView):
     permission_classes = [IsAuthenticated]
 
     def get(self, request: Request, pk: UUID) -> Response:
-        vll = get_object_or_404(Vll.objects.visible_to(request.user), pk=pk)
+        vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
         asked = ThroughputQuerySerializer(data=request.query_params, context={"now": clock.now()})
         asked.is_valid(raise_exception=True)
         return Response(throughput(vll=vll, **asked.validated_data))
@@ -89,7 +89,7 @@ class OrdersView(generics.ListAPIView[Order]):
     pagination_class = NewestOrderFirst
 
     def get_queryset(self) -> QuerySet[Order]:
-        return queries.orders(self.request.user)
+        return queries.orders(caller(self.request))
 
 
 class OrderView(generics.RetrieveAPIView[Order]):
@@ -97,7 +97,7 @@ class OrderView(generics.RetrieveAPIView[Order]):
     serializer_class = OrderSerializer
 
     def get_queryset(self) -> QuerySet[Order]:
-        return queries.orders(self.request.user)
+        return queries.orders(caller(self.request))
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         order = self.get_object()
@@ -113,7 +113,7 @@ class PortsView(generics.ListAPIView[Port]):
     pagination_class = KeysetPagination
 
     def get_queryset(self) -> QuerySet[Port]:
-        return Port.objects.visible_to(self.request.user).select_related("router__site")
+        return Port.objects.visible_to(caller(self.request)).select_related("router__site")
 
 
 class SitesView(generics.ListAPIView[Site]):
