@@ -25,13 +25,16 @@ func TestMain(m *testing.M) {
 }
 
 func playVPP(config string) {
+	if os.Getenv(standIn) == "crash" {
+		os.Stderr.WriteString("out of memory\n")
+		os.Exit(1)
+	}
 	text, _ := os.ReadFile(config)
 	sockets := regexp.MustCompile(`socket-name (\S+)`).FindAllSubmatch(text, -1)
 	_, err := vppsim.Start(context.Background(), vppsim.Config{
 		APISocket: string(sockets[0][1]), StatsSocket: string(sockets[1][1])})
-	if err != nil || os.Getenv(standIn) == "crash" {
-		os.Stderr.WriteString("out of memory\n")
-		os.Exit(1)
+	if err != nil {
+		panic(err)
 	}
 	select {}
 }

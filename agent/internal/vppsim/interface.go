@@ -85,7 +85,7 @@ func (v *vpp) remove(i *iface) {
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	v.freed = append(v.freed, index)
-	v.segment.setInterface(index, "")
+	v.segment.deleteInterface(index)
 }
 
 func (v *vpp) at(index interface_types.InterfaceIndex) *iface {
@@ -212,7 +212,7 @@ func (v *vpp) createLoopback(c *call, m *interfaces.CreateLoopbackInstance) {
 	i := v.insert(&iface{
 		name: fmt.Sprintf("loop%d", instance), device: "Loopback", ethernet: true,
 		mac: ethernet_types.MacAddress{0xde, 0xad, 0, 0, byte(instance >> 8), byte(instance)},
-		mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU, linkUp: true, carrier: true,
+		mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU, carrier: true,
 	})
 	c.reply(&interfaces.CreateLoopbackInstanceReply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
 }

@@ -145,8 +145,18 @@ func (s *segment) bump() {
 	s.set(offEpoch, s.epoch)
 }
 
-// setInterface names an index and zeroes its counters; the empty name is a deleted interface.
+// setInterface zeroes an index's counters, then names it: who reads the name reads no counters
+// of the interface before.
 func (s *segment) setInterface(index uint32, name string) {
+	s.zero(index)
+	s.rename(index, name)
+}
+
+// deleteInterface names it as VPP does (vnet/interface/stats.c). Its counters stand until the
+// index is given out again.
+func (s *segment) deleteInterface(index uint32) { s.rename(index, "deleted") }
+
+func (s *segment) rename(index uint32, name string) {
 	if index >= maxInterfaces {
 		return
 	}
@@ -159,14 +169,14 @@ func (s *segment) setInterface(index uint32, name string) {
 	copy(s.memory[text:text+63], name)
 	s.set(text-8, uint64(min(len(name), 63)+1))
 	s.set(s.names+int(index)*8, segmentBase+uint64(text))
-	if name != "" {
-		s.zero(index)
-	}
 	s.bump()
 	s.set(offInProgress, 0)
 }
 
 func (s *segment) zero(index uint32) {
+	if index >= maxInterfaces {
+		return
+	}
 	for _, at := range []int{s.rx + int(index)*counterSize, s.tx + int(index)*counterSize} {
 		s.set(at, 0)
 		s.set(at+8, 0)
