@@ -92,7 +92,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = env.path("STATIC_ROOT", default=BASE_DIR / ".run" / "static")
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / ".run" / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 
@@ -147,7 +147,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.
-LONGLINE_PKI_DIR = env.path("LONGLINE_PKI_DIR", default=BASE_DIR / ".run" / "pki")
+LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
 # "planning" leaves room for options, keys and any single failure; "exact" does not (docs: MTU).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI or GRE pair rests before it may serve another customer.
