@@ -22,6 +22,7 @@ type Sim struct {
 	folder  string // removed by Stop; "" when the caller chose the sockets
 	cancel  context.CancelFunc
 	ticking sync.WaitGroup
+	once    sync.Once
 
 	mu  sync.Mutex
 	vpp *vpp
@@ -46,9 +47,10 @@ func Start(ctx context.Context, config Config) (*Sim, error) {
 		return nil, err
 	}
 	s.vpp = v
+	ticks, cancel := context.WithCancel(ctx)
+	s.cancel = cancel
+	s.ticking.Go(func() { s.tick(ticks) })
 	context.AfterFunc(ctx, s.Stop)
-	ctx, s.cancel = context.WithCancel(ctx)
-	s.ticking.Go(func() { s.tick(ctx) })
 	return s, nil
 }
 
@@ -59,16 +61,17 @@ func (s *Sim) APISocket() string { return s.config.APISocket }
 func (s *Sim) StatsSocket() string { return s.config.StatsSocket }
 
 // Stop ends the run and removes the sockets. A second call does nothing.
-func (s *Sim) Stop() {
+func (s *Sim) Stop() { s.once.Do(s.stop) }
+
+func (s *Sim) stop() {
 	s.cancel()
 	s.ticking.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.vpp == nil {
-		return
+	if s.vpp != nil {
+		s.vpp.halt()
+		s.vpp = nil
 	}
-	s.vpp.halt()
-	s.vpp = nil
 	os.Remove(s.config.APISocket)
 	os.Remove(s.config.StatsSocket)
 	if s.folder != "" {
