@@ -4,9 +4,10 @@
   const section = document.getElementById("throughput");
   const RANGES = { // seconds shown, seconds a point
     hour: { span: 3600, step: 10 },
-    day: { span: 86400, step: 120 },
+    day: { span: 86400, step: 300 },
     week: { span: 604800, step: 900 },
   };
+  const TIME_FORMATS = { hour: "{HH}:{mm}", day: "{HH}:{mm}", week: "{MMM} {D}" };
   const REFRESH_MS = 10000;
   const HEIGHT = 200;
   const texts = section.querySelector("[data-texts]").dataset;
@@ -33,7 +34,8 @@
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1000] } },
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
-        values: "{HH}:{mm}", space: 60 },
+        size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
+          uPlot.fmtDate(TIME_FORMATS[range])(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 78, values: (_plot, splits) => splits.map(tick) },
     ],
@@ -44,18 +46,20 @@
       { label: "out", stroke: colour("--ll-out"), width: 1.5, dash: [6, 3], spanGaps: false, points: { show: false } },
     ],
   });
-  const timeFormat = { hour: "{HH}:{mm}", day: "{HH}:{mm}", week: "{MMM} {D}" };
 
-  const draw = (end, rows) => {
-    const figure = section.querySelector(`[data-chart="${end}"]`);
-    const target = figure.querySelector("[data-plot]");
-    figure.hidden = false;
-    const data = [rows.map((row) => row[0]), rows.map((row) => row[1]), rows.map((row) => row[2])];
-    plots[end]?.destroy();
-    const wanted = options(target.clientWidth);
-    wanted.axes[0].values = (_plot, splits) => splits.map((at) =>
-      uPlot.fmtDate(timeFormat[range])(new Date(at * 1000)));
-    plots[end] = new uPlot(wanted, data, target);
+  const draw = (answer) => {
+    const figures = [...section.querySelectorAll("[data-chart]")];
+    // Both take their place before either is measured: the grid's columns depend on both.
+    for (const figure of figures) {
+      plots[figure.dataset.chart]?.destroy();
+      figure.hidden = false;
+    }
+    for (const figure of figures) {
+      const end = figure.dataset.chart;
+      const target = figure.querySelector("[data-plot]");
+      const data = [0, 1, 2].map((column) => answer[end].map((row) => row[column]));
+      plots[end] = new uPlot(options(target.clientWidth), data, target);
+    }
   };
 
   const measured = (values) => values.filter((value) => value !== null);
@@ -93,8 +97,7 @@
       return;
     }
     say("");
-    draw("a_end", answer.a_end);
-    draw("z_end", answer.z_end);
+    draw(answer);
     tabulate(answer);
   };
 

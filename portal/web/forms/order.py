@@ -30,7 +30,7 @@ TAGGINGS = [
     (Tagging.DOT1AD, _("802.1ad – 0x88a8 over 0x8100")),
 ]
 TRANSPORTS = [
-    (AUTO, _("Automatic – the cheapest that fits")),
+    (AUTO, _("Automatic")),
     (Transport.L2XC, _("Local cross-connect (L2XC)")),
     (Transport.VXLAN4, _("VXLAN over IPv4")),
     (Transport.VXLAN6, _("VXLAN over IPv6")),
@@ -55,7 +55,7 @@ class EndForm(TablerForm):
         },
     )
     tagging = forms.ChoiceField(label=_("Tagging"), choices=TAGGINGS, initial=Tagging.DOT1Q)
-    outer_vlan = OuterVlanField(label=_("Outer VLAN"), help_text=_("1–4094, or any to take a free one"))
+    outer_vlan = OuterVlanField(label=_("Outer VLAN"), help_text=_("1–4094, or “any” for a free one"))
     inner_vlan = forms.IntegerField(
         label=_("Inner VLAN"),
         required=False,
@@ -113,7 +113,12 @@ class LineForm(TablerForm):
             % {"min": MIN_SVC_MTU, "max": MAX_SVC_MTU},
         },
     )
-    transport = forms.ChoiceField(label=_("Transport"), choices=TRANSPORTS, initial=AUTO)
+    transport = forms.ChoiceField(
+        label=_("Transport"),
+        choices=TRANSPORTS,
+        initial=AUTO,
+        help_text=_("Automatic takes the cheapest that fits the MTU and the routers"),
+    )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -26,7 +26,7 @@ def port_choices(user: User) -> PortChoices:
         site = port.router.site.name
         group = f"{port.customer} – {site}" if several else site
         groups.setdefault(group, []).append((port.pk, _label(port)))
-    return [("", _("Choose a port"))] + list(groups.items()) if groups else []
+    return [("", _("Choose a port")), *groups.items()] if groups else []
 
 
 def _label(port: Port) -> str:

@@ -6,7 +6,8 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.vll.states import AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
+from portal.vll.models import Vll
+from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
 
 register = template.Library()
 
@@ -65,6 +66,15 @@ def fact(name: str, value: Any) -> dict[str, str]:
     """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
     look = LOOKS[name][value]
     return {"label": _(look.label), "tone": look.tone}
+
+
+@register.inclusion_tag("ui/badge.html")
+def status(name: str, vll: Vll) -> dict[str, str]:
+    """``{% status "oper" vll %}``; a line that is gone has nothing to say."""
+    if vll.lifecycle in TERMINAL_LIFECYCLES:
+        return {"label": "–", "tone": ""}
+    values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
+    return fact(name, values[name])
 
 
 @register.inclusion_tag("ui/badge.html")

@@ -1,0 +1,21 @@
+"""A reader of pages for tests: signed in, and with words for what is on a page."""
+
+import html
+import re
+from typing import Any
+
+from django.test import Client
+
+from portal.accounts.models import User
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def text(answer: Any) -> str:
+    """What a reader reads: no tags, entities resolved, white space as single spaces."""
+    bare = re.sub(r"<[^>]+>", " ", answer.content.decode())
+    return re.sub(r"\s+", " ", html.unescape(bare))

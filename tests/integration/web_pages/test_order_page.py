@@ -1,0 +1,196 @@
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import Customer, Membership, User
+from portal.allocation.models import PortVlanLease
+from portal.inventory.models import BackboneLink
+from portal.vll.models import Order, Vll
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def fields(isp: Isp, **changes: Any) -> dict[str, Any]:
+    """The form as a browser sends it; dashes of field names are written as two underscores."""
+    sent = {
+        "a_end-port": isp.ports["rhino:host-cust1"].pk,
+        "a_end-tagging": "dot1q",
+        "a_end-outer_vlan": "100",
+        "z_end-port": isp.ports["hippo:host-cust1"].pk,
+        "z_end-tagging": "dot1q",
+        "z_end-outer_vlan": "any",
+        "cir": "1.5",
+        "cir_unit": str(GBIT),
+        "svc_mtu": "1500",
+        "transport": "auto",
+        "description": "Milk run",
+    }
+    sent |= {name.replace("__", "-"): value for name, value in changes.items()}
+    return {name: value for name, value in sent.items() if value is not None}
+
+
+def submit(user: User, sent: dict[str, Any], **headers: str) -> Any:
+    return signed_in(user).post("/orders/new/", sent, headers=headers)
+
+
+def mistakes(answer: Any) -> dict[str, str]:
+    """Field id -> sentence, as the summary lists them."""
+    return {problem.html_id: problem.text for problem in answer.context["problems"]}
+
+
+def test_a_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> None:
+    answer = submit(alice, fields(isp))
+    vll = Vll.objects.get()
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/vlls/{vll.pk}/"
+    assert (vll.description, vll.cir_bps, vll.svc_mtu) == ("Milk run", 1_500_000_000, 1500)
+    ends = {end.side: (str(end.port), end.requested_outer_vlan, end.outer_vlan) for end in vll.ends.all()}
+    assert ends == {"a": ("rhino:host-cust1", 100, 100), "z": ("hippo:host-cust1", None, 1)}
+    assert all(end.exact_match for end in vll.ends.all())
+
+
+def test_htmx_is_led_to_the_line_too(isp: Isp, alice: User) -> None:
+    answer = submit(alice, fields(isp), hx_request="true")
+    assert answer["HX-Redirect"] == f"/vlls/{Vll.objects.get().pk}/"
+
+
+@pytest.mark.parametrize(
+    ("tagging", "outer", "inner"),
+    [("untagged", None, None), ("dot1q", "7", None), ("qinq", "7", "8"), ("dot1ad", "7", "8")],
+)
+def test_every_tagging_can_be_ordered(
+    isp: Isp, alice: User, tagging: str, outer: str | None, inner: str | None
+) -> None:
+    changes = {"a_end__tagging": tagging, "a_end__outer_vlan": outer, "a_end__inner_vlan": inner}
+    assert submit(alice, fields(isp, **changes)).status_code == 302
+    end = Vll.objects.get().ends.get(side="a")
+    assert end.tagging == tagging
+    assert (end.outer_vlan, end.inner_vlan) == (int(outer) if outer else None, int(inner) if inner else None)
+
+
+def test_exact_match_can_be_turned_off(isp: Isp, alice: User) -> None:
+    submit(alice, fields(isp, a_end__more_tags="on"))
+    assert not Vll.objects.get().ends.get(side="a").exact_match
+
+
+def test_the_form_offers_only_ports_that_may_be_ordered_on(isp: Isp, alice: User, bakery: Customer) -> None:
+    Membership.objects.create(user=alice, customer=bakery, role="viewer")
+    isp.ports["hippo:host-cust2"].customer = bakery
+    isp.ports["hippo:host-cust2"].save()
+    shown = signed_in(alice).get("/orders/new/").content.decode()
+    assert "rhino:host-cust1" in shown
+    assert "hippo:host-cust2" not in shown
+
+
+def test_a_user_without_ports_is_told_whom_to_ask(charlie: User) -> None:
+    answer = signed_in(charlie).get("/orders/new/")
+    assert "No ports to order on" in text(answer)
+    assert "order-form" not in answer.content.decode().split("<main")[1]
+
+
+def test_a_viewer_may_not_order(isp: Isp, bob: User) -> None:
+    assert signed_in(bob).get("/orders/new/").status_code == 403
+    assert submit(bob, fields(isp)).status_code == 403
+    assert Order.objects.count() == 0
+
+
+def test_a_strangers_port_does_not_exist_for_the_form(isp: Isp, charlie: User) -> None:
+    answer = submit(charlie, fields(isp))
+    assert answer.status_code == 422
+    assert "This port does not exist" in mistakes(answer)["id_a_end-port"]
+    assert Order.objects.count() == 0
+
+
+def test_the_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Customer) -> None:
+    submit(nora, fields(isp))
+    assert Order.objects.get().customer == dairy
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"a_end__port": ""}, "id_a_end-port"),
+        ({"a_end__outer_vlan": "0"}, "id_a_end-outer_vlan"),
+        ({"a_end__outer_vlan": "4095"}, "id_a_end-outer_vlan"),
+        ({"a_end__outer_vlan": "ten"}, "id_a_end-outer_vlan"),
+        ({"a_end__outer_vlan": ""}, "id_a_end-outer_vlan"),
+        ({"z_end__tagging": "qinq"}, "id_z_end-inner_vlan"),
+        ({"z_end__tagging": "qinq", "z_end__inner_vlan": "x"}, "id_z_end-inner_vlan"),
+        ({"z_end__tagging": "untagged"}, "id_z_end-outer_vlan"),
+        ({"a_end__tagging": "token ring"}, "id_a_end-tagging"),
+        ({"svc_mtu": "67"}, "id_svc_mtu"),
+        ({"svc_mtu": "1e309"}, "id_svc_mtu"),
+        ({"svc_mtu": "9000"}, "id_svc_mtu"),
+        ({"cir": ""}, "id_cir"),
+        ({"cir": "-1"}, "id_cir"),
+        ({"cir": "NaN"}, "id_cir"),
+        ({"cir": "0.0000000001"}, "id_cir"),
+        ({"cir": "11"}, "id_a_end-port"),
+        ({"transport": "l2xc"}, "id_transport"),
+        ({"transport": "pigeon"}, "id_transport"),
+    ],
+)
+def test_a_mistake_is_told_beside_its_field_and_keeps_the_form(
+    isp: Isp, alice: User, changes: dict[str, str], field: str
+) -> None:
+    answer = submit(alice, fields(isp, **changes))
+    assert answer.status_code == 422
+    told = mistakes(answer)
+    assert list(told) == [field]
+    page = answer.content.decode()
+    assert f'<a href="#{field}">' in page
+    assert f'id="{field}_error"' in page
+    assert 'value="Milk run"' in page
+    assert (Order.objects.count(), PortVlanLease.objects.count()) == (0, 0)
+
+
+def test_both_ends_the_same_is_told_at_the_z_end(isp: Isp, alice: User) -> None:
+    same = {"z_end__port": isp.ports["rhino:host-cust1"].pk, "z_end__outer_vlan": "100"}
+    assert list(mistakes(submit(alice, fields(isp, **same)))) == ["id_z_end-port"]
+
+
+def test_every_mistake_of_a_form_is_told_at_once(isp: Isp, alice: User) -> None:
+    answer = submit(alice, fields(isp, a_end__outer_vlan="ten", z_end__port="", svc_mtu="many", cir="much"))
+    assert list(mistakes(answer)) == ["id_a_end-outer_vlan", "id_z_end-port", "id_cir", "id_svc_mtu"]
+    assert "4 things to change" in text(answer)
+
+
+def test_a_vlan_that_is_taken_is_told_by_name(isp: Isp, alice: User) -> None:
+    order(isp, alice)
+    told = mistakes(submit(alice, fields(isp)))
+    assert "802.1Q 100" in told["id_a_end-outer_vlan"] or "dot1q 100" in told["id_a_end-outer_vlan"]
+
+
+def test_an_mtu_refusal_names_the_link_its_mtu_the_shortfall_and_what_would_fit(
+    isp: Isp, alice: User
+) -> None:
+    BackboneLink.objects.update(a_ip_mtu=1574, z_ip_mtu=1574)
+    sent = {"a_end__outer_vlan": "100", "svc_mtu": "1540", "transport": "geneve4"}
+    told = mistakes(submit(alice, fields(isp, **sent)))["id_svc_mtu"]
+    required = 1540 + 14 + 52  # the frame, and GENEVE over IPv4 with room for options
+    assert "rhino" in told
+    assert "1574" in told
+    assert str(required - 1574) in told
+    assert "gre" in told.lower() or "1508" in told
+
+
+def test_htmx_gets_the_form_alone_with_its_mistakes(isp: Isp, alice: User) -> None:
+    answer = submit(alice, fields(isp, svc_mtu="67"), hx_request="true")
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert page.lstrip().startswith("<form")
+    assert "<html" not in page
+
+
+def test_the_description_is_text_and_never_markup(isp: Isp, alice: User) -> None:
+    submit(alice, fields(isp, description="<script>alert(1)</script>"))
+    page = signed_in(alice).get("/").content.decode()
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_other_methods_are_refused(alice: User) -> None:
+    assert signed_in(alice).delete("/orders/new/").status_code == 405

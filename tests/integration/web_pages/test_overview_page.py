@@ -1,0 +1,125 @@
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.vll.models import Vll
+from portal.vll.operations import order_delete
+from portal.web import paging
+from tests.integration.answers import activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def test_alice_sees_the_five_facts_the_ends_and_the_bandwidth_of_her_line(isp: Isp, alice: User) -> None:
+    activate(order(isp, alice, description="Milk run").vll)
+    shown = text(signed_in(alice).get("/"))
+    row = shown[shown.index("Milk run") :]
+    for fact in (
+        "rhino:host-cust1 802.1Q 100",
+        "hippo:host-cust1",
+        "1 Gbit/s",
+        "Active",
+        "Admin up",
+        "In sync",
+    ):
+        assert fact in row
+    assert "Completed" in row
+    assert "Unknown" in row  # no agent has observed the line yet
+
+
+def test_open_orders_stand_above_the_lines(isp: Isp, alice: User) -> None:
+    order(isp, alice, description="Milk run")
+    shown = text(signed_in(alice).get("/"))
+    assert "Open orders 1" in shown
+    assert shown.index("Acknowledged") < shown.index("Pending active")
+
+
+def test_a_viewer_sees_the_lines_but_no_way_to_order(isp: Isp, alice: User, bob: User) -> None:
+    order(isp, alice, description="Milk run")
+    answer_to_bob = signed_in(bob).get("/")
+    assert "Milk run" in text(answer_to_bob)
+    assert "/orders/new/" not in answer_to_bob.content.decode()
+
+
+def test_a_stranger_sees_nothing_of_alices(isp: Isp, alice: User, charlie: User) -> None:
+    order(isp, alice, description="Milk run")
+    shown = text(signed_in(charlie).get("/"))
+    assert "Milk run" not in shown
+    assert "Open orders 0" in shown
+    assert "No lines yet" in shown
+
+
+def test_the_noc_sees_every_line_with_its_customer(isp: Isp, alice: User, nora: User) -> None:
+    order(isp, alice, description="Milk run")
+    shown = text(signed_in(nora).get("/"))
+    assert "Milk run Alpine Dairy" in shown
+
+
+def test_removed_lines_are_shown_only_when_asked_for(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    answer(vll, "z", "removed")
+    assert "Milk run" not in text(signed_in(alice).get("/"))
+    assert "Milk run" in text(signed_in(alice).get("/?show=all"))
+
+
+def test_older_lines_are_a_page_away_and_none_is_shown_twice(
+    isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "PAGE_SIZE", 2)
+    started = clock.now()
+    for number in range(3):
+        vlan = 100 + number
+        order(
+            isp,
+            alice,
+            description=f"Line-{number}",
+            a_end=end(isp, "rhino:host-cust1", outer=vlan),
+            z_end=end(isp, "hippo:host-cust1", outer=vlan),
+            cir_bps=10**8,
+            now=started + timedelta(seconds=number),
+        )
+    client = signed_in(alice)
+    first = client.get("/")
+    older = first.context["page"].after
+    second = client.get("/", {"after": older})
+    lines = [[row.description for row in page.context["page"].rows] for page in (first, second)]
+    assert lines == [["Line-2", "Line-1"], ["Line-0"]]
+    assert second.context["page"].after == ""
+
+
+@pytest.mark.parametrize(
+    "edited", ["x", "2026-01-01_y", "2026-01-01T00:00:00_d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"]
+)
+def test_an_edited_cursor_starts_from_the_top(isp: Isp, alice: User, edited: str) -> None:
+    order(isp, alice, description="Milk run")
+    assert "Milk run" in text(signed_in(alice).get("/", {"after": edited}))
+
+
+def test_more_lines_take_no_more_queries(isp: Isp, alice: User) -> None:
+    client = signed_in(alice)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            client.get("/")
+        return len(captured)
+
+    order(isp, alice)
+    few = queries()
+    for vlan in range(200, 210):
+        ends = {
+            f"{side}_end": end(isp, f"{r}:host-cust2", outer=vlan)
+            for side, r in (("a", "rhino"), ("z", "hippo"))
+        }
+        order(isp, alice, cir_bps=10**6, **ends)
+    assert Vll.objects.count() == 11
+    assert queries() == few

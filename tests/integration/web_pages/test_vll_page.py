@@ -1,0 +1,182 @@
+import re
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event
+from portal.vll.models import Order, Vll
+from portal.vll.operations import order_delete
+from portal.web.progress import OPER_STATUS_FOLLOWS
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    return order(isp, alice, description="Milk run").vll
+
+
+def page_of(user: User, vll: Vll) -> Any:
+    return signed_in(user).get(f"/vlls/{vll.pk}/")
+
+
+def polls(answer_: Any) -> bool:
+    return "hx-trigger" in answer_.content.decode()
+
+
+def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
+    shown = text(page_of(alice, vll))
+    assert "Milk run" in shown
+    assert shown.count("Waiting for the router's answer") == 2
+    assert f"VNI {vll.vni}" in shown
+    assert "1500 bytes" in shown
+    assert "not policed" in shown
+    assert "Order accepted (add) by alice" in shown
+
+
+def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
+    reason = {"code": "unknown_interface", "message": "VPP has no such interface", "object": "host-cust1"}
+    answer(vll, "a", "verified")
+    answer(vll, "z", "pending", reason=reason)
+    shown = text(page_of(alice, vll))
+    assert "A rhino:host-cust1 Applied and verified" in shown
+    assert "Z hippo:host-cust1 Pending VPP has no such interface (host-cust1)" in shown
+
+
+def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    assert text(page_of(alice, vll)).count("Waiting for the router's answer") == 2
+
+
+def test_a_failed_order_names_the_router_and_its_reason(alice: User, vll: Vll) -> None:
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in text(
+        page_of(alice, vll)
+    )
+
+
+def test_a_stranger_gets_404_for_every_address_of_alices_line(charlie: User, vll: Vll) -> None:
+    for path in ("", "status/", "remove/"):
+        assert signed_in(charlie).get(f"/vlls/{vll.pk}/{path}").status_code == 404
+    assert signed_in(charlie).post(f"/vlls/{vll.pk}/remove/").status_code == 404
+
+
+def test_a_line_that_does_not_exist_is_404(alice: User) -> None:
+    assert signed_in(alice).get(f"/vlls/{uuid.uuid4()}/").status_code == 404
+
+
+def test_a_viewer_sees_the_line_but_may_not_remove_it(bob: User, alice: User, vll: Vll) -> None:
+    activate(vll)
+    assert "remove" not in page_of(bob, vll).content.decode().split("<main")[1]
+    assert signed_in(bob).get(f"/vlls/{vll.pk}/remove/").status_code == 403
+    assert signed_in(bob).post(f"/vlls/{vll.pk}/remove/").status_code == 403
+    assert not Order.objects.filter(action="delete").exists()
+
+
+def test_the_noc_sees_whose_line_it_is(nora: User, vll: Vll) -> None:
+    assert "Alpine Dairy · 1 Gbit/s · VXLAN over IPv4" in text(page_of(nora, vll))
+
+
+def test_the_page_polls_while_an_order_is_open(alice: User, vll: Vll) -> None:
+    assert polls(page_of(alice, vll))
+
+
+def test_the_page_waits_a_while_for_the_oper_status_and_then_is_settled(
+    alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activate(vll)
+    assert polls(page_of(alice, vll))
+    later = clock.now() + OPER_STATUS_FOLLOWS
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert not polls(page_of(alice, vll))
+
+
+def test_a_settled_fragment_carries_no_trigger(alice: User, vll: Vll) -> None:
+    activate(vll)
+    Vll.objects.update(oper_status="op-up")
+    fragment = signed_in(alice).get(f"/vlls/{vll.pk}/status/")
+    assert fragment.status_code == 200
+    assert not polls(fragment)
+
+
+def test_a_poll_that_brings_nothing_new_changes_nothing(alice: User, vll: Vll) -> None:
+    client = signed_in(alice)
+    page = client.get(f"/vlls/{vll.pk}/").content.decode()
+    address = re.search(r'hx-get="([^"]+)"', page)
+    assert address is not None
+    assert client.get(address[1]).status_code == 204
+    answer(vll, "a", "verified")
+    fragment = client.get(address[1])
+    assert fragment.status_code == 200
+    assert "Applied and verified" in text(fragment)
+    assert "Provisioning began" in text(fragment)  # the events come along
+    assert "Add: In progress" in text(fragment)  # and so does what is read out
+
+
+def test_removing_asks_first_and_then_orders_the_removal(alice: User, vll: Vll) -> None:
+    activate(vll)
+    client = signed_in(alice)
+    assert "Remove Milk run?" in text(client.get(f"/vlls/{vll.pk}/remove/"))
+    assert not Order.objects.filter(action="delete").exists()
+    confirmed = client.post(f"/vlls/{vll.pk}/remove/", follow=True)
+    assert confirmed.redirect_chain == [(f"/vlls/{vll.pk}/", 302)]
+    assert "Pending terminate" in text(confirmed)
+    assert Order.objects.get(action="delete").vll == vll
+
+
+def test_a_line_that_is_being_built_can_be_given_up(alice: User, vll: Vll) -> None:
+    assert "Cancel this order" in text(page_of(alice, vll))
+    signed_in(alice).post(f"/vlls/{vll.pk}/remove/")
+    assert Order.objects.get(vll=vll).state == "pendingCancellation"
+
+
+def test_removing_twice_is_refused_with_the_reason(alice: User, vll: Vll) -> None:
+    activate(vll)
+    client = signed_in(alice)
+    client.post(f"/vlls/{vll.pk}/remove/")
+    again = client.post(f"/vlls/{vll.pk}/remove/")
+    assert again.status_code == 409
+    assert "is still" in text(again)
+    assert Order.objects.filter(action="delete").count() == 1
+
+
+def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User, vll: Vll) -> None:
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    answer(vll, "z", "removed")
+    shown = text(page_of(alice, vll))
+    assert "Terminated Admin status – Oper status – Sync – Remove order Completed" in shown
+    assert "Remove this line" not in shown
+
+
+def test_an_event_without_words_is_shown_by_its_name(alice: User, vll: Vll) -> None:
+    Event.objects.create(at=clock.now(), kind="vll.repainted", vll_id=vll.pk)
+    assert "vll.repainted" in text(page_of(alice, vll))
+
+
+def test_a_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
+    client = signed_in(alice)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            client.get(f"/vlls/{vll.pk}/")
+        return len(captured)
+
+    few = queries()
+    now = clock.now()
+    Event.objects.bulk_create(
+        Event(at=now + timedelta(seconds=n), kind="vll.op-up", vll_id=vll.pk) for n in range(200)
+    )
+    assert queries() == few
