@@ -9,22 +9,30 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
 )
 
-// router is an agent's engine beside a VPP with customer ports cust0..cust3 and four local addresses.
+// router is an agent's engine beside a VPP with four customer ports and a local address of each family.
 type router struct {
 	*Engine
 	t       *testing.T
 	session *vpp.Session
 	ports   []string
-	restart func()
+	restart func() error
 	folder  string
+	api     string
+	stats   string
 }
 
 var (
@@ -32,35 +40,63 @@ var (
 	remotes = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.2"), 6: netip.MustParseAddr("fd00:255::2")}
 )
 
-// onEveryVPP runs a test against vppsim.
+// onEveryVPP runs a test against vppsim and, where one is installed, against a real VPP. Loopbacks play
+// the customers' ports there: they take sub-interfaces and cross-connects like any Ethernet port.
 func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 	t.Run("vppsim", func(t *testing.T) {
-		sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{
-			{Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.255.0.1/32"), netip.MustParsePrefix("fd00:255::1/128")}},
-			{Name: "cust0"}, {Name: "cust1"}, {Name: "cust2"}, {Name: "cust3"},
-		}})
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(sim.Stop)
 		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
-		r.ports = []string{"cust0", "cust1", "cust2", "cust3"}
-		r.restart = func() {
-			if err := sim.Restart(); err != nil {
-				t.Fatal(err)
-			}
-			<-r.session.Done()
-			r.connect(sim.APISocket(), sim.StatsSocket())
-		}
+		r.restart = func() error { return sim.Restart() }
+		test(t, r)
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}})
+		r := newRouter(t, real.APISocket(), real.StatsSocket())
+		r.restart = func() error { return real.Restart(t.Context()) }
 		test(t, r)
 	})
 }
 
+// furnish makes the ports loop100..loop103 and loop0 with the local addresses.
+func (r *router) furnish() {
+	r.t.Helper()
+	up := interface_types.IF_STATUS_API_FLAG_ADMIN_UP
+	for _, instance := range []uint32{0, 100, 101, 102, 103} {
+		made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: instance}).(*interfaces.CreateLoopbackInstanceReply)
+		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: made.SwIfIndex, Flags: up})
+		if instance == 0 {
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: made.SwIfIndex, IsAdd: true,
+				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(locals[4]), Len: 32}})
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: made.SwIfIndex, IsAdd: true,
+				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(locals[6]), Len: 128}})
+		}
+	}
+	r.ports = []string{"loop100", "loop101", "loop102", "loop103"}
+}
+
+// must sends a request beside the engine, as somebody else would.
+func (r *router) must(request api.Message) api.Message {
+	r.t.Helper()
+	reply, err := r.session.Call(r.t.Context(), request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if retval := vpp.Retval(reply); retval != 0 {
+		r.t.Fatalf("%s: %v", request.GetMessageName(), api.RetvalToVPPApiError(retval))
+	}
+	return reply
+}
+
 func newRouter(t *testing.T, api, stats string) *router {
 	t.Helper()
-	r := &router{t: t, folder: t.TempDir()}
+	r := &router{t: t, folder: t.TempDir(), api: api, stats: stats}
 	r.open()
-	r.connect(api, stats)
+	r.connect()
+	r.furnish()
 	return r
 }
 
@@ -82,10 +118,10 @@ func (r *router) open() {
 	}
 }
 
-func (r *router) connect(api, stats string) {
+func (r *router) connect() {
 	r.t.Helper()
-	dialer := vpp.Dialer{Socket: api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
-		return statseg.BootTime(ctx, stats)
+	dialer := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, r.stats)
 	}}
 	session, err := dialer.Dial(r.t.Context())
 	if err != nil {

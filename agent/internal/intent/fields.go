@@ -25,10 +25,10 @@ func (f *fields) fail(name, code, format string, args ...any) {
 
 func (f *fields) at(name string) string { return f.pointer + "/" + escape(name) }
 
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")
+
 // escape writes a name as an RFC 6901 reference token.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
+func escape(name string) string { return escaper.Replace(name) }
 
 // get returns a member; absent ones are an error. null is returned as nil.
 func (f *fields) get(name string) (any, bool) {

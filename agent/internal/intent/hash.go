@@ -8,44 +8,81 @@ import (
 	"net/netip"
 )
 
+// The contract's document. Fields stand in alphabetical order of their names, which makes the encoding
+// canonical.
+type (
+	documentBody struct {
+		Generation int64           `json:"generation"`
+		Present    []endBody       `json:"present"`
+		Removed    []tombstoneBody `json:"removed"`
+		Router     string          `json:"router"`
+		Schema     int             `json:"schema"`
+	}
+	endBody struct {
+		Access    accessBody    `json:"access"`
+		AdminUp   bool          `json:"admin_up"`
+		End       string        `json:"end"`
+		Frame     int           `json:"frame"`
+		Revision  int32         `json:"revision"`
+		Transport transportBody `json:"transport"`
+		VLL       string        `json:"vll"`
+	}
+	accessBody struct {
+		ExactMatch bool    `json:"exact_match"`
+		InnerVLAN  *uint16 `json:"inner_vlan"`
+		Interface  string  `json:"interface"`
+		OuterVLAN  *uint16 `json:"outer_vlan"`
+		Tagging    Tagging `json:"tagging"`
+	}
+	transportBody struct {
+		Encapsulation Encapsulation `json:"encapsulation"`
+		Family        *int          `json:"family"`
+		Local         *netip.Addr   `json:"local"`
+		Remote        *netip.Addr   `json:"remote"`
+		VNI           *uint32       `json:"vni"`
+	}
+	tombstoneBody struct {
+		End      string `json:"end"`
+		Revision int32  `json:"revision"`
+		VLL      string `json:"vll"`
+	}
+)
+
 // Document renders the intent as the contract's JSON, canonically: names sorted, no white space, entries
 // sorted by (vll, end), so that equal content is equal text whoever wrote it.
 func (in *Intent) Document() []byte {
-	present, removed := []any{}, []any{}
+	body := documentBody{in.Generation, []endBody{}, []tombstoneBody{}, in.Router, 1}
 	for _, e := range in.Present {
-		present = append(present, e.document())
+		body.Present = append(body.Present, e.body())
 	}
 	for _, r := range in.Removed {
-		removed = append(removed, map[string]any{"vll": r.VLL, "end": r.End, "revision": r.Revision})
+		body.Removed = append(body.Removed, tombstoneBody{r.End, r.Revision, r.VLL})
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	// Maps of strings, numbers and booleans cannot fail to encode; their keys come out sorted.
-	_ = encoder.Encode(map[string]any{
-		"schema": 1, "router": in.Router, "generation": in.Generation, "present": present, "removed": removed,
-	})
+	_ = encoder.Encode(body) // strings, numbers and booleans cannot fail to encode
 	return bytes.TrimSpace(text.Bytes())
 }
 
 // SHA256 is the hash of the canonical document, in hex.
-func (in *Intent) SHA256() string {
-	sum := sha256.Sum256(in.Document())
+func (in *Intent) SHA256() string { return hashOf(in.Document()) }
+
+func hashOf(document []byte) string {
+	sum := sha256.Sum256(document)
 	return hex.EncodeToString(sum[:])
 }
 
-func (e End) document() map[string]any {
-	return map[string]any{
-		"vll": e.VLL, "end": e.End, "revision": e.Revision, "admin_up": e.AdminUp, "frame": e.Frame,
-		"access": map[string]any{
-			"interface": e.Access.Interface, "tagging": e.Access.Tagging, "exact_match": e.Access.Exact,
-			"outer_vlan": orNull(e.Access.Outer), "inner_vlan": orNull(e.Access.Inner),
-		},
-		"transport": map[string]any{
-			"encapsulation": e.Tunnel.Encapsulation, "family": orNull(e.Tunnel.Family()),
-			"local": addressOrNull(e.Tunnel.Local), "remote": addressOrNull(e.Tunnel.Remote),
-			"vni": orNull(e.Tunnel.VNI),
-		},
+func (e End) body() endBody {
+	a, t := e.Access, e.Tunnel
+	return endBody{
+		Access:    accessBody{a.Exact, orNull(a.Inner), a.Interface, orNull(a.Outer), a.Tagging},
+		AdminUp:   e.AdminUp,
+		End:       e.Key.End,
+		Frame:     e.Frame,
+		Revision:  e.Revision,
+		Transport: transportBody{t.Encapsulation, orNull(t.Family()), orNull(t.Local), orNull(t.Remote), orNull(t.VNI)},
+		VLL:       e.VLL,
 	}
 }
 
@@ -60,17 +97,10 @@ func (t Tunnel) Family() int {
 	return 6
 }
 
-func orNull[T comparable](value T) any {
+func orNull[T comparable](value T) *T {
 	var zero T
 	if value == zero {
 		return nil
 	}
-	return value
-}
-
-func addressOrNull(address netip.Addr) any {
-	if !address.IsValid() {
-		return nil
-	}
-	return address.String()
+	return &value
 }

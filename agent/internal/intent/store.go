@@ -62,7 +62,8 @@ func (s *Store) Held() (*Intent, string) {
 func (s *Store) Accept(in *Intent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hash := in.SHA256()
+	document := in.Document()
+	hash := hashOf(document)
 	if s.held != nil {
 		switch {
 		case in.Generation < s.held.Generation:
@@ -73,7 +74,7 @@ func (s *Store) Accept(in *Intent) error {
 			return nil
 		}
 	}
-	if err := durable.Replace(s.path, in.Document()); err != nil {
+	if err := durable.Replace(s.path, document); err != nil {
 		return err
 	}
 	s.held, s.hash = in, hash

@@ -19,13 +19,14 @@ func parse(data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("the text is not UTF-8")
 	}
+	depth, members := scan(data)
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	value, err := parseValue(decoder, 0)
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, io.ErrUnexpectedEOF
-		}
+	var value any
+	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
@@ -35,61 +36,62 @@ func parse(data []byte) (map[string]any, error) {
 	if !ok {
 		return nil, errors.New("the document is not an object")
 	}
-	return object, nil
-}
-
-func parseValue(decoder *json.Decoder, depth int) (any, error) {
-	token, err := decoder.Token()
+	kept, err := count(object)
 	if err != nil {
 		return nil, err
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		if depth == maxDepth {
-			return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	if kept != members {
+		return nil, errors.New("a name occurs twice in one object")
+	}
+	return object, nil
+}
+
+// scan finds, in JSON text, the deepest nesting and the number of members of all objects.
+func scan(data []byte) (deepest, members int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		case c == ':':
+			members++
 		}
-		if token == '{' {
-			return parseObject(decoder, depth+1)
-		}
-		return parseArray(decoder, depth+1)
+	}
+	return deepest, members
+}
+
+// count counts the members of all objects, and refuses numbers that no float64 holds.
+func count(value any) (members int, err error) {
+	switch value := value.(type) {
 	case json.Number:
-		if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
-			return nil, fmt.Errorf("number %.20s is out of range", token)
+		if _, err := strconv.ParseFloat(value.String(), 64); err != nil {
+			return 0, fmt.Errorf("number %.20s is out of range", value)
 		}
-		return token, nil
-	default:
-		return token, nil
-	}
-}
-
-func parseObject(decoder *json.Decoder, depth int) (any, error) {
-	object := make(map[string]any)
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
+	case map[string]any:
+		members = len(value)
+		for _, child := range value {
+			n, err := count(child)
+			if err != nil {
+				return 0, err
+			}
+			members += n
 		}
-		name := token.(string) // the decoder lets only strings stand before a colon
-		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("the name %q occurs twice in one object", name)
-		}
-		if object[name], err = parseValue(decoder, depth); err != nil {
-			return nil, err
+	case []any:
+		for _, child := range value {
+			n, err := count(child)
+			if err != nil {
+				return 0, err
+			}
+			members += n
 		}
 	}
-	_, err := decoder.Token()
-	return object, err
-}
-
-func parseArray(decoder *json.Decoder, depth int) (any, error) {
-	array := []any{}
-	for decoder.More() {
-		value, err := parseValue(decoder, depth)
-		if err != nil {
-			return nil, err
-		}
-		array = append(array, value)
-	}
-	_, err := decoder.Token()
-	return array, err
+	return members, nil
 }

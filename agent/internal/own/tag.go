@@ -3,7 +3,6 @@
 package own
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -22,13 +21,17 @@ type Tag struct {
 }
 
 func (t Tag) String() string {
-	return fmt.Sprintf("%s%s:%s:%d", prefix, t.VLL, t.End, t.Revision)
+	return prefix + t.VLL + ":" + t.End + ":" + strconv.FormatInt(int64(t.Revision), 10)
 }
 
 // ParseTag reads a tag; ok is false for anything that the agent would not have written.
 func ParseTag(text string) (tag Tag, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(text, prefix), ":")
-	if !strings.HasPrefix(text, prefix) || len(parts) != 3 {
+	rest, marked := strings.CutPrefix(text, prefix)
+	if !marked {
+		return Tag{}, false
+	}
+	parts := strings.Split(rest, ":")
+	if len(parts) != 3 {
 		return Tag{}, false
 	}
 	revision, err := strconv.ParseInt(parts[2], 10, 32)
