@@ -62,28 +62,31 @@ def serviceability(
         return Serviceable(Transport.L2XC, frame)
 
     families = {ends[0]: set(a_families), ends[1]: set(z_families)}
-    paths = {
-        family: path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
-        for family in Family
-        if all(family in present for present in families.values())
-    }
+    shared = set.intersection(*families.values())
+
+    def path(family: Family) -> PathReport:
+        return path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
+
     refusals: list[NotServiceable] = []
     for transport in AUTO_TUNNELS if requested is None else (requested,):
         family = transport.family
         if family is None:
             refusals.append(LocalAcrossRouters(a=ends[0], z=ends[1]))
-        elif family not in paths:
+        elif family not in shared:
             lacking = tuple(router for router, present in families.items() if family not in present)
             refusals.append(FamilyMissing(routers=lacking, family=family))
         else:
             required = frame + overhead(transport, policy.mtu, gre_key=policy.gre_key)
-            refusal = paths[family].refusal(required)
+            report = path(family)
+            refusal = report.refusal(required)
             if refusal is None:
-                return Serviceable(transport, frame, required, paths[family])
+                return Serviceable(transport, frame, required, report)
             refusals.append(refusal)
 
     error = _most_telling(refusals)
-    error.capacities = _capacities(paths, carried_tags=carried_tags, policy=policy)
+    error.capacities = _capacities(
+        {family: path(family) for family in shared}, carried_tags=carried_tags, policy=policy
+    )
     error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
     raise error
 

@@ -6,10 +6,14 @@ have parallel links. Equal-cost shortest paths always count together, as ECMP us
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 UNREACHABLE = 1 << 62
+
+# Bounds the memory of one graph: with 1,000 routers a list of distances takes up to 40 kB.
+_KEPT_DISTANCES = 512
 
 
 class Arc(NamedTuple):
@@ -42,29 +46,16 @@ class Graph:
     def __init__(self, routers: int) -> None:
         self._out: list[list[Arc]] = [[] for _ in range(routers)]
         self._into: list[list[Arc]] = [[] for _ in range(routers)]
+        self._distances_to = lru_cache(_KEPT_DISTANCES)(partial(_distances_to, self._into))
 
     def add(self, arc: Arc) -> None:
-        """Metrics are at least 1."""
+        """Metrics are at least 1. All arcs are added before the first question is asked."""
         self._out[arc.tail].append(arc)
         self._into[arc.head].append(arc)
 
-    def distances_to(self, target: int) -> list[int]:
-        """The cost from each router to ``target``; UNREACHABLE where there is no path (Dijkstra)."""
-        distances = [UNREACHABLE] * len(self._into)
-        distances[target] = 0
-        queue = [(0, target)]
-        while queue:
-            distance, router = heappop(queue)
-            if distance > distances[router]:
-                continue
-            for tail, _, metric, _ in self._into[router]:
-                if distance + metric < distances[tail]:
-                    distances[tail] = distance + metric
-                    heappush(queue, (distance + metric, tail))
-        return distances
-
-    def routes(self, start: int, target: int, distances: Sequence[int]) -> Routes | None:
-        """The shortest paths, given ``distances_to(target)``; None when there is no path."""
+    def routes(self, start: int, target: int) -> Routes | None:
+        """The shortest paths; None when there is no path."""
+        distances = self._distances_to(target)
         total = distances[start]
         if total == UNREACHABLE:
             return None
@@ -97,7 +88,6 @@ class Graph:
         self,
         start: int,
         target: int,
-        distances: Sequence[int],
         *,
         link: int | None = None,
         router: int | None = None,
@@ -108,6 +98,7 @@ class Graph:
         lost something, and keep the triangle inequality, so each router is settled once and only the
         neighbourhood of the detour is visited.
         """
+        distances = self._distances_to(target)
         costs = {start: 0}
         queue = [(distances[start], start)]
         settled: set[int] = set()
@@ -150,6 +141,22 @@ class Graph:
                         seen.add(tail)
                         pending.append(tail)
         return links
+
+
+def _distances_to(into: Sequence[Sequence[Arc]], target: int) -> list[int]:
+    """The cost from each router to ``target``; UNREACHABLE where there is no path (Dijkstra)."""
+    distances = [UNREACHABLE] * len(into)
+    distances[target] = 0
+    queue = [(0, target)]
+    while queue:
+        distance, router = heappop(queue)
+        if distance > distances[router]:
+            continue
+        for tail, _, metric, _ in into[router]:
+            if distance + metric < distances[tail]:
+                distances[tail] = distance + metric
+                heappush(queue, (distance + metric, tail))
+    return distances
 
 
 def _bottlenecks(

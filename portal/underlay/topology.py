@@ -1,15 +1,14 @@
 """One version of the underlay, and which of its links the traffic between two routers may use."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from portal.core.transport import Family
 from portal.underlay.graph import Arc, Graph, Routes
 from portal.underlay.links import Link, Router
 
-# Both bound the memory of one topology; at 1,000 routers a list of distances takes about 40 kB.
-_KEPT_DISTANCES = 512
+# Bounds the memory of one topology: an answer holds a few dozen references.
 _KEPT_ANSWERS = 16_384
 
 
@@ -45,9 +44,10 @@ class Topology:
         self._links = tuple(links)
         self._place = {router.id: place for place, router in enumerate(self._routers)}
         self._validate()
-        self._graph = cache(self._build_graph)
-        self._distances_to = lru_cache(_KEPT_DISTANCES)(self._find_distances_to)
-        self._used_links = lru_cache(_KEPT_ANSWERS)(self._find_used_links)
+        # The caches do not point back at the topology, so that a version which nobody uses any more is
+        # freed at once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
+        graph = cache(partial(_graph, self._place, self._links))
+        self._used_links = lru_cache(_KEPT_ANSWERS)(partial(_used_links, self._routers, self._links, graph))
 
     def router(self, id: Hashable) -> Router:
         """The router; KeyError when this topology has none with that id."""
@@ -85,41 +85,42 @@ class Topology:
                 if side.metric < 1:
                     raise InvalidTopology(f"link {link.name} has a metric below 1")
 
-    def _build_graph(self, family: Family) -> Graph:
-        graph = Graph(len(self._routers))
-        for number, link in enumerate(self._links):
-            if link.in_service and family in link.families:
-                a, z = self._place[link.a.router], self._place[link.z.router]
-                graph.add(Arc(a, z, link.a.metric, number))
-                graph.add(Arc(z, a, link.z.metric, number))
-        return graph
 
-    def _find_distances_to(self, target: int, family: Family) -> list[int]:
-        return self._graph(family).distances_to(target)
+def _graph(place: Mapping[Hashable, int], links: Sequence[Link], family: Family) -> Graph:
+    graph = Graph(len(place))
+    for number, link in enumerate(links):
+        if link.in_service and family in link.families:
+            a, z = place[link.a.router], place[link.z.router]
+            graph.add(Arc(a, z, link.a.metric, number))
+            graph.add(Arc(z, a, link.z.metric, number))
+    return graph
 
-    def _find_used_links(self, a: int, z: int, family: Family, any_single_failure: bool) -> UsedLinks:
-        graph = self._graph(family)
-        primary: dict[int, None] = {}
-        detours: set[int] = set()
-        fatal_links: set[int] = set()
-        fatal_routers: set[int] = set()
-        for start, target in ((a, z), (z, a)):
-            distances = self._distances_to(target, family)
-            routes = graph.routes(start, target, distances)
-            if routes is None:
-                return UsedLinks()
-            primary |= dict.fromkeys(routes.links)
-            if any_single_failure:
-                found = _detours(graph, routes, distances)
-                detours |= found.links
-                fatal_links |= found.fatal_links
-                fatal_routers |= found.fatal_routers
-        return UsedLinks(
-            primary=tuple(self._links[number] for number in primary),
-            backup=tuple(self._links[number] for number in sorted(detours - primary.keys())),
-            fatal_links=tuple(self._links[number] for number in sorted(fatal_links)),
-            fatal_routers=tuple(self._routers[number] for number in sorted(fatal_routers)),
-        )
+
+def _used_links(
+    routers: Sequence[Router],
+    links: Sequence[Link],
+    graph_of: Callable[[Family], Graph],
+    a: int,
+    z: int,
+    family: Family,
+    any_single_failure: bool,
+) -> UsedLinks:
+    graph = graph_of(family)
+    primary: dict[int, None] = {}
+    detours = _Detours(set(), set(), set())
+    for start, target in ((a, z), (z, a)):
+        routes = graph.routes(start, target)
+        if routes is None:
+            return UsedLinks()
+        primary |= dict.fromkeys(routes.links)
+        if any_single_failure:
+            _add_detours(detours, graph, routes)
+    return UsedLinks(
+        primary=tuple(links[number] for number in primary),
+        backup=tuple(links[number] for number in sorted(detours.links - primary.keys())),
+        fatal_links=tuple(links[number] for number in sorted(detours.fatal_links)),
+        fatal_routers=tuple(routers[number] for number in sorted(detours.fatal_routers)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +130,19 @@ class _Detours:
     fatal_routers: set[int]
 
 
-def _detours(graph: Graph, routes: Routes, distances: Sequence[int]) -> _Detours:
+def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
     """Where one direction goes after any single failure.
 
     Only what every shortest path uses has to be failed: while one of them survives, no other link is
     used. Likewise a failure on the way back does not move the way there.
     """
-    found = _Detours(set(), set(), set())
     for link in routes.cut_links:
-        links = graph.links_without(routes.start, routes.target, distances, link=link)
-        found.links.update(links)
-        if not links:
+        detour = graph.links_without(routes.start, routes.target, link=link)
+        found.links.update(detour)
+        if not detour:
             found.fatal_links.add(link)
     for router in routes.cut_routers:
-        links = graph.links_without(routes.start, routes.target, distances, router=router)
-        found.links.update(links)
-        if not links:
+        detour = graph.links_without(routes.start, routes.target, router=router)
+        found.links.update(detour)
+        if not detour:
             found.fatal_routers.add(router)
-    return found
