@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -67,11 +68,14 @@ def _run(undo: ExitStack) -> None:
     FACTS.unlink(missing_ok=True)
     for stale in (FOLDER, LOGS):
         shutil.rmtree(stale, ignore_errors=True)
+    port = _port()
     isp, family = small_isp(), Family()
-    dataplane = _dataplane(isp, family, undo)
-    _say(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS.relative_to(ROOT)}/")
+    # A Unix socket's path holds 107 bytes, and a clone may lie deep.
+    sockets = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-demo-")))
+    dataplane = _dataplane(isp, family, sockets, undo)
+    _say(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS}")
     running = undo.enter_context(
-        stack.running(folder=FOLDER, logs=LOGS, isp=isp, dataplane=dataplane, family=family, web_port=_port())
+        stack.running(folder=FOLDER, logs=LOGS, isp=isp, dataplane=dataplane, family=family, web_port=port)
     )
     stack.wait_for_reports(running)
     customer = running.client("customer")
@@ -92,18 +96,20 @@ def _run(undo: ExitStack) -> None:
         time.sleep(WATCH_S)
 
 
-def _dataplane(isp: Isp, family: Family, undo: ExitStack) -> "VppDataplane | SimulatedDataplane":
+def _dataplane(
+    isp: Isp, family: Family, folder: Path, undo: ExitStack
+) -> "VppDataplane | SimulatedDataplane":
     try:
         installation = vpp.find()
     except vpp.NotInstalled as reason:
         _say(f"{reason}: using the stand-in, whose counters are synthetic")
-        return SimulatedDataplane(isp=isp, folder=FOLDER / "vppsim", logs=LOGS, family=family)
+        return SimulatedDataplane(isp=isp, folder=folder, logs=LOGS, family=family)
     unusable = netns.why_unusable()
     if unusable is not None:
         raise CannotStart(f"VPP is installed in {installation.prefix}, but {unusable}")
     netns.remove_leftovers()
     return undo.enter_context(
-        VppDataplane(installation=installation, isp=isp, folder=FOLDER / "vpp", logs=LOGS, family=family)
+        VppDataplane(installation=installation, isp=isp, folder=folder, logs=LOGS, family=family)
     )
 
 

@@ -1,29 +1,21 @@
-"""Writes the small ISP into the database: `python -m devstack.load '{"agent_urls": {}, "extra_ports": []}'`.
+"""Rows of the small ISP. Import it with Django set up."""
 
-Prints {"customer_login": {"username", "password"}, "noc_login": {...}, "customer_token", "noc_token",
-"stranger_token", "ports": {"rhino/host-cust1": <id>, ...}}.
-"""
-
-import json
 import secrets
-import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import django
+from django.db import transaction
 
-from devstack.isp import ALPINE_DAIRY, BACKBONE_IP_MTU, HARBOUR_PRESS, PORT_SPEED_BPS, Isp, Port, small_isp
-
-if TYPE_CHECKING:
-    from portal.accounts.models import Customer, User
+from devstack.isp import ALPINE_DAIRY, BACKBONE_IP_MTU, HARBOUR_PRESS, PORT_SPEED_BPS, Isp
+from portal.accounts.models import Customer, Membership, User
+from portal.accounts.tokens import token_create
+from portal.inventory import models
 
 
 def load(isp: Isp, *, agent_urls: dict[str, str], now: datetime) -> dict[str, Any]:
-    from django.db import transaction
-
-    from portal.accounts.models import Customer, User
-    from portal.accounts.tokens import token_create
-
+    """Write all of it in one transaction; returns {"customer_login": {"username", "password"}, "noc_login",
+    "stranger_login", "customer_token", "noc_token", "stranger_token", "ports": {"rhino/host-cust1": id}}.
+    """
     with transaction.atomic():
         customers = {
             name: Customer.objects.create(name=name, created_at=now) for name in (ALPINE_DAIRY, HARBOUR_PRESS)
@@ -44,9 +36,7 @@ def load(isp: Isp, *, agent_urls: dict[str, str], now: datetime) -> dict[str, An
         return tokens | logins | {"ports": _inventory(isp, customers, agent_urls)}
 
 
-def _user(username: str, *, customer: "Customer | None" = None, noc_role: str = "none") -> "tuple[User, str]":
-    from portal.accounts.models import Membership, User
-
+def _user(username: str, *, customer: Customer | None = None, noc_role: str = "none") -> tuple[User, str]:
     password = secrets.token_urlsafe(12)
     user = User.objects.create_user(username, password=password, noc_role=noc_role)
     if customer is not None:
@@ -54,9 +44,7 @@ def _user(username: str, *, customer: "Customer | None" = None, noc_role: str = 
     return user, password
 
 
-def _inventory(isp: Isp, customers: "dict[str, Customer]", agent_urls: dict[str, str]) -> dict[str, int]:
-    from portal.inventory import models
-
+def _inventory(isp: Isp, customers: dict[str, Customer], agent_urls: dict[str, str]) -> dict[str, int]:
     rows = {
         router.name: models.Router.objects.create(
             name=router.name,
@@ -90,16 +78,3 @@ def _inventory(isp: Isp, customers: "dict[str, Customer]", agent_urls: dict[str,
         for router in isp.routers
         for port in router.ports
     }
-
-
-def main(arguments: str) -> None:
-    django.setup()
-    from portal.core.clock import now
-
-    wanted = json.loads(arguments)
-    extra = tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in wanted["extra_ports"])
-    json.dump(load(small_isp(extra_ports=extra), agent_urls=wanted["agent_urls"], now=now()), sys.stdout)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -39,7 +39,7 @@ class Portal:
 
     @property
     def url(self) -> str:
-        return f"http://localhost:{self.web_port}"
+        return f"http://{LOOPBACK}:{self.web_port}"
 
     @property
     def agents_url(self) -> str:
@@ -49,34 +49,17 @@ class Portal:
     def pki(self) -> Path:
         return self.folder / "pki"
 
-    def manage(self, *arguments: str) -> str:
-        """Run a management command to its end; its standard output."""
-        return self.python("manage.py", *arguments)
-
-    def python(self, *arguments: str) -> str:
-        return run(
-            [str(VENV_BIN / "python"), *arguments],
-            log=self.logs / "manage.log",
+    def prepare(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
+        """Tables, certificates and the small ISP; see `devstack.load` for what comes back."""
+        wanted = {"agent_urls": agent_urls, "extra_ports": extra_ports, "pki": str(self.pki)}
+        answer = run(
+            [str(VENV_BIN / "python"), "-m", "devstack.prepare", json.dumps(wanted)],
+            log=self.logs / "prepare.log",
             env=self._environment,
             cwd=ROOT,
         )
-
-    def load_isp(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
-        """Rows of the small ISP; see `devstack.load` for what comes back."""
-        wanted = json.dumps({"agent_urls": agent_urls, "extra_ports": extra_ports})
-        loaded: dict[str, Any] = json.loads(self.python("-m", "devstack.load", wanted))
+        loaded: dict[str, Any] = json.loads(answer)
         return loaded
-
-    def create_ca(self) -> None:
-        self.manage("pki", "init", "--dir", str(self.pki))
-        self.manage(
-            "pki", "issue", "--dir", str(self.pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK
-        )
-
-    def issue_router_certificate(self, name: str) -> None:
-        self.manage(
-            "pki", "issue", "--dir", str(self.pki), "--role", "router", "--name", name, "--ip", LOOPBACK
-        )
 
     def start(self, family: Family) -> None:
         web = self._child(

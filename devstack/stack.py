@@ -20,12 +20,13 @@ from devstack.process import Family
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`loaded` is what `devstack.load` printed: tokens, logins and the ids of ports."""
+    """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports."""
 
     isp: Isp
     portal: Portal
     dataplane: Dataplane
     family: Family
+    agent_urls: dict[str, str]
     loaded: dict[str, Any]
 
     @property
@@ -80,18 +81,17 @@ def running(
             )
             for router, port in zip(isp.agents, agent_ports, strict=True)
         ]
-        portal.manage("migrate", "--verbosity", "0")
-        portal.create_ca()
-        loaded = portal.load_isp(
-            agent_urls={agent.router: agent.url for agent in agents},
+        agent_urls = {agent.router: agent.url for agent in agents}
+        loaded = portal.prepare(
+            agent_urls=agent_urls,
             extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
         )
-        for agent in agents:
-            portal.issue_router_certificate(agent.router)
         portal.start(family)
         for agent in agents:
             agent.start(family, dataplane.start(isp.router(agent.router)))
-        yield Stack(isp=isp, portal=portal, dataplane=dataplane, family=family, loaded=loaded)
+        yield Stack(
+            isp=isp, portal=portal, dataplane=dataplane, family=family, agent_urls=agent_urls, loaded=loaded
+        )
 
 
 def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:

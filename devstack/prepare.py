@@ -1,0 +1,48 @@
+"""Tables, certificates and rows, in one process: `python -m devstack.prepare <JSON>`.
+
+Takes {"agent_urls": {"rhino": "https://..."}, "extra_ports": ["memif1/0"], "pki": "<folder>"} and prints
+what `devstack.load.load` returns.
+"""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management import call_command
+
+from devstack.isp import ALPINE_DAIRY, Port, small_isp
+from devstack.ports import LOOPBACK
+
+
+def prepare(*, agent_urls: dict[str, str], extra_ports: list[str], pki: Path) -> dict[str, Any]:
+    from devstack.load import load
+    from portal.core.clock import now
+
+    _run("migrate", verbosity=0)
+    _run("pki", "init", "--dir", str(pki))
+    _run("pki", "issue", "--dir", str(pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK)
+    isp = small_isp(extra_ports=tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in extra_ports))
+    loaded = load(isp, agent_urls=agent_urls, now=now())
+    # After the rows: issuing registers a certificate with its router.
+    for name in agent_urls:
+        _run("pki", "issue", "--dir", str(pki), "--role", "router", "--name", name, "--ip", LOOPBACK)
+    return loaded
+
+
+def _run(command: str, *arguments: str, **options: object) -> None:
+    """Standard output belongs to the answer."""
+    call_command(command, *arguments, stdout=io.StringIO(), **options)
+
+
+def main(wanted: str) -> None:
+    django.setup()
+    asked = json.loads(wanted)
+    loaded = prepare(agent_urls=asked["agent_urls"], extra_ports=asked["extra_ports"], pki=Path(asked["pki"]))
+    json.dump(loaded, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
