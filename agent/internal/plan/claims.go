@@ -28,26 +28,26 @@ func creations(ops []Op, present map[intent.Key]intent.End) []own.Claim {
 }
 
 // standing are claims to what has no tag of the agent: its orphans, as long as they are there; ports with
-// somebody else's tag, as long as a VLL uses them or is still cross-connected there.
+// somebody else's tag that VLLs use, are to use, or are still cross-connected to.
 func (d *differ) standing(in *intent.Intent) []own.Claim {
 	var claims []own.Claim
-	wanted := make(map[string]bool)
+	type use struct {
+		end  intent.Key
+		port string
+	}
+	wanted := make(map[use]bool)
 	for _, end := range in.Present {
 		if end.Access.Tagging != intent.Untagged || d.blocked[end.Key] != nil {
 			continue
 		}
 		port := d.ByName(end.Access.Interface)
 		if _, ours := own.ParseTag(port.Tag); port.Tag != "" && !ours {
-			wanted[port.Name] = true
+			wanted[use{end.Key, port.Name}] = true
 			claims = append(claims, own.Claim{VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name})
 		}
 	}
 	for _, h := range d.holdings {
-		if h.Claim == nil || wanted[h.Claim.Port] {
-			continue
-		}
-		to, connected := d.Connects[h.Interface.Index]
-		if !h.isPort() || connected && d.connectIsOurs(h.Interface, to, h) {
+		if h.Claim != nil && !wanted[use{h.End, h.Claim.Port}] {
 			claims = append(claims, *h.Claim)
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"longline.dev/agent/internal/intent"
@@ -79,22 +80,60 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 			e.subs[selection{i.Sup, i.Sub.Tags, i.Sub.Dot1ad, i.Sub.Outer, i.Sub.Inner}] = i
 		}
 		if h := e.holdingOf(i, claims); h != nil {
-			e.holdings = append(e.holdings, h)
 			e.byIndex[i.Index] = h
+		}
+	}
+	e.takeClaimedPorts(claims)
+	for _, i := range s.Interfaces {
+		if h := e.byIndex[i.Index]; h != nil {
+			e.holdings = append(e.holdings, h)
 			e.byEnd[h.End] = append(e.byEnd[h.End], h)
 		}
 	}
 	return e
 }
 
+// takeClaimedPorts gives ports that no tag of the agent marks to the ends that claim them, as far as VPP
+// bears them out: the port is cross-connected to something of the same VLL.
+func (e *estate) takeClaimedPorts(c claims) {
+	claimed := func(name, vll string) bool {
+		return slices.ContainsFunc(c.ports[name], func(claim own.Claim) bool { return claim.VLL == vll })
+	}
+	taken := make(map[uint32]*Holding)
+	for name, all := range c.ports {
+		port := e.ByName(name)
+		if port == nil || e.byIndex[port.Index] != nil || port.IsSub() || e.isTunnel[port.Index] != nil {
+			continue
+		}
+		to := e.ByIndex(e.connectOf(port.Index))
+		if to == nil {
+			continue
+		}
+		for _, claim := range all {
+			if h := e.byIndex[to.Index]; h != nil && h.End.VLL == claim.VLL || h == nil && claimed(to.Name, claim.VLL) {
+				taken[port.Index] = &Holding{End: claim.Key(), Revision: claim.Revision, Interface: port, Claim: &claim}
+			}
+		}
+	}
+	maps.Copy(e.byIndex, taken)
+}
+
+// connectOf is where an interface sends, observe.NoIndex when it is not cross-connected.
+func (e *estate) connectOf(index uint32) uint32 {
+	if to, connected := e.Connects[index]; connected {
+		return to
+	}
+	return observe.NoIndex
+}
+
 type claims struct {
 	subs    map[own.SubInterface]own.Claim
 	tunnels map[own.Tunnel]own.Claim
-	ports   map[string]own.Claim
+	ports   map[string][]own.Claim
 }
 
 func claimsByObject(journal own.Journal) claims {
-	c := claims{make(map[own.SubInterface]own.Claim), make(map[own.Tunnel]own.Claim), make(map[string]own.Claim)}
+	c := claims{make(map[own.SubInterface]own.Claim), make(map[own.Tunnel]own.Claim), make(map[string][]own.Claim)}
 	for _, claim := range journal.Claims {
 		switch {
 		case claim.SubInterface != nil:
@@ -102,15 +141,14 @@ func claimsByObject(journal own.Journal) claims {
 		case claim.Tunnel != nil:
 			c.tunnels[*claim.Tunnel] = claim
 		case claim.Port != "":
-			c.ports[claim.Port] = claim
+			c.ports[claim.Port] = append(c.ports[claim.Port], claim)
 		}
 	}
 	return c
 }
 
 // holdingOf finds the owner of an interface by its tag; without a tag by a claim to exactly this object
-// in this run of VPP, which is what a crash between creation and tag leaves behind. A port may carry
-// somebody else's tag and be claimed all the same.
+// in this run of VPP, which is what a crash between creation and tag leaves behind.
 func (e *estate) holdingOf(i *observe.Interface, c claims) *Holding {
 	tunnel := e.isTunnel[i.Index]
 	if tag, ours := own.ParseTag(i.Tag); ours {
@@ -129,8 +167,6 @@ func (e *estate) holdingOf(i *observe.Interface, c claims) *Holding {
 				Port: port.Name, ID: i.Sub.ID, Tags: i.Sub.Tags, Dot1ad: i.Sub.Dot1ad, Outer: i.Sub.Outer, Inner: i.Sub.Inner,
 			}]
 		}
-	default:
-		claim, claimed = c.ports[i.Name]
 	}
 	if !claimed {
 		return nil

@@ -1,0 +1,340 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+func TestAnEmptyRouterGetsTheWholeVLLInOrder(t *testing.T) {
+	m := newModel(t)
+	e := end(1)
+	tag := tagOf(e)
+	wanted := []string{
+		"create: create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni 1001",
+		"create: create sub-interfaces cust0 101 dot1q 101 exact-match",
+		"tag: set interface tag cust0.101 " + tag,
+		"tag: set interface tag vxlan_tunnel<new> " + tag,
+		"set: set interface l2 tag-rewrite cust0.101 pop 1",
+		"connect: set interface l2 xconnect cust0.101 vxlan_tunnel<new>",
+		"connect: set interface l2 xconnect vxlan_tunnel<new> cust0.101",
+		"up: set interface state cust0.101 up",
+	}
+	if got := lines(m.diff(want(e)).Ops); !slices.Equal(got, wanted) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wanted, "\n"))
+	}
+}
+
+func TestAChangeThatKeepsTheKeysIsMadeInPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after func(*intent.End)
+		wanted        []string
+	}{
+		"revision":  {func(*intent.End) {}, func(e *intent.End) { e.Revision = 2 }, []string{"tag", "tag"}},
+		"down":      {func(*intent.End) {}, func(e *intent.End) { e.AdminUp = false }, []string{"up"}},
+		"up again":  {func(e *intent.End) { e.AdminUp = false }, func(e *intent.End) { e.AdminUp = true }, []string{"up"}},
+		"frame":     {func(*intent.End) {}, func(e *intent.End) { e.Frame = 9018 }, nil},
+		"GRE frame": {gre, func(e *intent.End) { e.Frame = 9018 }, []string{"set"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			m.carryOut(m.diff(want(end(1, c.before))).Ops)
+			var stages []string
+			for _, op := range m.diff(want(end(1, c.before, c.after))).Ops {
+				stages = append(stages, op.Stage.String())
+			}
+			if !slices.Equal(stages, c.wanted) {
+				t.Errorf("got %v, want %v", stages, c.wanted)
+			}
+		})
+	}
+}
+
+func gre(e *intent.End) {
+	e.Tunnel = intent.Tunnel{Encapsulation: intent.GRE, Local: local4, Remote: remote4}
+}
+
+func TestAChangedKeyRecreatesOnlyWhatItIsTheKeyOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*intent.End)
+		deletes string
+	}{
+		"VLAN":          {func(e *intent.End) { e.Access.Outer = 200 }, "delete_subif"},
+		"exact match":   {func(e *intent.End) { e.Access.Exact = false }, "delete_subif"},
+		"port":          {func(e *intent.End) { e.Access.Interface = "cust1" }, "delete_subif"},
+		"VNI":           {func(e *intent.End) { e.Tunnel.VNI = 7 }, "vxlan_add_del_tunnel_v3"},
+		"encapsulation": {func(e *intent.End) { e.Tunnel.Encapsulation = intent.GENEVE }, "vxlan_add_del_tunnel_v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			m.carryOut(m.diff(want(end(1))).Ops)
+			p := m.diff(want(end(1, c.change)))
+			var deletes []string
+			for _, op := range p.Ops {
+				if op.Stage == Delete {
+					deletes = append(deletes, op.Action.Message())
+				}
+			}
+			if !slices.Equal(deletes, []string{c.deletes}) {
+				t.Errorf("deletes %v", deletes)
+			}
+			m.carryOut(p.Ops)
+			if left := m.diff(want(end(1, c.change))).Ops; len(left) != 0 {
+				t.Errorf("left to do: %v", lines(left))
+			}
+		})
+	}
+}
+
+func TestTwoEndsMaySwapTheirVLANs(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1), end(2))).Ops)
+	swapped := want(
+		end(1, func(e *intent.End) { e.Access.Outer = 102 }),
+		end(2, func(e *intent.End) { e.Access.Outer = 101 }))
+	m.carryOut(m.diff(swapped).Ops)
+	if left := m.diff(swapped); len(left.Ops) != 0 || len(left.Blocked) != 0 {
+		t.Errorf("left to do: %v, blocked: %v", lines(left.Ops), left.Blocked)
+	}
+}
+
+func TestWhatIsInTheWayIsNamedAndNothingIsDone(t *testing.T) {
+	vlan101 := intent.Access{Tagging: intent.Dot1q, Outer: 101, Exact: true}
+	for name, c := range map[string]struct {
+		disturb      func(*model)
+		end          intent.End
+		status, code string
+		object       string
+	}{
+		"somebody's sub-interface under another id": {
+			func(m *model) { m.sub("cust0", 7, vlan101, "") }, end(1), "conflict", "foreign_subinterface", "cust0.7 (sw_if_index 5)"},
+		"not exact-match makes no difference to VPP": {
+			func(m *model) { m.sub("cust0", 7, intent.Access{Tagging: intent.Dot1q, Outer: 101}, "") },
+			end(1), "conflict", "foreign_subinterface", "cust0.7 (sw_if_index 5)"},
+		"a quarantined end's sub-interface": {
+			func(m *model) { m.sub("cust0", 101, vlan101, tagOf(end(9))) }, end(1), "conflict", "foreign_subinterface", "cust0.101 (sw_if_index 5)"},
+		"somebody's tunnel": {
+			func(m *model) { m.tunnel(end(1).Tunnel, "") }, end(1), "conflict", "foreign_tunnel", "vxlan_tunnel5 (sw_if_index 5)"},
+		"a VXLAN tunnel over IPv6 from another address": {
+			func(m *model) {
+				m.tunnel(intent.Tunnel{Encapsulation: intent.VXLAN, Local: netip.MustParseAddr("fd00::9"), Remote: remote6, VNI: 1001}, "")
+			},
+			end(1, func(e *intent.End) { e.Tunnel.Local, e.Tunnel.Remote = local6, remote6 }), "conflict", "foreign_tunnel", "vxlan_tunnel5 (sw_if_index 5)"},
+		"the port is in a bridge": {
+			func(m *model) { m.s.Bridged[m.port("cust0").Index] = 5 }, end(1), "conflict", "port_in_use", "cust0 (sw_if_index 1)"},
+		"the port is cross-connected": {
+			func(m *model) { m.s.Connects[m.port("cust0").Index] = m.port("cust1").Index }, end(1), "conflict", "port_in_use", "cust0 (sw_if_index 1)"},
+		"a whole port with an address": {
+			func(m *model) { m.port("cust1").Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")} },
+			end(1, wholePort("cust1")), "conflict", "port_in_use", "cust1 (sw_if_index 2)"},
+		"a whole port with a Linux pair": {
+			func(m *model) { m.s.LCP[m.port("cust1").Index] = "e1" }, end(1, wholePort("cust1")), "conflict", "port_in_use", "cust1 (sw_if_index 2)"},
+		"a whole port with a sub-interface": {
+			func(m *model) { m.sub("cust1", 5, vlan101, "") }, end(1, wholePort("cust1")), "conflict", "port_in_use", "cust1.5 (sw_if_index 5)"},
+		"a whole port of another VLL": {
+			func(m *model) { m.port("cust1").Tag = tagOf(end(9)) }, end(1, wholePort("cust1")), "conflict", "port_in_use", "cust1 (sw_if_index 2)"},
+		"no such port": {
+			func(*model) {}, end(1, func(e *intent.End) { e.Access.Interface = "cust9" }), "pending", "unknown_interface", "cust9"},
+		"a sub-interface instead of a port": {
+			func(m *model) { m.sub("cust1", 5, vlan101, "") },
+			end(1, func(e *intent.End) { e.Access.Interface = "cust1.5" }), "pending", "unknown_interface", "cust1.5 (sw_if_index 5)"},
+		"no such local address": {
+			func(*model) {}, end(1, func(e *intent.End) { e.Tunnel.Local = netip.MustParseAddr("10.255.0.9") }), "pending", "local_address_missing", "10.255.0.9"},
+		"no such messages": {
+			func(m *model) { m.s.Supported[observe.CanVXLAN] = false }, end(1), "failed", "unsupported", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			c.disturb(m)
+			bystander := end(2, func(e *intent.End) { e.Access.Interface = "cust3"; gre(e) })
+			p := m.diff(want(c.end, bystander))
+			r := p.Blocked[c.end.Key]
+			if r == nil || r.Status != c.status || r.Code != c.code || r.Object != c.object || r.Message == "" {
+				t.Errorf("got %+v", r)
+			}
+			for _, op := range p.Ops {
+				if op.End == c.end.Key {
+					t.Errorf("does %s all the same", op.Action.CLI())
+				}
+			}
+			m.carryOut(p.Ops)
+			if left := m.diff(want(c.end, bystander)); len(left.Ops) != 0 || left.Blocked[bystander.Key] != nil {
+				t.Errorf("the bystander is not done: %v %+v", lines(left.Ops), left.Blocked[bystander.Key])
+			}
+		})
+	}
+}
+
+func TestSomebodysTunnelInAnotherTableIsNotInTheWay(t *testing.T) {
+	m := newModel(t)
+	m.tunnel(end(1).Tunnel, "")
+	m.s.Tunnels[0].Default = false
+	if blocked := m.diff(want(end(1))).Blocked; len(blocked) != 0 {
+		t.Errorf("blocked: %+v", blocked[end(1).Key])
+	}
+}
+
+func TestAnEndThatCannotMoveKeepsItsPlaceAndThatPlaceIsTaken(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1))).Ops)
+	m.sub("cust0", 7, intent.Access{Tagging: intent.Dot1q, Outer: 200, Exact: true}, "")
+	mover := end(1, func(e *intent.End) { e.Access.Outer = 200 })
+	follower := end(2, func(e *intent.End) { e.Access.Outer = 101 })
+	p := m.diff(want(mover, follower))
+	if len(p.Ops) != 0 {
+		t.Errorf("does %v", lines(p.Ops))
+	}
+	for _, e := range []intent.End{mover, follower} {
+		if r := p.Blocked[e.Key]; r == nil || r.Code != "foreign_subinterface" {
+			t.Errorf("%s: %+v", e.Key, r)
+		}
+	}
+}
+
+func TestWhatTheIntentDoesNotNameIsQuarantinedAndUntouched(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1), end(2))).Ops)
+	p := m.diff(want(end(1)))
+	if len(p.Ops) != 0 || len(p.Quarantined) != 2 {
+		t.Errorf("does %v, quarantines %d interfaces, want 2", lines(p.Ops), len(p.Quarantined))
+	}
+	empty := m.diff(want())
+	if len(empty.Ops) != 0 || len(empty.Quarantined) != 4 {
+		t.Errorf("an empty document does %v, quarantines %d, want 4", lines(empty.Ops), len(empty.Quarantined))
+	}
+}
+
+func TestRemovalLeavesNothingAndLetsGoOfThePort(t *testing.T) {
+	for name, e := range map[string]intent.End{"VLAN": end(1), "whole port": end(1, wholePort("cust1"))} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			before := m.picture(everything)
+			m.carryOut(m.diff(want(e)).Ops)
+			m.carryOut(m.diff(m.without(e)).Ops)
+			mustEqual(t, m.picture(everything), before)
+		})
+	}
+}
+
+func TestAnInterfaceIntoWhichSomebodySendsIsNotDeleted(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1))).Ops)
+	tunnel := m.s.Tunnels[0]
+	m.s.Connects[m.port("cust2").Index] = tunnel.Index
+	p := m.diff(m.without(end(1)))
+	if r := p.Blocked[end(1).Key]; r == nil || r.Code != "foreign_xconnect" || len(p.Ops) != 0 {
+		t.Errorf("does %v, blocked by %+v", lines(p.Ops), r)
+	}
+}
+
+func TestAPortThatIsDownComesUpOnceAndOnlyForASubInterfaceThatHasTo(t *testing.T) {
+	m := newModel(t)
+	m.port("cust0").AdminUp = false
+	down := func(e *intent.End) { e.AdminUp = false }
+	if got := raises(m.diff(want(end(1, down))).Ops, "cust0"); got != 0 {
+		t.Errorf("a VLL that is to be down raises the port %d times", got)
+	}
+	p := m.diff(want(end(1), end(2)))
+	if got := raises(p.Ops, "cust0"); got != 1 {
+		t.Errorf("raised %d times", got)
+	}
+	m.carryOut(p.Ops)
+	m.port("cust0").AdminUp = false // the operator takes it down: that is not ours to undo
+	if left := m.diff(want(end(1), end(2))).Ops; len(left) != 0 {
+		t.Errorf("undoes the operator's work: %v", lines(left))
+	}
+}
+
+func raises(ops []Op, port string) (n int) {
+	for _, op := range ops {
+		if a, ok := op.Action.(SetAdmin); ok && a.Interface.Name == port && a.Up {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAnOrphanOfACrashIsAdoptedByItsClaimInThatRunOfVPPOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		boot    own.Boot
+		blocked bool
+	}{
+		"same run":    {own.Boot{PID: 1, MS: 1000}, false},
+		"another run": {own.Boot{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			p := m.diff(want(end(1)))
+			m.tunnel(end(1).Tunnel, "")
+			m.sub("cust0", 101, end(1).Access, "")
+			journal := own.Journal{Boot: c.boot}
+			if !c.blocked {
+				journal.Claims = p.Creations
+			}
+			again := Diff(want(end(1)), m.s, journal)
+			if blocked := again.Blocked[end(1).Key] != nil; blocked != c.blocked {
+				t.Fatalf("blocked: %+v", again.Blocked[end(1).Key])
+			}
+			for _, op := range again.Ops {
+				if op.Stage == Create || op.Stage == Delete {
+					t.Errorf("does %s", op.Action.CLI())
+				}
+			}
+			m.carryOut(again.Ops)
+		})
+	}
+}
+
+func TestAPortWithADescriptionIsClaimedAndKeepsItsTag(t *testing.T) {
+	m := newModel(t)
+	m.port("cust1").Tag = "rack 3, blue cable"
+	before := m.picture(everything)
+	e := end(1, wholePort("cust1"))
+	p := m.diff(want(e))
+	if len(p.Standing) != 1 || p.Standing[0].Port != "cust1" {
+		t.Fatalf("claims %+v", p.Standing)
+	}
+	m.carryOut(p.Ops)
+	if got := m.port("cust1").Tag; got != "rack 3, blue cable" {
+		t.Errorf("the tag became %q", got)
+	}
+	journal := own.Journal{Boot: m.s.Boot, Claims: p.Standing}
+	if left := Diff(want(e), m.s, journal); len(left.Ops) != 0 || len(left.Owned) != 2 {
+		t.Errorf("left to do: %v, owned: %d", lines(left.Ops), len(left.Owned))
+	}
+	m.carryOut(Diff(m.without(e), m.s, journal).Ops)
+	mustEqual(t, m.picture(everything), before)
+	if left := Diff(m.without(e), m.s, journal); len(left.Standing) != 0 {
+		t.Errorf("still claimed: %+v", left.Standing)
+	}
+}
+
+func TestBothEndsOfALocalCrossConnectStandAndFallTogether(t *testing.T) {
+	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
+	a, z := end(1, local), end(1, local, func(e *intent.End) { e.End, e.Access.Interface = "z", "cust9" })
+	p := newModel(t).diff(want(a, z))
+	if len(p.Ops) != 0 {
+		t.Errorf("does %v", lines(p.Ops))
+	}
+	if r := p.Blocked[a.Key]; r == nil || r.Code != "unknown_interface" || !strings.HasPrefix(r.Message, "the other end: ") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestRewritesAreSetAgainAfterTheAccessHasLeftL2(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1))).Ops)
+	moved := want(end(1, func(e *intent.End) { e.Tunnel.VNI = 7 }))
+	m.carryOut(m.diff(moved).Ops)
+	if left := m.diff(moved).Ops; len(left) != 0 {
+		t.Errorf("left to do: %v", lines(left))
+	}
+	if got := m.port("cust0.101").Rewrite; got != PopOne {
+		t.Errorf("rewrite is %d", got)
+	}
+}

@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// model is a VPP made of a snapshot: it carries out operations as VPP would, and refuses what VPP refuses.
+type model struct {
+	t    *testing.T
+	s    *observe.Snapshot
+	next uint32
+}
+
+var (
+	local4, remote4 = netip.MustParseAddr("10.255.0.1"), netip.MustParseAddr("10.255.0.2")
+	local6, remote6 = netip.MustParseAddr("fd00:255::1"), netip.MustParseAddr("fd00:255::2")
+)
+
+// newModel has loop0 with the local addresses and the ports cust0..cust3, all up.
+func newModel(t *testing.T) *model {
+	m := &model{t: t, s: &observe.Snapshot{
+		Boot: own.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
+		Supported: map[observe.Capability]bool{observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true},
+	}}
+	loop := m.add(observe.Interface{Name: "loop0", AdminUp: true})
+	loop.Addresses = []netip.Prefix{netip.PrefixFrom(local4, 32), netip.PrefixFrom(local6, 128)}
+	for n := range 4 {
+		m.add(observe.Interface{Name: fmt.Sprintf("cust%d", n), AdminUp: true, LinkUp: true, L3MTU: 9000})
+	}
+	return m
+}
+
+func (m *model) add(i observe.Interface) *observe.Interface {
+	i.Index = m.next
+	if i.Sub == (observe.SubInterface{}) {
+		i.Sup = i.Index
+	}
+	m.next++
+	m.s.Interfaces = append(m.s.Interfaces, &i)
+	m.s.Index()
+	return &i
+}
+
+func (m *model) port(name string) *observe.Interface { return m.s.ByName(name) }
+
+// sub adds a sub-interface that somebody made.
+func (m *model) sub(port string, id uint32, a intent.Access, tag string) *observe.Interface {
+	return m.add(observe.Interface{
+		Name: fmt.Sprintf("%s.%d", port, id), Tag: tag, Sup: m.port(port).Index,
+		Sub: observe.SubInterface{ID: id, Tags: uint8(a.Tagging.Tags()), Dot1ad: a.Tagging == intent.Dot1ad, Exact: a.Exact, Outer: a.Outer, Inner: a.Inner},
+	})
+}
+
+// tunnel adds a tunnel that somebody made.
+func (m *model) tunnel(t intent.Tunnel, tag string) *observe.Interface {
+	i := m.add(observe.Interface{Name: fmt.Sprintf("%s_tunnel%d", t.Encapsulation, m.next), Tag: tag, AdminUp: t.Encapsulation != intent.GRE, L3MTU: 9000})
+	m.s.Tunnels = append(m.s.Tunnels, &observe.Tunnel{Tunnel: t, Index: i.Index, Default: true})
+	m.s.Index()
+	return i
+}
+
+func (m *model) carryOut(ops []Op) {
+	m.t.Helper()
+	made := make(map[Made]uint32)
+	find := func(r Ref) *observe.Interface {
+		index := r.Index
+		if index == observe.NoIndex {
+			index = made[r.Made]
+		}
+		i := m.s.ByIndex(index)
+		if i == nil {
+			m.t.Fatalf("%s does not exist", r.Name)
+		}
+		return i
+	}
+	for _, op := range ops {
+		if reason := Recheck(op, m.s); reason != nil {
+			m.t.Fatalf("%s is withheld: %+v", op.Action.CLI(), reason)
+		}
+		switch a := op.Action.(type) {
+		case CreateSub:
+			m.mustBeFree(a)
+			made[a.Sub.Made] = m.sub(a.Port.Name, a.ID, a.Access, "").Index
+		case CreateTunnel:
+			for _, t := range m.s.Tunnels {
+				if t.Identity() == a.Tunnel.Identity() {
+					m.t.Fatalf("%s: the tunnel exists", a.CLI())
+				}
+			}
+			made[a.Interface.Made] = m.tunnel(a.Tunnel, "").Index
+		case DeleteSub:
+			m.remove(find(a.Sub))
+		case DeleteTunnel:
+			m.remove(find(a.Interface))
+		case SetTag:
+			find(a.Interface).Tag = a.Tag
+		case SetMTU:
+			find(a.Interface).L3MTU = a.MTU
+		case SetRewrite:
+			find(a.Interface).Rewrite = a.Pop
+		case SetConnect:
+			m.s.Connects[find(a.From).Index] = find(a.To).Index
+		case ClearConnect:
+			from := find(a.From)
+			delete(m.s.Connects, from.Index)
+			from.Rewrite = 0
+		case SetAdmin:
+			i := find(a.Interface)
+			if a.Up && i.IsSub() && !m.s.ByIndex(i.Sup).AdminUp {
+				m.t.Fatalf("%s: the port is down", a.CLI())
+			}
+			i.AdminUp = a.Up
+		}
+	}
+}
+
+// mustBeFree fails where a real VPP refuses and, worse, stops the traffic of the sub-interface that is there.
+func (m *model) mustBeFree(a CreateSub) {
+	m.t.Helper()
+	port := m.port(a.Port.Name)
+	for _, sub := range m.s.Subs(port.Index) {
+		same := selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner} == selects(port.Index, a.Access)
+		if same || sub.Sub.ID == a.ID {
+			m.t.Fatalf("OUTAGE: %s hits %s", a.CLI(), sub.Name)
+		}
+	}
+}
+
+func (m *model) remove(i *observe.Interface) {
+	m.t.Helper()
+	if _, connected := m.s.Connects[i.Index]; connected {
+		m.t.Fatalf("%s is deleted while cross-connected", i.Name)
+	}
+	for from, to := range m.s.Connects {
+		if to == i.Index {
+			m.t.Fatalf("%s is deleted while %d sends into it", i.Name, from)
+		}
+	}
+	m.s.Interfaces = slices.DeleteFunc(m.s.Interfaces, func(x *observe.Interface) bool { return x == i })
+	m.s.Tunnels = slices.DeleteFunc(m.s.Tunnels, func(x *observe.Tunnel) bool { return x.Index == i.Index })
+	m.s.Index()
+}
+
+// picture is the whole state as text, to be compared.
+func (m *model) picture(keep func(*observe.Interface) bool) map[string]string {
+	picture := make(map[string]string)
+	for _, i := range m.s.Interfaces {
+		if keep(i) {
+			picture[i.Name] = fmt.Sprintf("%+v -> %v", *i, m.s.Connects[i.Index])
+		}
+	}
+	return picture
+}
+
+func everything(*observe.Interface) bool { return true }
+
+func (m *model) diff(in *intent.Intent) *Plan { return Diff(in, m.s, own.Journal{Boot: m.s.Boot}) }
+
+func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// end is VLL n's a end: VLAN 100+n of cust0 over VXLAN.
+func end(n int, changes ...func(*intent.End)) intent.End {
+	e := intent.End{
+		Key: intent.Key{VLL: id(n), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,
+		Access: intent.Access{Interface: "cust0", Tagging: intent.Dot1q, Outer: uint16(100 + n), Exact: true},
+		Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local4, Remote: remote4, VNI: uint32(1000 + n)},
+	}
+	for _, change := range changes {
+		change(&e)
+	}
+	return e
+}
+
+func want(ends ...intent.End) *intent.Intent {
+	return &intent.Intent{Router: "rhino", Generation: 1, Present: ends}
+}
+
+func (m *model) without(ends ...intent.End) *intent.Intent {
+	in := want()
+	for _, e := range ends {
+		in.Removed = append(in.Removed, intent.Tombstone{Key: e.Key, Revision: e.Revision})
+	}
+	return in
+}
+
+func tagOf(e intent.End) string { return own.Tag{Key: e.Key, Revision: e.Revision}.String() }
+
+func wholePort(name string) func(*intent.End) {
+	return func(e *intent.End) { e.Access = intent.Access{Interface: name, Tagging: intent.Untagged, Exact: true} }
+}
+
+func lines(ops []Op) []string {
+	var texts []string
+	for _, op := range ops {
+		texts = append(texts, op.Stage.String()+": "+op.Action.CLI())
+	}
+	return texts
+}
+
+func mustEqual[K comparable, V comparable](t *testing.T, got, want map[K]V) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}

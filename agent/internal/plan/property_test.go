@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// TestAnySequenceOfIntentsBesideAnyForeignConfiguration hands random intents to a model VPP that others have
+// configured too, with few VLANs, VNIs and ports, so that almost everything collides. After each: what can
+// be done is done and needs nothing more, and what others made is as before. The model itself fails the
+// test for a duplicate VLAN, a deletion of something connected, or a sub-interface raised under a port that
+// is down.
+func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			m := newModel(t)
+			foreign := litter(m, random)
+			journal := own.Journal{Boot: m.s.Boot}
+			for range 8 {
+				in := randomIntent(random)
+				before := m.picture(foreign)
+				p := Diff(in, m.s, journal)
+				m.carryOut(p.Ops)
+				journal.Claims = append(p.Standing, p.Creations...)
+				if after := m.picture(foreign); !maps.Equal(after, before) {
+					t.Fatalf("what others made changed\n got %v\nwant %v\n ops %v", after, before, lines(p.Ops))
+				}
+				left := Diff(in, m.s, journal)
+				if len(left.Ops) != 0 {
+					t.Fatalf("left to do: %v\nafter %v", lines(left.Ops), lines(p.Ops))
+				}
+				mustBeWhole(t, in, left)
+				journal.Claims = left.Standing
+			}
+		})
+	}
+}
+
+// mustBeWhole: an end that is not blocked has its two sides, and a removed one nothing.
+func mustBeWhole(t *testing.T, in *intent.Intent, left *Plan) {
+	t.Helper()
+	holds := make(map[intent.Key]int)
+	for _, h := range left.Owned {
+		holds[h.End]++
+	}
+	for _, e := range in.Present {
+		sides := 2
+		if e.Tunnel.Encapsulation == intent.L2XC {
+			sides = 1
+		}
+		if left.Blocked[e.Key] == nil && holds[e.Key] != sides {
+			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holds[e.Key], sides)
+		}
+	}
+	for _, r := range in.Removed {
+		if left.Blocked[r.Key] == nil && holds[r.Key] != 0 {
+			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holds[r.Key])
+		}
+	}
+}
+
+// litter is what others configured; the result tells it from the agent's work and from bare ports.
+func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
+	m.port("cust2").Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")}
+	m.s.Bridged[m.port("cust3").Index] = 1
+	if random.IntN(2) == 0 {
+		m.port("cust1").Tag = "rack 3"
+	}
+	for range random.IntN(4) {
+		a := randomAccess(random)
+		port := m.port(a.Interface)
+		if a.Tagging != intent.Untagged && !m.has(selects(port.Index, a)) {
+			m.sub(a.Interface, uint32(200+len(m.s.Interfaces)), a, "somebody's")
+		}
+	}
+	for range random.IntN(3) {
+		if t := randomTunnel(random); t.Encapsulation != intent.L2XC && !m.hasTunnel(t) {
+			m.tunnel(t, "")
+		}
+	}
+	foreign := make(map[uint32]bool)
+	for _, i := range m.s.Interfaces {
+		foreign[i.Index] = i.Name != "cust0" && i.Name != "cust1"
+	}
+	return func(i *observe.Interface) bool { return foreign[i.Index] }
+}
+
+func (m *model) has(s selection) bool {
+	for _, sub := range m.s.Subs(s.port) {
+		if s == (selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) hasTunnel(t intent.Tunnel) bool {
+	for _, there := range m.s.Tunnels {
+		if there.Identity() == t.Identity() {
+			return true
+		}
+	}
+	return false
+}
+
+func randomAccess(random *rand.Rand) intent.Access {
+	a := intent.Access{
+		Interface: fmt.Sprintf("cust%d", random.IntN(4)), Exact: true,
+		Tagging: []intent.Tagging{intent.Untagged, intent.Dot1q, intent.Dot1q, intent.QinQ, intent.Dot1ad}[random.IntN(5)],
+	}
+	if a.Tagging.Tags() >= 1 {
+		a.Outer, a.Exact = uint16(100+random.IntN(3)), random.IntN(4) > 0
+	}
+	if a.Tagging.Tags() == 2 {
+		a.Inner = uint16(1 + random.IntN(2))
+	}
+	return a
+}
+
+func randomTunnel(random *rand.Rand) intent.Tunnel {
+	t := intent.Tunnel{
+		Encapsulation: []intent.Encapsulation{intent.L2XC, intent.VXLAN, intent.GENEVE, intent.GRE}[random.IntN(4)],
+		Local:         local4, Remote: remote4,
+	}
+	if random.IntN(2) == 0 {
+		t.Local, t.Remote = local6, remote6
+	}
+	switch t.Encapsulation {
+	case intent.L2XC:
+		return intent.Tunnel{Encapsulation: intent.L2XC}
+	case intent.VXLAN, intent.GENEVE:
+		t.VNI = uint32(1 + random.IntN(3))
+	}
+	return t
+}
+
+// randomIntent is a valid one; ends that break a rule are left out again.
+func randomIntent(random *rand.Rand) *intent.Intent {
+	in := want()
+	for n := range 6 {
+		key := intent.Key{VLL: id(n), End: "a"}
+		switch random.IntN(6) {
+		case 0: // not named: quarantined
+		case 1:
+			in.Removed = append(in.Removed, intent.Tombstone{Key: key, Revision: 1}, intent.Tombstone{Key: key.Other(), Revision: 1})
+		default:
+			e := intent.End{
+				Key: key, Revision: int32(1 + random.IntN(3)), AdminUp: random.IntN(4) > 0, Frame: 1514 + 8000*random.IntN(2),
+				Access: randomAccess(random), Tunnel: randomTunnel(random),
+			}
+			ends := []intent.End{e}
+			if e.Tunnel.Encapsulation == intent.L2XC {
+				other := e
+				other.End, other.Access = "z", randomAccess(random)
+				ends = append(ends, other)
+			}
+			with := *in
+			with.Present = append(in.Present[:len(in.Present):len(in.Present)], ends...)
+			if valid, err := intent.Decode(with.Document(), "rhino"); err == nil {
+				in = valid
+			}
+		}
+	}
+	return in
+}
