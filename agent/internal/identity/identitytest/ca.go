@@ -1,0 +1,115 @@
+// Package identitytest makes a CA and certificates for tests.
+package identitytest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/config"
+)
+
+// CA signs certificates and lives in a folder of its own.
+type CA struct {
+	t           testing.TB
+	folder      string
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	serial      int64
+}
+
+// New makes a CA.
+func New(t testing.TB) *CA {
+	t.Helper()
+	ca := &CA{t: t, folder: t.TempDir(), key: newKey(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &ca.key.PublicKey, ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ca.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	ca.write("ca.pem", "CERTIFICATE", der)
+	return ca
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (ca *CA) write(name, kind string, der []byte) string {
+	ca.t.Helper()
+	path := filepath.Join(ca.folder, name)
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		ca.t.Fatal(err)
+	}
+	return path
+}
+
+// Issue makes a certificate with the URI names and returns its files.
+func (ca *CA) Issue(name string, roles ...string) config.TLS {
+	ca.t.Helper()
+	ca.serial++
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(ca.serial + 1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, role := range roles {
+		uri, err := url.Parse(role)
+		if err != nil {
+			ca.t.Fatal(err)
+		}
+		template.URIs = append(template.URIs, uri)
+	}
+	key := newKey(ca.t)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.certificate, &key.PublicKey, ca.key)
+	if err != nil {
+		ca.t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		ca.t.Fatal(err)
+	}
+	return config.TLS{
+		CA: filepath.Join(ca.folder, "ca.pem"), Certificate: ca.write(name+".pem", "CERTIFICATE", der),
+		Key: ca.write(name+".key", "EC PRIVATE KEY", keyDER),
+	}
+}
+
+// Pair is a certificate ready for use.
+func (ca *CA) Pair(name string, roles ...string) tls.Certificate {
+	ca.t.Helper()
+	files := ca.Issue(name, roles...)
+	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+	if err != nil {
+		ca.t.Fatal(err)
+	}
+	return pair
+}
+
+// Pool trusts this CA.
+func (ca *CA) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.certificate)
+	return pool
+}
