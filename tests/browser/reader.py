@@ -1,0 +1,51 @@
+"""A person at a browser: what they open, and everything that the browser complains about meanwhile."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Page
+
+AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1" / "axe.min.js").read_text()
+# What an address that is meant to be refused makes the browser say; every other complaint counts.
+_REFUSED = "Failed to load resource: the server responded with a status of 4"
+
+
+@dataclass
+class Reader:
+    """``complaints``: console errors and warnings, content policy reports among them, and uncaught errors."""
+
+    page: Page
+    url: str
+    complaints: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(_REFUSED):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.url}{path}")
+
+    def sign_in(self, username: str, password: str) -> None:
+        self.open("/login/")
+        self.page.get_by_label("User name").fill(username)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("heading", name="Virtual leased lines").wait_for()
+
+    def accessibility_violations(self) -> list[str]:
+        """What axe-core finds against WCAG 2.2 A and AA and its best practices, a line for each rule."""
+        self.page.evaluate(AXE)
+        found: list[dict[str, Any]] = self.page.evaluate("async () => (await axe.run()).violations")
+        return [f"{rule['id']}: {[node['target'] for node in rule['nodes']]}" for rule in found]
+
+    def overflow(self) -> int:
+        """By how many CSS pixels the page is wider than its window."""
+        width: int = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return width

@@ -1,0 +1,143 @@
+"""Every page, in light and dark, wide and narrow: axe finds nothing, nothing overflows, nothing complains."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.vll.models import Vll
+from portal.vll.operations import order_delete
+from tests.browser.reader import Reader
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def lines(transactional_db: None, isp: Isp, alice: User) -> dict[str, Vll]:
+    """A line in each stage of its life."""
+
+    def new(name: str, vlan: int) -> Vll:
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", outer=vlan),
+            "z_end": end(isp, "hippo:host-cust1", outer=vlan),
+        }
+        return order(isp, alice, description=name, cir_bps=10**8, **ends).vll
+
+    found = {
+        name: new(name, vlan) for vlan, name in enumerate(("new", "active", "failed", "gone"), start=100)
+    }
+    activate(found["active"])
+    answer(found["failed"], "a", "conflict", for_good=True, reason=CONFLICT)
+    activate(found["gone"])
+    order_delete(user=alice, vll=found["gone"], now=clock.now())
+    return found
+
+
+def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
+    """Who reads which addresses; "" is nobody."""
+    return {
+        "": ["/login/", "/nowhere/"],
+        "alice": [
+            "/",
+            "/?show=all",
+            "/ports/",
+            "/orders/",
+            "/orders/new/",
+            "/nowhere/",
+            *(f"/vlls/{vll.pk}/" for vll in lines.values()),
+            f"/vlls/{lines['active'].pk}/remove/",
+        ],
+        "bob": ["/", "/orders/new/"],
+        "charlie": ["/", "/ports/", "/orders/", "/orders/new/"],
+        "nora": ["/", "/ports/", "/orders/", "/orders/new/", "/routers/", f"/vlls/{lines['active'].pk}/"],
+    }
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_every_page_is_accessible_and_fits(
+    live_server: Any,
+    lines: dict[str, Vll],
+    bob: User,
+    charlie: User,
+    nora: User,
+    reader: Callable[..., Reader],
+    scheme: str,
+    width: int,
+) -> None:
+    found = {}
+    for who, addresses in visits(lines).items():
+        person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
+        if who:
+            person.sign_in(who, PASSWORD)
+        for address in addresses:
+            person.open(address)
+            wrong = person.accessibility_violations() + person.complaints
+            if person.overflow() > 0:
+                wrong.append(f"{person.overflow()} px too wide")
+            if wrong:
+                found[who, address] = wrong
+            person.complaints.clear()
+    assert found == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_form_with_mistakes_is_accessible(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader], scheme: str
+) -> None:
+    alice = reader(live_server.url, color_scheme=scheme)
+    alice.sign_in("alice", PASSWORD)
+    alice.open("/orders/new/")
+    alice.page.get_by_role("button", name="Order this line").click()
+    alice.page.get_by_role("alert").wait_for()
+    assert alice.accessibility_violations() == []
+    assert alice.complaints == []
+
+
+def test_the_reader_chooses_light_or_dark_and_it_is_remembered(
+    live_server: Any, transactional_db: None, reader: Callable[..., Reader]
+) -> None:
+    person = reader(live_server.url, color_scheme="light")
+    person.open("/login/")
+    shown = person.page.locator("html")
+    assert shown.get_attribute("data-bs-theme") == "light"
+    person.page.get_by_role("button", name="Switch between light and dark").click()
+    person.open("/login/")
+    assert shown.get_attribute("data-bs-theme") == "dark"
+
+
+def test_the_order_form_offers_only_the_vlans_that_the_tagging_needs(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open("/orders/new/")
+    end_a = alice.page.get_by_role("group", name="A end")
+    offered = {}
+    for tagging in ("untagged", "dot1q", "qinq", "dot1ad"):
+        end_a.get_by_label("Tagging").select_option(tagging)
+        offered[tagging] = [end_a.get_by_label(f"{which} VLAN").is_visible() for which in ("Outer", "Inner")]
+    assert offered == {
+        "untagged": [False, False],
+        "dot1q": [True, False],
+        "qinq": [True, True],
+        "dot1ad": [True, True],
+    }
+
+
+def test_a_lost_connection_is_shown_and_heals(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{lines['new'].pk}/")
+    note = alice.page.get_by_text("The portal does not answer at the moment")
+    assert not note.is_visible()
+    alice.page.route("**/status/**", lambda route: route.abort())
+    note.wait_for(state="visible")
+    alice.page.unroute("**/status/**")
+    note.wait_for(state="hidden")
