@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/identity"
+	"longline.dev/agent/internal/identity/identitytest"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 20 * time.Second
+
+// portal collects reports and asks for the routes of two addresses.
+type portal struct {
+	*httptest.Server
+	counters, observed chan map[string]any
+}
+
+func newPortal(t *testing.T, ca *identitytest.CA) *portal {
+	p := &portal{counters: make(chan map[string]any, 100), observed: make(chan map[string]any, 100)}
+	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if identity.RoleOf(r.TLS.PeerCertificates[0]) != identity.Router("rhino") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		body := make(map[string]any)
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Errorf("report: %v", err)
+		}
+		switch r.URL.Path {
+		case "/api/agent/v1/counters":
+			p.counters <- body
+			fmt.Fprint(w, `{"accepted": 1, "duplicate": 0, "quarantined": 0}`)
+		case "/api/agent/v1/observed":
+			p.observed <- body
+			fmt.Fprint(w, `{"watch_routes": ["10.255.0.2", "10.255.0.3"]}`)
+		}
+	}))
+	p.TLS = &tls.Config{
+		Certificates: []tls.Certificate{ca.Pair("portal-door", identity.Portal)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool(),
+	}
+	p.StartTLS()
+	t.Cleanup(p.Close)
+	return p
+}
+
+// agent is the whole program beside a vppsim.
+type agent struct {
+	t      *testing.T
+	sim    *vppsim.Sim
+	portal *portal
+	config string
+	url    string
+	client *http.Client
+}
+
+func newAgent(t *testing.T) *agent {
+	t.Helper()
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{
+		Interfaces: []vppsim.Interface{
+			{Name: "cust0"}, {Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.255.0.1/32")}},
+			{Name: "bb0", IPMTU: 9000, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/31")}},
+		},
+		Routes:  []vppsim.Route{{Prefix: netip.MustParsePrefix("10.255.0.2/32")}},
+		Traffic: vppsim.Traffic{RateBps: 8_000_000},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	ca := identitytest.New(t)
+	a := &agent{t: t, sim: sim, portal: newPortal(t, ca)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	files := ca.Issue("rhino", identity.Router("rhino"))
+	folder := t.TempDir()
+	a.config, a.url = filepath.Join(folder, "agent.yaml"), "https://"+address
+	text := fmt.Sprintf("router: rhino\nlisten: %s\nstate_dir: state\ntls: {ca: %s, certificate: %s, key: %s}\n"+
+		"vpp: {api_socket: %s, stats_socket: %s}\nreport: {url: %s, interval: 1s}\n",
+		address, files.CA, files.Certificate, files.Key, sim.APISocket(), sim.StatsSocket(), a.portal.URL)
+	if err := os.WriteFile(a.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, Certificates: []tls.Certificate{ca.Pair("portal", identity.Portal)},
+	}}}
+	return a
+}
+
+// start runs the program; the result stops it cleanly.
+func (a *agent) start() (stop func()) {
+	a.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	var stderr bytes.Buffer
+	go func() { done <- run(ctx, []string{"-config", a.config}, &bytes.Buffer{}, &stderr) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		a.client.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			a.t.Errorf("stopped with %v\n%s", err, stderr.String())
+		}
+	}
+	a.t.Cleanup(stop)
+	return stop
+}
+
+func (a *agent) status(path string) int {
+	response, err := a.client.Get(a.url + path)
+	if err != nil {
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func (a *agent) awaitReady() {
+	a.t.Helper()
+	for deadline := time.Now().Add(patience); a.status("/readyz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			a.t.Fatal("never ready")
+		}
+	}
+}
+
+func (a *agent) put(document string) map[string]any {
+	a.t.Helper()
+	data, err := os.ReadFile("../../../tests/contract/intents/valid/" + document)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(data, []byte("host-cust1"), []byte("cust0"))
+	request, err := http.NewRequest(http.MethodPut, a.url+"/v1/intent", bytes.NewReader(data))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer := make(map[string]any)
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		a.t.Fatal(err)
+	}
+	return answer
+}
+
+func firstStatus(t *testing.T, answer map[string]any) string {
+	t.Helper()
+	ends, _ := answer["ends"].([]any)
+	if len(ends) == 0 {
+		t.Fatalf("no ends in %v", answer)
+	}
+	return ends[0].(map[string]any)["status"].(string)
+}
+
+func (a *agent) state() map[string]any {
+	a.t.Helper()
+	response, err := a.client.Get(a.url + "/v1/state")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	state := make(map[string]any)
+	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
+		a.t.Fatal(err)
+	}
+	return state
+}
+
+func await(t *testing.T, reports chan map[string]any, what string, is func(map[string]any) bool) map[string]any {
+	t.Helper()
+	for deadline := time.After(patience); ; {
+		select {
+		case report := <-reports:
+			if is(report) {
+				return report
+			}
+		case <-deadline:
+			t.Fatalf("never reported: %s", what)
+		}
+	}
+}
+
+func TestThePortalOrdersAndSeesTheVLLWorkAndCount(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	if status := firstStatus(t, a.put("vxlan4-dot1q.json")); status != "verified" {
+		t.Fatalf("the end is %s", status)
+	}
+	sample := await(t, a.portal.counters, "counters", func(map[string]any) bool { return true })
+	if sample["simulated"] != true {
+		t.Errorf("the counters of vppsim are not marked: %v", sample)
+	}
+	counted := sample["samples"].([]any)[0].(map[string]any)["ends"].([]any)[0].(map[string]any)
+	if counted["in_bytes"].(float64) <= 0 || counted["out_packets"].(float64) <= 0 {
+		t.Errorf("counted %v", counted)
+	}
+	report := await(t, a.portal.observed, "the watched routes", func(r map[string]any) bool {
+		return len(r["routes"].([]any)) == 2 && len(r["ends"].([]any)) == 1
+	})
+	routes := fmt.Sprint(report["routes"])
+	if routes != "[map[address:10.255.0.2 reachable:true] map[address:10.255.0.3 reachable:false]]" {
+		t.Errorf("routes are %s", routes)
+	}
+	end := report["ends"].([]any)[0].(map[string]any)
+	if end["in_sync"] != true || end["link_up"] != true || end["reachable"] != true {
+		t.Errorf("the end is %v", end)
+	}
+	for _, i := range report["interfaces"].([]any) {
+		if name := i.(map[string]any)["name"].(string); strings.HasPrefix(name, "vxlan") || strings.Contains(name, ".") {
+			t.Errorf("%s, which the agent made itself, is reported", name)
+		}
+	}
+}
+
+func TestTheReportHasTheShapeOfTheContract(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	for kind, reports := range map[string]chan map[string]any{"counters": a.portal.counters, "observed": a.portal.observed} {
+		got := await(t, reports, kind, func(r map[string]any) bool {
+			ends, observed := r["ends"].([]any)
+			return !observed || len(ends) > 0 && len(r["routes"].([]any)) > 0
+		})
+		data, err := os.ReadFile("../../../tests/contract/reports/" + kind + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		sameShape(t, kind, got, want)
+	}
+}
+
+// sameShape compares names and kinds, of arrays by their first element.
+func sameShape(t *testing.T, at string, got, want any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		object, _ := got.(map[string]any)
+		if len(object) != len(want) {
+			t.Errorf("%s has %d members, want %d: %v", at, len(object), len(want), got)
+		}
+		for name := range want {
+			sameShape(t, at+"/"+name, object[name], want[name])
+		}
+	case []any:
+		array, ok := got.([]any)
+		if !ok {
+			t.Errorf("%s is %v, want an array", at, got)
+		}
+		if len(array) > 0 && len(want) > 0 {
+			sameShape(t, at+"/0", array[0], want[0])
+		}
+	case nil:
+	default:
+		if got != nil && fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
+			t.Errorf("%s is a %T, want a %T", at, got, want)
+		}
+	}
+}
+
+func TestAfterARestartOfVPPTheAgentAppliesTheIntentByItself(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	if err := a.sim.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	a.awaitOwned(2)
+}
+
+func (a *agent) awaitOwned(n int) {
+	a.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		state := a.state()
+		if owned := state["owned"].([]any); len(owned) == n && len(state["drift"].([]any)) == 0 && a.status("/readyz") == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			a.t.Fatalf("never got there: %v", state)
+		}
+	}
+}
+
+func TestAfterARestartOfTheAgentItHoldsWhatItHeldAndChangesNothing(t *testing.T) {
+	a := newAgent(t)
+	stop := a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	before := fmt.Sprint(a.state()["owned"])
+	stop()
+	a.start()
+	a.awaitReady()
+	if after := fmt.Sprint(a.state()["owned"]); after != before {
+		t.Errorf("owns %s, before %s", after, before)
+	}
+	if held := a.state()["held"].(map[string]any)["generation"]; held != 42.0 {
+		t.Errorf("holds %v", held)
+	}
+}
+
+func TestWithoutVPPTheIntentIsHeldAndAppliedLater(t *testing.T) {
+	a := newAgent(t)
+	a.sim.Stop()
+	a.start()
+	for deadline := time.Now().Add(patience); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never up")
+		}
+	}
+	answer := a.put("vxlan4-dot1q.json")
+	if answer["applied"] != false || firstStatus(t, answer) != "pending" {
+		t.Fatalf("got %v", answer)
+	}
+	if err := os.MkdirAll(filepath.Dir(a.sim.APISocket()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(filepath.Dir(a.sim.APISocket())) })
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{
+		APISocket: a.sim.APISocket(), StatsSocket: a.sim.StatsSocket(),
+		Interfaces: []vppsim.Interface{{Name: "cust0"}, {Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.255.0.1/32")}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	a.awaitOwned(2)
+}
+
+func TestTheVersionNamesTheReleasesOfVPP(t *testing.T) {
+	var stdout bytes.Buffer
+	if err := run(t.Context(), []string{"-version"}, &stdout, &bytes.Buffer{}); err != nil || !strings.Contains(stdout.String(), "23.10 to 26.06") {
+		t.Errorf("got %q, %v", stdout.String(), err)
+	}
+}
+
+func TestWithoutAConfigurationItSaysSo(t *testing.T) {
+	var stderr bytes.Buffer
+	if err := run(t.Context(), nil, &bytes.Buffer{}, &stderr); err == nil || !strings.Contains(stderr.String(), "-config") {
+		t.Errorf("got %v, %q", err, stderr.String())
+	}
+}

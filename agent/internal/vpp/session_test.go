@@ -1,0 +1,155 @@
+package vpp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/lcp"
+	"go.fd.io/govpp/binapi/memclnt"
+
+	"longline.dev/agent/internal/vppsim"
+)
+
+const patience = 20 * time.Second
+
+func dial(t *testing.T) (*Session, *vppsim.Sim) {
+	t.Helper()
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	session, err := Dialer{Socket: sim.APISocket(), Timeout: patience}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session, sim
+}
+
+func mustEnd(t *testing.T, s *Session) {
+	t.Helper()
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		t.Fatal("the session did not end")
+	}
+}
+
+func TestASessionKnowsWhoVPPIs(t *testing.T) {
+	session, _ := dial(t)
+	if session.Info.PID == 0 || !session.Info.Simulated() {
+		t.Errorf("got %+v", session.Info)
+	}
+}
+
+func TestRepliesMeetTheirRequestsHoweverManyAreInFlight(t *testing.T) {
+	session, _ := dial(t)
+	var requests []api.Message
+	for n := range uint32(10 * window) {
+		requests = append(requests, &interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: n % 100})
+	}
+	replies, err := session.Calls(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, reply := range replies {
+		if ok := Retval(reply) == 0; ok != (i < 100) { // the second of each instance is refused
+			t.Fatalf("reply %d has return code %d", i, Retval(reply))
+		}
+	}
+}
+
+func TestADumpIsCompleteAndEndsWithoutAReplyOfItsOwn(t *testing.T) {
+	session, _ := dial(t)
+	for n := range uint32(300) {
+		if _, err := session.Call(t.Context(), &interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	err := session.Dump(t.Context(), []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}}, func(api.Message) { found++ })
+	if err != nil || found != 301 {
+		t.Errorf("found %d, %v, want local0 and 300 loopbacks", found, err)
+	}
+}
+
+func TestAMessageThatVPPLacksIsNamedAndTheSessionLives(t *testing.T) {
+	session, _ := dial(t)
+	var unsupported *UnsupportedError
+	if _, err := session.Call(t.Context(), &lcp.LcpItfPairGet{}); !errors.As(err, &unsupported) || unsupported.Message != "lcp_itf_pair_get" {
+		t.Errorf("got %v", err)
+	}
+	if session.Has(&lcp.LcpItfPairGet{}) || !session.Has(&memclnt.ControlPing{}) {
+		t.Error("the message table is misread")
+	}
+	if _, err := session.Call(t.Context(), &memclnt.ControlPing{}); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestTheDeathOfVPPEndsTheSessionByItself(t *testing.T) {
+	session, sim := dial(t)
+	sim.Stop()
+	mustEnd(t, session)
+	if _, err := session.Call(t.Context(), &memclnt.ControlPing{}); err == nil {
+		t.Error("a dead VPP answered")
+	}
+}
+
+func TestACancelledCallLeavesTheSessionUsable(t *testing.T) {
+	session, _ := dial(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = session.Call(ctx, &memclnt.ControlPing{})
+	if _, err := session.Call(t.Context(), &memclnt.ControlPing{}); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASocketWithoutVPPBehindItIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.sock")
+	if _, err := (Dialer{Socket: path, Timeout: time.Second}).Dial(t.Context()); err == nil {
+		t.Error("a missing socket was dialled")
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if _, err := (Dialer{Socket: path, Timeout: time.Second}).Dial(t.Context()); err == nil {
+		t.Error("a silent socket was dialled")
+	}
+}
+
+func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
+	session, _ := dial(t)
+	session.timeout = 10 * time.Millisecond
+	if err := session.await(t.Context(), make(chan struct{})); !errors.Is(err, ErrTimeout) {
+		t.Errorf("got %v", err)
+	}
+	mustEnd(t, session)
+}
+
+func TestAMessageThatCannotBeReadEndsTheSession(t *testing.T) {
+	for name, data := range map[string][]byte{"too short": {0, 1}, "cut off": {0, 0, 0, 0, 0, 9}} {
+		t.Run(name, func(t *testing.T) {
+			session, _ := dial(t)
+			session.mu.Lock()
+			session.calls[9] = func(api.Message) { t.Error("delivered") }
+			session.mu.Unlock()
+			session.receive(session.ids[key(&memclnt.ControlPingReply{})], data)
+			mustEnd(t, session)
+			if !errors.Is(session.Err(), ErrProtocol) {
+				t.Errorf("got %v", session.Err())
+			}
+		})
+	}
+}
