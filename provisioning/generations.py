@@ -42,7 +42,7 @@ def behind_agent_announce(router: Router, *, held: object, since: datetime | Non
     """Tell the NOC once that the agent knows a newer intent than we do; ``since``: its last good answer."""
     told = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
     if since is not None:
-        told = told.filter(at__gt=since)
+        told = told.filter(at__gte=since)
     if not told.exists():
         announce(
             BEHIND_AGENT, now=now, router_id=router.pk, data={"held": held, "generation": router.generation}

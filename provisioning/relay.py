@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from django.db import InterfaceError, OperationalError, connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
@@ -20,7 +21,8 @@ log = logging.getLogger(__name__)
 BATCH = 200
 POLL_S = 1.0
 LONGEST_PAUSE_S = 5.0
-_OUTAGES = (OperationalError, InterfaceError, BrokerError, RedisError, OSError)
+# Waiting for a notification goes past Django, so psycopg raises errors of its own.
+_OUTAGES = (OperationalError, InterfaceError, psycopg.OperationalError, BrokerError, RedisError, OSError)
 
 
 def relay_batch(publisher: Publisher, *, now: datetime) -> int:

@@ -46,7 +46,8 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
             try:
                 decoded = fields(parse(body), "", errors)
             except Malformed as error:
-                return problem(400, "malformed-json", "The report is not JSON", str(error))
+                # Not 400: the agent would send the same again for ever.
+                return problem(422, "malformed-json", "The report is not JSON", str(error))
             if errors:
                 log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
                 detail = f"{len(errors)} errors; nothing was stored"

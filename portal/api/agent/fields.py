@@ -176,8 +176,3 @@ def _canonical(read: Callable[[str], Any], value: Any, at: str, errors: Errors) 
         errors.add(at, "type", "an address in canonical form is wanted")
         return None
     return canonical
-
-
-def anything(value: Any, at: str, errors: Errors) -> Any:
-    """A value that is stored as it comes."""
-    return value

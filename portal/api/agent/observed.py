@@ -5,7 +5,6 @@ from typing import Any
 from portal.api.agent.door import report_endpoint
 from portal.api.agent.fields import (
     address,
-    anything,
     array,
     boolean,
     integer,
@@ -26,6 +25,7 @@ from portal.vll.operations.answers import EndObservation
 
 _MS = integer(0, 2**53)
 _GENERATION = nullable(integer(1))
+_DRIFT = record({name: text(maximum=1000) for name in ("object", "field", "desired", "actual")})
 _REPORT = record(
     {
         "schema": one_of(1),
@@ -68,7 +68,7 @@ _REPORT = record(
                     "link_up": boolean,
                     "reachable": nullable(boolean),
                     "in_sync": boolean,
-                    "drift": array(anything, maximum=1000),
+                    "drift": array(_DRIFT, maximum=1000),
                 }
             ),
             maximum=100_000,

@@ -1,0 +1,149 @@
+"""An agent for tests: real TLS sockets and the contract's answers, without a VPP behind them."""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from provisioning.intent import sha256_of
+
+Answer = Callable[[dict[str, Any]], tuple[int, Any]]
+
+
+@dataclass
+class StandInAgent:
+    """Remembers what it was sent; ``answer`` may be replaced to answer otherwise."""
+
+    router: str
+    url: str = ""
+    held: dict[str, Any] | None = None
+    intents: list[dict[str, Any]] = field(default_factory=list)
+    answer: Answer | None = None
+
+    def put(self, body: bytes) -> tuple[int, Any]:
+        intent = json.loads(body)
+        self.intents.append(intent)
+        if self.answer is not None:
+            return self.answer(intent)
+        return self.accept(intent)
+
+    def accept(self, intent: dict[str, Any], **others: dict[str, Any]) -> tuple[int, Any]:
+        """The contract's answer; ``others`` replaces the status of ends by their side, e.g. ``a={...}``."""
+        if self.held is not None and intent["generation"] < self.held["generation"]:
+            return problem(
+                409, "old-generation", held=self.held["generation"], generation=intent["generation"]
+            )
+        text = json.dumps(intent, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        self.held = {"generation": intent["generation"], "sha256": sha256_of(text)}
+        ends = [(end, "verified") for end in intent["present"]] + [
+            (end, "removed") for end in intent["removed"]
+        ]
+        return 200, {
+            "schema": 1,
+            "router": self.router,
+            "generation": intent["generation"],
+            "applied": True,
+            "ends": [
+                {name: end[name] for name in ("vll", "end", "revision")}
+                | {"status": status, "reason": None}
+                | others.get(end["end"], {})
+                for end, status in ends
+            ],
+            "quarantined": [],
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {"schema": 1, "router": self.router, "held": self.held}
+
+
+def problem(status: int, code: str, **members: Any) -> tuple[int, Any]:
+    return status, {
+        "type": f"urn:longline:error:{code}",
+        "title": code,
+        "status": status,
+        "detail": "",
+        **members,
+    }
+
+
+def end_status(status: str, code: str, *, retval: int | None = None) -> dict[str, Any]:
+    """An end's status with its reason, as the contract writes them."""
+    reason = {"code": code, "message": "a sentence", "object": None, "retval": retval, "vpp_message": None}
+    return {"status": status, "reason": reason}
+
+
+@contextmanager
+def serving(
+    agent: StandInAgent, *, pki: Path, identity: str | None = None, port: int = 0
+) -> Iterator[StandInAgent]:
+    """Serve with the certificate ``identity`` (default: the router's own); port 0 is any free one."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    name = identity or f"router-{agent.router}"
+    context.load_cert_chain(pki / f"{name}.pem", pki / f"{name}.key")
+    context.load_verify_locations(pki / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_PUT(self) -> None:
+            self._send(*agent.put(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def do_GET(self) -> None:
+            self._send(200, agent.state())
+
+        def _send(self, status: int, content: Any) -> None:
+            body = content if isinstance(content, bytes) else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet: a failing test shows what the agent was sent."""
+
+    open_connections: list[ssl.SSLSocket] = []
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def finish_request(self, request: Any, client_address: Any) -> None:
+            # In the connection's own thread, so that one stuck handshake holds nobody else up.
+            try:
+                wrapped = context.wrap_socket(request, server_side=True)
+            except OSError:
+                return
+            open_connections.append(wrapped)
+            super().finish_request(wrapped, client_address)
+            wrapped.close()
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A client that hangs up is what some tests are about."""
+
+    server = Server(("127.0.0.1", port), Handler)
+    agent.url = f"https://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield agent
+    finally:
+        server.shutdown()
+        server.server_close()
+        for connection in open_connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@contextmanager
+def silent_port() -> Iterator[str]:
+    """The URL of something that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"

@@ -1,0 +1,292 @@
+"""Converging a router against a real TLS agent: claims, generations, backoff, and no lost wake-ups."""
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.inventory.models import Router
+from portal.vll.models import Attempt, RouterConvergence, Vll
+from portal.vll.operations import order_delete
+from provisioning.claims import CLAIM, backoff, claim_router
+from provisioning.generations import BEHIND_AGENT
+from provisioning.jobs import converge_router
+from tests.integration.certificates import certificates, register
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.stand_in_agent import StandInAgent, end_status, problem, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def agents(isp: Isp) -> Iterator[dict[str, StandInAgent]]:
+    """Rhino's and Hippo's agents, and their addresses in the database."""
+    folder = certificates()
+    with (
+        serving(StandInAgent("rhino"), pki=folder) as rhino,
+        serving(StandInAgent("hippo"), pki=folder) as hippo,
+    ):
+        for agent in (rhino, hippo):
+            Router.objects.filter(name=agent.router).update(agent_url=agent.url)
+        yield {"rhino": rhino, "hippo": hippo}
+
+
+@pytest.fixture
+def rhino(isp: Isp, agents: dict[str, StandInAgent]) -> StandInAgent:
+    return agents["rhino"]
+
+
+def converge(isp: Isp, name: str = "rhino", at: datetime | None = None) -> bool:
+    return converge_router(isp.routers[name].pk, now=clock.now if at is None else lambda: at)
+
+
+def generation(isp: Isp, name: str = "rhino") -> int:
+    return Router.objects.get(name=name).generation
+
+
+def convergence(isp: Isp, name: str = "rhino") -> RouterConvergence:
+    return RouterConvergence.objects.get(router=isp.routers[name])
+
+
+def status_of(vll: Vll) -> tuple[str, str]:
+    vll.refresh_from_db()
+    return vll.lifecycle, vll.orders.order_by("-ordered_at")[0].state
+
+
+def test_a_vll_is_active_when_both_routers_have_verified_it(
+    isp: Isp, alice: User, agents: dict[str, StandInAgent]
+) -> None:
+    vll = order(isp, alice).vll
+    converge(isp, "rhino")
+    assert status_of(vll) == ("pendingActive", "inProgress")
+    converge(isp, "hippo")
+    assert status_of(vll) == ("active", "completed")
+
+
+def test_a_removal_is_confirmed_by_both_routers(
+    isp: Isp, alice: User, agents: dict[str, StandInAgent]
+) -> None:
+    vll = order(isp, alice).vll
+    for name in agents:
+        converge(isp, name)
+    order_delete(user=alice, vll=Vll.objects.get(pk=vll.pk), now=clock.now())
+    converge(isp, "rhino")
+    assert status_of(vll)[0] == "pendingTerminate"
+    converge(isp, "hippo")
+    assert status_of(vll) == ("terminated", "completed")
+    assert agents["rhino"].intents[-1]["removed"][0]["vll"] == str(vll.pk)
+
+
+def test_a_refusal_for_good_cleans_the_other_end(
+    isp: Isp, alice: User, agents: dict[str, StandInAgent]
+) -> None:
+    vll = order(isp, alice).vll
+    converge(isp, "hippo")
+    conflict = end_status("conflict", "foreign_subinterface")
+    agents["rhino"].answer = lambda intent: agents["rhino"].accept(intent, a=conflict)
+    converge(isp, "rhino")
+    agents["rhino"].answer = None
+    for name in agents:
+        converge(isp, name)
+    assert status_of(vll) == ("cancelled", "failed")
+    assert vll.orders.get().failure["code"] == "foreign_subinterface"
+    assert [end["vll"] for end in agents["hippo"].intents[-1]["removed"]] == [str(vll.pk)]
+
+
+def test_each_document_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhino: StandInAgent) -> None:
+    for _ in range(3):
+        converge(isp)
+    assert [intent["generation"] for intent in rhino.intents] == [1, 2, 3]
+    attempts = list(Attempt.objects.order_by("id").values_list("generation", "outcome", "intent_sha256"))
+    assert [(number, outcome) for number, outcome, _ in attempts] == [(n, "answered") for n in (1, 2, 3)]
+    assert rhino.held == {"generation": 3, "sha256": attempts[-1][2]}
+
+
+def test_an_agent_that_answers_is_not_asked_what_it_holds_each_time(isp: Isp, rhino: StandInAgent) -> None:
+    asked: list[int] = []
+    state = rhino.state
+    rhino.state = lambda: asked.append(1) or state()  # type: ignore[method-assign,func-returns-value]
+    converge(isp)
+    converge(isp)
+    assert len(asked) == 1
+
+
+def test_a_router_without_an_agent_is_left_alone(isp: Isp, rhino: StandInAgent) -> None:
+    assert converge(isp, "zebra") is False
+    assert Attempt.objects.count() == 0
+
+
+def test_a_deleted_router_is_no_error(isp: Isp, rhino: StandInAgent) -> None:
+    assert converge_router(10**9) is False
+
+
+class TestClaims:
+    def test_two_workers_at_once_send_once(self, isp: Isp, rhino: StandInAgent) -> None:
+        begun, may_answer = threading.Event(), threading.Event()
+
+        def slow(intent: dict[str, Any]) -> tuple[int, Any]:
+            begun.set()
+            may_answer.wait(10)
+            return rhino.accept(intent)
+
+        rhino.answer = slow
+        first = threading.Thread(target=lambda: (converge(isp), connection.close()))
+        first.start()
+        assert begun.wait(10)
+        assert converge(isp) is False
+        may_answer.set()
+        first.join()
+        assert len(rhino.intents) == 1
+
+    def test_of_many_claimants_one_wins(self, isp: Isp) -> None:
+        router_id, now = isp.routers["rhino"].pk, clock.now()
+        start, won = threading.Barrier(8), []
+
+        def claim() -> None:
+            start.wait()
+            won.append(claim_router(router_id, now=now))
+            connection.close()
+
+        threads = [threading.Thread(target=claim) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len([each for each in won if each is not None]) == 1
+
+    def test_an_order_that_came_while_a_worker_was_busy_is_sent_again(
+        self, isp: Isp, alice: User, rhino: StandInAgent
+    ) -> None:
+        first = order(isp, alice)
+
+        def order_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
+            """Another order comes in, and its message finds the router claimed."""
+            order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200),
+                  z_end=end(isp, "hippo:host-cust1", outer=200), cir_bps=1)  # fmt: skip
+            Outbox.objects.all().delete()
+            assert converge(isp) is False
+            connection.close()
+            return rhino.accept(intent)
+
+        rhino.answer = order_meanwhile
+        converge(isp)
+        rhino.answer = None
+        assert [row.args for row in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+        converge(isp)
+        vlls = {end["vll"] for end in rhino.intents[-1]["present"]}
+        assert len(vlls) == 2
+        assert str(first.vll_id) in vlls
+
+    def test_a_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
+        order(isp, alice)
+        Outbox.objects.all().delete()
+        converge(isp)
+        assert Outbox.objects.count() == 0
+
+    def test_a_worker_that_died_holds_the_router_no_longer_than_its_claim(
+        self, isp: Isp, rhino: StandInAgent
+    ) -> None:
+        now = clock.now()
+        assert claim_router(isp.routers["rhino"].pk, now=now) is not None
+        assert converge(isp, at=now + CLAIM - timedelta(seconds=1)) is False
+        assert converge(isp, at=now + CLAIM) is True
+        assert len(rhino.intents) == 1
+
+    def test_an_answer_that_comes_after_the_claim_was_lost_changes_nothing(
+        self, isp: Isp, alice: User, rhino: StandInAgent
+    ) -> None:
+        vll = order(isp, alice).vll
+
+        def lose_the_claim(intent: dict[str, Any]) -> tuple[int, Any]:
+            RouterConvergence.objects.update(claimed_until=clock.now())
+            claim_router(isp.routers["rhino"].pk, now=clock.now())
+            connection.close()
+            return rhino.accept(intent)
+
+        rhino.answer = lose_the_claim
+        converge(isp)
+        assert vll.ends.get(side="a").status == "unasked"
+        assert Attempt.objects.count() == 1
+        assert convergence(isp).claim is not None
+
+
+class TestBackoff:
+    def test_it_doubles_from_a_second_to_a_minute(self) -> None:
+        assert [backoff(n).total_seconds() for n in (0, 1, 2, 5, 6, 500)] == [1, 2, 4, 32, 60, 60]
+
+    def test_an_unreachable_router_is_left_alone_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
+        Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
+        now = clock.now()
+        converge(isp, at=now)
+        row = convergence(isp)
+        assert (row.failures, row.claim) == (1, None)
+        assert row.retry_at == now + timedelta(seconds=1)
+        assert "ConnectError" in row.last_error
+        assert converge(isp, at=now) is False
+        assert converge(isp, at=now + timedelta(seconds=1)) is True
+        assert convergence(isp).retry_at == now + timedelta(seconds=3)
+        assert set(Attempt.objects.values_list("outcome", flat=True)) == {"unreachable"}
+
+    def test_numbers_are_not_used_up_while_nobody_answers(self, isp: Isp, rhino: StandInAgent) -> None:
+        Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
+        converge(isp)
+        assert generation(isp) == 0
+
+    def test_an_answer_ends_it(self, isp: Isp, rhino: StandInAgent) -> None:
+        now = clock.now()
+        rhino.answer = lambda _: problem(500, "storage")
+        converge(isp, at=now)
+        assert convergence(isp).failures == 1
+        rhino.answer = None
+        converge(isp, at=now + timedelta(seconds=2))
+        row = convergence(isp)
+        assert (row.failures, row.retry_at, row.last_error) == (0, None, "")
+
+    def test_a_revoked_certificate_hears_nothing(self, isp: Isp, rhino: StandInAgent) -> None:
+        register(isp.routers["rhino"], revoked=True)
+        converge(isp)
+        assert rhino.intents == []
+        assert "revoked" in convergence(isp).last_error
+
+
+class TestRestoredDatabase:
+    """The agent holds a newer intent than the database remembers."""
+
+    @pytest.fixture(autouse=True)
+    def _held(self, rhino: StandInAgent) -> None:
+        rhino.held = {"generation": 5, "sha256": "0" * 64}
+
+    def test_nothing_is_sent_and_the_noc_hears_of_it_once(self, isp: Isp, rhino: StandInAgent) -> None:
+        now = clock.now()
+        for minute in range(3):
+            converge(isp, at=now + timedelta(minutes=minute))
+        assert rhino.intents == []
+        assert generation(isp) == 0
+        assert [event.data for event in Event.objects.filter(kind=BEHIND_AGENT)] == [
+            {"held": 5, "generation": 0}
+        ]
+        assert convergence(isp).failures == 3
+
+    @pytest.mark.parametrize("ours", [0, 4])
+    def test_a_refused_number_is_taken_back_however_often_it_is_tried(
+        self, isp: Isp, rhino: StandInAgent, ours: int
+    ) -> None:
+        now = clock.now()
+        Router.objects.filter(name="rhino").update(generation=ours)
+        # It answered a moment ago, so it is not asked what it holds.
+        RouterConvergence.objects.create(router=isp.routers["rhino"], last_answered_at=now)
+        rhino.answer = lambda _: problem(
+            409, "old-generation" if ours < 4 else "generation-reused", held=5, generation=ours + 1
+        )
+        for minute in range(10):
+            converge(isp, at=now + timedelta(minutes=minute))
+        assert generation(isp) == ours
+        assert len(rhino.intents) == 1
+        assert Event.objects.filter(kind=BEHIND_AGENT).count() == 1
