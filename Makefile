@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
+GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 BIN := .venv/bin
 
 # A stamp per content of the requirements: a changed pin reinstalls, an unchanged one costs nothing.
@@ -9,20 +10,26 @@ RUN_STAMP := .venv/.run-$(shell sha256sum requirements.txt | cut -c1-16)
 DEV_STAMP := .venv/.dev-$(shell cat requirements.txt requirements-dev.txt | sha256sum | cut -c1-16)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
+# Python's half waits for the network and Go's for the processor: together they take little longer than one.
+BUILD_BOTH = $(MAKE) --no-print-directory -j2
+
 # Linters import the settings but connect to nothing.
 CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock agent packages-demo packages-test format
+.PHONY: help demo test check bench lock format agent run-environment dev-environment \
+	packages-demo packages-test
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
 
-demo: packages-demo $(RUN_STAMP) agent ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
+demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
+	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m devstack.demo
 
-test: packages-test $(DEV_STAMP) agent ## all tests, Python and Go, against real PostgreSQL and Redis
+test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
+	@$(BUILD_BOTH) dev-environment agent
 	@failed=""; \
 	$(BIN)/python -m pytest || failed="$$failed pytest"; \
 	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
@@ -35,16 +42,17 @@ check: $(DEV_STAMP) ## linters, types, import layers, missing migrations
 	$(BIN)/djlint templates --lint --quiet
 	$(BIN)/lint-imports
 	cd agent && $(GO) vet ./...
-	@unformatted=$$(cd agent && $(dir $(GO))gofmt -l .); \
+	@unformatted=$$(cd agent && $(GOFMT) -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
-	cd agent && $(dir $(GO))gofmt -w .
+	cd agent && $(GOFMT) -w .
 
-bench: packages-demo $(RUN_STAMP) agent ## one line per figure: bench <name> <value> <unit>
+bench: packages-demo ## one line per figure: bench <name> <value> <unit>
+	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m bench
 
 lock: ## pin and hash requirements*.in anew
@@ -56,6 +64,10 @@ agent: ## build/longline-agent and build/vppsim
 
 packages-demo packages-test: packages-%:
 	@$(PYTHON) -m devstack.packages $*
+
+run-environment: $(RUN_STAMP)
+
+dev-environment: $(DEV_STAMP)
 
 .venv/bin/python: | packages-demo
 	@$(PYTHON) -m venv .venv

@@ -32,6 +32,8 @@ VLAN = 100
 SVC_MTU = 1500
 CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
+# Twice as often as an agent does by itself: somebody is waiting for the graph.
+REPORT_INTERVAL_S = 5
 PORT_OF_THE_VLL = "host-cust1"
 WATCH_S = 0.5
 
@@ -75,7 +77,15 @@ def _run(undo: ExitStack) -> None:
     dataplane = _dataplane(isp, family, sockets, undo)
     _say(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS}")
     running = undo.enter_context(
-        stack.running(folder=FOLDER, logs=LOGS, isp=isp, dataplane=dataplane, family=family, web_port=port)
+        stack.running(
+            folder=FOLDER,
+            logs=LOGS,
+            isp=isp,
+            dataplane=dataplane,
+            family=family,
+            web_port=port,
+            report_interval_s=REPORT_INTERVAL_S,
+        )
     )
     stack.wait_for_reports(running)
     customer = running.client("customer")
