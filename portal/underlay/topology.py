@@ -47,6 +47,15 @@ class Topology:
         # The caches do not point back at the topology, so that a version which nobody uses any more is
         # freed at once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
         graph = cache(partial(_graph, self._place, self._links))
+        # Families that are carried by the same links share their answers.
+        self._carriers = {
+            family: tuple(
+                number
+                for number, link in enumerate(self._links)
+                if link.in_service and family in link.families
+            )
+            for family in Family
+        }
         self._used_links = lru_cache(_KEPT_ANSWERS)(partial(_used_links, self._routers, self._links, graph))
 
     def router(self, id: Hashable) -> Router:
@@ -70,7 +79,7 @@ class Topology:
         With ``any_single_failure`` also those that are used after any one link or router on the shortest
         paths has failed (the two ends excepted). KeyError when a router is unknown.
         """
-        return self._used_links(self._place[a], self._place[z], family, any_single_failure)
+        return self._used_links(self._carriers[family], self._place[a], self._place[z], any_single_failure)
 
     def _validate(self) -> None:
         if len(self._place) != len(self._routers):
@@ -86,26 +95,26 @@ class Topology:
                     raise InvalidTopology(f"link {link.name} has a metric below 1")
 
 
-def _graph(place: Mapping[Hashable, int], links: Sequence[Link], family: Family) -> Graph:
+def _graph(place: Mapping[Hashable, int], links: Sequence[Link], carriers: tuple[int, ...]) -> Graph:
     graph = Graph(len(place))
-    for number, link in enumerate(links):
-        if link.in_service and family in link.families:
-            a, z = place[link.a.router], place[link.z.router]
-            graph.add(Arc(a, z, link.a.metric, number))
-            graph.add(Arc(z, a, link.z.metric, number))
+    for number in carriers:
+        link = links[number]
+        a, z = place[link.a.router], place[link.z.router]
+        graph.add(Arc(a, z, link.a.metric, number))
+        graph.add(Arc(z, a, link.z.metric, number))
     return graph
 
 
 def _used_links(
     routers: Sequence[Router],
     links: Sequence[Link],
-    graph_of: Callable[[Family], Graph],
+    graph_of: Callable[[tuple[int, ...]], Graph],
+    carriers: tuple[int, ...],
     a: int,
     z: int,
-    family: Family,
     any_single_failure: bool,
 ) -> UsedLinks:
-    graph = graph_of(family)
+    graph = graph_of(carriers)
     primary: dict[int, None] = {}
     detours = _Detours(set(), set(), set())
     for start, target in ((a, z), (z, a)):

@@ -1,0 +1,101 @@
+"""How long the MTU check of an order takes: 1,000 routers, 2,500 links, any single failure.
+
+The figures are medians, over several rounds, of the 95th percentile over random pairs of routers:
+
+* ``mtu_check_p95_ms``: in a living topology. Hardly any pair is asked for twice, so what helps is only
+  what the topology keeps for all pairs;
+* ``mtu_check_cold_p95_ms``: the first check in a new version of the topology, building it included.
+
+Run as ``python -m bench.mtu``.
+"""
+
+import random
+from statistics import median, quantiles
+from time import perf_counter
+
+from portal.core.transport import Family
+from portal.underlay.encapsulation import serviceability
+from portal.underlay.errors import NotServiceable
+from portal.underlay.links import Link, LinkSide, Router
+from portal.underlay.policy import PathPolicy
+from portal.underlay.topology import Topology
+
+ROUTERS = 1_000
+LINKS = 2_500
+ROUNDS = 5
+WARM_CHECKS = 400
+COLD_CHECKS = 60
+
+
+def facts(chance: random.Random) -> tuple[list[Router], list[Link]]:
+    """A connected underlay, mostly of 9000 bytes; some links are too narrow, so that refusals count too."""
+    routers = [Router(id=number, name=f"r{number}") for number in range(ROUTERS)]
+    ends = [(number, chance.randrange(number)) for number in range(1, ROUTERS)]
+    while len(ends) < LINKS:
+        a, z = chance.sample(range(ROUTERS), 2)
+        ends.append((a, z))
+    return routers, [link(number, a, z, chance) for number, (a, z) in enumerate(ends)]
+
+
+def link(number: int, a: int, z: int, chance: random.Random) -> Link:
+    mtu = 1500 if chance.random() < 0.02 else 9000
+    metric = chance.choice((10, 10, 20, 50))
+    sides = [
+        LinkSide(router=router, interface=f"e{number}", metric=metric, declared_ip_mtu=mtu)
+        for router in (a, z)
+    ]
+    return Link(id=number, name=f"l{number}", a=sides[0], z=sides[1])
+
+
+def check(topology: Topology, chance: random.Random) -> None:
+    a, z = chance.sample(range(ROUTERS), 2)
+    try:
+        serviceability(
+            topology,
+            a,
+            z,
+            a_families=Family,
+            z_families=Family,
+            svc_mtu=1500,
+            carried_tags=2,
+            requested=None,
+            policy=PathPolicy(),
+        )
+    except NotServiceable:
+        pass  # an answer like any other
+
+
+def p95(times: list[float]) -> float:
+    return quantiles(times, n=20)[-1] * 1_000
+
+
+def warm_round(chance: random.Random) -> float:
+    routers, links = facts(chance)
+    topology = Topology(routers=routers, links=links)
+    check(topology, chance)
+    times = []
+    for _ in range(WARM_CHECKS):
+        began = perf_counter()
+        check(topology, chance)
+        times.append(perf_counter() - began)
+    return p95(times)
+
+
+def cold_round(chance: random.Random) -> float:
+    routers, links = facts(chance)
+    times = []
+    for _ in range(COLD_CHECKS):
+        began = perf_counter()
+        check(Topology(routers=routers, links=links), chance)
+        times.append(perf_counter() - began)
+    return p95(times)
+
+
+def main() -> None:
+    chance = random.Random(2)
+    print(f"bench mtu_check_p95_ms {median(warm_round(chance) for _ in range(ROUNDS)):.2f} ms")
+    print(f"bench mtu_check_cold_p95_ms {median(cold_round(chance) for _ in range(ROUNDS)):.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
