@@ -19,7 +19,8 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench lock format agent run-environment dev-environment \
-	packages-demo packages-test
+	packages-demo packages-test check-python check-types check-templates check-layers check-go \
+	check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -35,15 +36,27 @@ test: packages-test ## all tests, Python and Go, against real PostgreSQL and Red
 	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; exit 1; fi
 
-check: $(DEV_STAMP) ## linters, types, import layers, missing migrations
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+check: check-python check-types check-templates check-layers check-go check-migrations ## all linters; with -k past the first complaint
+
+check-python: $(DEV_STAMP)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+
+check-types: $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/mypy
+
+check-templates: $(DEV_STAMP)
 	$(BIN)/djlint templates --lint --quiet
+
+check-layers: $(DEV_STAMP)
 	$(BIN)/lint-imports
+
+check-go:
 	cd agent && $(GO) vet ./...
 	@unformatted=$$(cd agent && $(GOFMT) -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
+
+check-migrations: $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
