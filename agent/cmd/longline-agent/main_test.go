@@ -147,13 +147,17 @@ func (a *agent) awaitReady() {
 }
 
 func (a *agent) put(document string) map[string]any {
+	return a.send(http.MethodPut, "/v1/intent", document)
+}
+
+func (a *agent) send(method, path, document string) map[string]any {
 	a.t.Helper()
 	data, err := os.ReadFile("../../../tests/contract/intents/valid/" + document)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	data = bytes.ReplaceAll(data, []byte("host-cust1"), []byte("cust0"))
-	request, err := http.NewRequest(http.MethodPut, a.url+"/v1/intent", bytes.NewReader(data))
+	request, err := http.NewRequest(method, a.url+path, bytes.NewReader(data))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -286,6 +290,25 @@ func sameShape(t *testing.T, at string, got, want any) {
 		if got != nil && fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
 			t.Errorf("%s is a %T, want a %T", at, got, want)
 		}
+	}
+}
+
+func TestAPlanSaysWhatWouldBeDoneAndDoesNothing(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	answer := a.send(http.MethodPost, "/v1/plan", "vxlan4-dot1q.json")
+	operations := answer["operations"].([]any)
+	if len(operations) != 8 {
+		t.Fatalf("plans %v", answer)
+	}
+	first := operations[0].(map[string]any)
+	if first["n"] != 1.0 || first["stage"] != "create" || first["message"] != "vxlan_add_del_tunnel_v3" ||
+		first["cli"] != "create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni 70001" || first["why"] != "the tunnel is missing" {
+		t.Errorf("begins with %v", first)
+	}
+	if state := a.state(); state["held"] != nil || len(state["owned"].([]any)) != 0 {
+		t.Errorf("left %v", state)
 	}
 }
 
