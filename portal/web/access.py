@@ -21,7 +21,7 @@ View = Callable[..., HttpResponseBase]
 class SignedInRequest(HttpRequest):
     """What a gated view receives."""
 
-    user: User  # type: ignore[assignment]
+    user: User
     htmx: HtmxDetails
 
 

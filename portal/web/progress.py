@@ -15,9 +15,8 @@ from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
 
-# Step -> what is said of it, and how it looks (templates/ui/badge.html).
+# The answer about the wanted revision -> what is said of it, and how it looks (templates/ui/badge.html).
 _STEPS = {
-    "asking": (gettext_noop("Waiting for the router's answer"), "info"),
     VllEnd.Status.VERIFIED: (gettext_noop("Applied and verified"), "success"),
     VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
     VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),
@@ -31,7 +30,6 @@ class EndStep:
     """One end's place on the way. ``note`` is a sentence why it is not further, or ""."""
 
     end: VllEnd
-    step: str
     label: str
     tone: str
     note: str
@@ -64,11 +62,11 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 
 
 def _step(end: VllEnd, vll: Vll) -> EndStep:
-    answered = end.status_revision == vll.revision and end.status != VllEnd.Status.UNASKED
-    step = end.status if answered else "asking"
-    label, tone = _STEPS[step]
-    note = _reason(end.reason) if answered else ""
-    return EndStep(end=end, step=step, label=_(label), tone=tone, note=note)
+    if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
+        waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
+        return EndStep(end=end, label=waiting, tone="info", note="")
+    label, tone = _STEPS[end.status]
+    return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason))
 
 
 def _reason(reason: dict[str, Any] | None) -> str:

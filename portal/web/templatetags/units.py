@@ -21,12 +21,6 @@ def rate(bps: float) -> str:
 
 
 @register.filter
-def share(part: float, whole: float) -> int:
-    """``part`` of ``whole`` in percent, rounded."""
-    return round(100 * part / whole) if whole else 0
-
-
-@register.filter
 def tags(end: VllEnd) -> str:
     """``802.1Q 100``, ``QinQ 100.200`` or the whole port."""
     if end.tagging == Tagging.UNTAGGED:
