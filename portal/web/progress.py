@@ -65,7 +65,7 @@ def _step(end: VllEnd, vll: Vll) -> EndStep:
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         return EndStep(end=end, label=waiting, tone="info", note="")
-    label, tone = _STEPS[end.status]
+    label, tone = _STEPS[VllEnd.Status(end.status)]
     return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason))
 
 
