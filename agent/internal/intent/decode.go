@@ -33,12 +33,12 @@ type placed[T any] struct {
 
 // Decode reads the intent for the named router. The error is a *MalformedError or an *InvalidError.
 func Decode(data []byte, router string) (*Intent, error) {
-	object, err := parse(data)
+	document, err := parse(data)
 	if err != nil {
 		return nil, &MalformedError{Detail: err.Error()}
 	}
 	var errors []Error
-	root := &fields{object: object, errors: &errors}
+	root := &fields{object: document, errors: &errors}
 	if schema, ok := root.integer("schema", math.MinInt64, math.MaxInt64); ok && schema != 1 {
 		root.fail("schema", "unknown_value", "this agent reads schema 1")
 	}

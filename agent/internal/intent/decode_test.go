@@ -1,10 +1,12 @@
 package intent
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -133,4 +135,53 @@ func FuzzDecodeNeverPanicsAndNeverAcceptsWhatItCannotName(f *testing.F) {
 			t.Fatal("refused without a reason")
 		}
 	})
+}
+
+func TestEscapesAreRead(t *testing.T) {
+	o, err := parse([]byte(`{"a\u0062c": "\"\\\u00fc", "n": [1, -2.5e3, true, false, null, {}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, ok := o.get("abc"); !ok || value != "\"\\ü" {
+		t.Errorf("got %v in %v", value, o)
+	}
+}
+
+func FuzzTheTreeIsThatOfTheStandardLibrary(f *testing.F) {
+	for _, text := range []string{`{"a": [1, {"b": null}], "c": "\u0000", "d": {}}`, `{"a":1,"a":2}`, `{} {}`, `{"a":1e400}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parse(data)
+		if err != nil {
+			return
+		}
+		var want map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.UseNumber()
+		if err := decoder.Decode(&want); err != nil {
+			t.Fatalf("accepted what is refused with %v", err)
+		}
+		if !reflect.DeepEqual(plain(got), any(want)) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func plain(value any) any {
+	switch value := value.(type) {
+	case object:
+		members := make(map[string]any)
+		for _, m := range value {
+			members[m.name] = plain(m.value)
+		}
+		return members
+	case []any:
+		array := []any{}
+		for _, element := range value {
+			array = append(array, plain(element))
+		}
+		return array
+	}
+	return value
 }

