@@ -1,7 +1,7 @@
 """Reading throughput: samples cut into buckets by the time that they share with them."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -78,40 +78,43 @@ def buckets_of(
 
     A sample counts evenly over its interval, and only with the part that lies within the range.
     """
+    origin = _starts(since, until, step_s).start
+    asked = {
+        "vll": vll.pk,
+        "since": since,
+        "until": until,
+        "step": step_s,
+        "origin": datetime.fromtimestamp(origin, tz=UTC),
+        "reach": until + LONGEST_SAMPLE,
+    }
+    found: dict[str, dict[int, Bucket]] = {side: {} for side in _SIDES}
+    any_simulated = False
     with connection.cursor() as cursor:
-        cursor.execute(
-            _BUCKETS,
-            {"vll": vll.pk, "since": since, "until": until, "step": step_s, "reach": until + LONGEST_SAMPLE},
-        )
-        found: dict[str, dict[int, Bucket]] = {side: {} for side in _SIDES}
-        simulated = False
-        for side, start, in_bits, out_bits, covered_s, any_simulated in cursor.fetchall():
-            found[side][start] = Bucket(in_bits, out_bits, covered_s)
-            simulated = simulated or any_simulated
-    return found, simulated
+        cursor.execute(_BUCKETS, asked)
+        for side, number, in_bits, out_bits, covered_s, simulated in cursor.fetchall():
+            found[side][origin + number * step_s] = Bucket(in_bits, out_bits, covered_s)
+            any_simulated = any_simulated or simulated
+    return found, any_simulated
 
 
-# The bound on to_at lets PostgreSQL leave out the other days' partitions.
+# Seconds since the first bucket: small numbers keep their microseconds as floats. The bound on to_at lets
+# PostgreSQL leave out the other days' partitions.
 _BUCKETS = """
 WITH clipped AS (
     SELECT side, simulated, in_bytes, out_bytes,
-           extract(epoch FROM from_at)::float8 AS started,
-           extract(epoch FROM to_at)::float8 AS ended,
-           greatest(extract(epoch FROM from_at), extract(epoch FROM %(since)s::timestamptz))::float8 AS first,
-           least(extract(epoch FROM to_at), extract(epoch FROM %(until)s::timestamptz))::float8 AS last
+           extract(epoch FROM to_at - from_at)::float8 AS length_s,
+           extract(epoch FROM greatest(from_at, %(since)s) - %(origin)s)::float8 AS first,
+           extract(epoch FROM least(to_at, %(until)s) - %(origin)s)::float8 AS last
     FROM telemetry_sample
     WHERE vll_id = %(vll)s AND to_at > %(since)s AND to_at <= %(reach)s AND from_at < %(until)s
 ), shared AS (
-    SELECT side, simulated, in_bytes, out_bytes, started, ended, start,
-           least(last, start + %(step)s) - greatest(first, start) AS overlap
-    FROM clipped, generate_series(
-        (floor(first / %(step)s) * %(step)s)::bigint, (ceil(last / %(step)s) * %(step)s)::bigint - 1, %(step)s
-    ) AS start
+    SELECT side, simulated, in_bytes, out_bytes, length_s, number,
+           least(last, (number + 1) * %(step)s) - greatest(first, number * %(step)s) AS overlap_s
+    FROM clipped, generate_series(floor(first / %(step)s)::int, ceil(last / %(step)s)::int - 1) AS number
 )
-SELECT side, start,
-       sum(8 * in_bytes * overlap / (ended - started)), sum(8 * out_bytes * overlap / (ended - started)),
-       sum(overlap), bool_or(simulated)
-FROM shared WHERE overlap > 0 GROUP BY side, start
+SELECT side, number, sum(8 * in_bytes * overlap_s / length_s), sum(8 * out_bytes * overlap_s / length_s),
+       sum(overlap_s), bool_or(simulated)
+FROM shared WHERE overlap_s > 0 GROUP BY side, number
 """
 
 
