@@ -40,13 +40,14 @@ def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     claim = claim_router(router.pk, now=now())
     if claim is None:
         return False
-    with _client(router) as agent:
+    with agent_of(router) as agent:
         if _agent_is_not_ahead(agent, router, claim, now):
             _send(agent, router, claim, now)
     return True
 
 
-def _client(router: Router) -> AgentClient:
+def agent_of(router: Router) -> AgentClient:
+    """A client for this router's agent, and for no certificate but the registered ones, where any are."""
     certificates = dict(
         RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
     )

@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 
 from portal.accounts.models import User
@@ -290,3 +292,15 @@ class TestRestoredDatabase:
         assert generation(isp) == ours
         assert len(rhino.intents) == 1
         assert Event.objects.filter(kind=BEHIND_AGENT).count() == 1
+
+    def test_on_the_nocs_word_it_counts_on_from_what_the_agent_holds(
+        self, isp: Isp, alice: User, rhino: StandInAgent
+    ) -> None:
+        order(isp, alice)
+        converge(isp)
+        assert rhino.intents == []
+        call_command("reconcile", "rhino", stdout=StringIO())
+        converge(isp)
+        assert [intent["generation"] for intent in rhino.intents] == [6]
+        assert convergence(isp).failures == 0
+        assert Event.objects.filter(kind="router.reconciled").count() == 1

@@ -5,47 +5,56 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import Certificate
+from cryptography.x509 import load_pem_x509_certificate
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
-from portal.inventory.identity import PORTAL_URI, identity_of, is_router_name, router_uri
-from portal.inventory.models import Router, RouterCertificate
+from portal.inventory.identity import PORTAL_URI, is_router_name, router_uri
+from portal.inventory.models import Router
 from provisioning import pki
+from provisioning.certificates import certificate_register, certificates_revoke
 
 
 class Command(BaseCommand):
-    help = "Creates the CA (init) and issues certificates for the portal and for routers (issue)."
+    help = (
+        "Creates the CA (init), issues certificates (issue), accepts them (register), revokes them (revoke)."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         init = actions.add_parser("init", help="make ca.pem and ca.key")
         init.add_argument("--dir", type=Path, required=True)
-        issue = actions.add_parser("issue", help="make a certificate and its key")
+        issue = actions.add_parser("issue", help="make a certificate and its key, and register a router's")
         issue.add_argument("--dir", type=Path, required=True)
         issue.add_argument("--role", choices=["portal", "router"], required=True)
         issue.add_argument("--name", help="the router's name")
         issue.add_argument("--dns", action="append", default=[], help="a host name of the server")
         issue.add_argument("--ip", action="append", default=[], type=ip_address, help="an address of it")
+        register = actions.add_parser("register", help="accept a router's certificate that was issued before")
+        register.add_argument("--dir", type=Path, required=True)
+        register.add_argument("--name", required=True)
+        revoke = actions.add_parser("revoke", help="refuse a router's certificates from now on")
+        revoke.add_argument("--name", required=True)
+        revoke.add_argument("--serial", help="only this one (hex); otherwise all")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            if options["action"] == "init":
-                pki.authority_create(options["dir"], now=clock.now())
-                self.stdout.write(f"made {options['dir'] / 'ca.pem'}")
-            else:
-                self._issue(options)
+            getattr(self, f"_{options['action']}")(options)
         except FileExistsError as error:
             raise CommandError(f"{error} exists; a certificate in use is never replaced") from error
         except FileNotFoundError as error:
-            raise CommandError(f"{error.filename} is missing; run `pki init` first") from error
+            raise CommandError(f"{error.filename} is missing") from error
         except pki.NotAnAuthority as error:
             raise CommandError(f"ca.key in {error} does not belong to ca.pem") from error
 
+    def _init(self, options: dict[str, Any]) -> None:
+        pki.authority_create(options["dir"], now=clock.now())
+        self.stdout.write(f"made {options['dir'] / 'ca.pem'}")
+
     def _issue(self, options: dict[str, Any]) -> None:
-        file_name, uri, router = self._subject(options["role"], options["name"])
-        certificate = pki.certificate_issue(
+        file_name, uri = _subject(options["role"], options["name"])
+        router = Router.objects.filter(name=options["name"]).first()
+        pki.certificate_issue(
             options["dir"],
             authority=pki.authority_load(options["dir"]),
             file_name=file_name,
@@ -56,28 +65,38 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"made {options['dir'] / file_name}.pem for {uri}")
         if router is not None:
-            serial = _register(router, certificate)
-            self.stdout.write(f"registered serial {serial} for {router.name}")
+            self._register(options)
         elif options["role"] == "router":
-            self.stderr.write(f"no router is named {options['name']}: its reports will be refused")
+            self.stderr.write(f"no router is named {options['name']} yet: register the certificate later")
 
-    def _subject(self, role: str, name: str | None) -> tuple[str, str, Router | None]:
-        if (role == "router") != (name is not None):
-            raise CommandError("--role router needs --name, and --role portal takes none")
-        if name is None:
-            return "portal", PORTAL_URI, None
-        if not is_router_name(name):
-            raise CommandError(f"{name!r} is no router name: [a-z0-9-]{{1,63}}")
-        return f"router-{name}", router_uri(name), Router.objects.filter(name=name).first()
+    def _register(self, options: dict[str, Any]) -> None:
+        pem = (options["dir"] / f"router-{options['name']}.pem").read_bytes()
+        row = certificate_register(
+            router=_router(options["name"]), certificate=load_pem_x509_certificate(pem), now=clock.now()
+        )
+        self.stdout.write(f"registered serial {row.serial} for {row.router.name}")
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        router = _router(options["name"])
+        serials = certificates_revoke(router=router, serial=options["serial"], now=clock.now())
+        if not serials:
+            raise CommandError(f"{router.name} has no such certificate in use")
+        self.stdout.write(f"revoked {', '.join(serials)} of {router.name}")
 
 
-def _register(router: Router, certificate: Certificate) -> str:
-    identity = identity_of(certificate.public_bytes(Encoding.DER))
-    RouterCertificate.objects.create(
-        router=router,
-        serial=identity.serial,
-        fingerprint=identity.fingerprint,
-        issued_at=certificate.not_valid_before_utc,
-        expires_at=certificate.not_valid_after_utc,
-    )
-    return identity.serial
+def _subject(role: str, name: str | None) -> tuple[str, str]:
+    """(file name, URI name) of the certificate to be made."""
+    if (role == "router") != (name is not None):
+        raise CommandError("--role router needs --name, and --role portal takes none")
+    if name is None:
+        return "portal", PORTAL_URI
+    if not is_router_name(name):
+        raise CommandError(f"{name!r} is no router name: [a-z0-9-]{{1,63}}")
+    return f"router-{name}", router_uri(name)
+
+
+def _router(name: str) -> Router:
+    router = Router.objects.filter(name=name).first()
+    if router is None:
+        raise CommandError(f"no router is named {name}")
+    return router

@@ -1,0 +1,196 @@
+"""What agents observe: only differences are written, and nothing of one router touches another's ends."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import (
+    ObservedInterface,
+    ObservedRoute,
+    ObservedRouter,
+    TopologyVersion,
+    TunnelAddress,
+)
+from portal.inventory.queries import watch_routes
+from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
+from portal.telemetry.observations import observation_take
+from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations.answers import EndObservation
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+BACKBONE = InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=("10.0.0.0/31",))
+LOOPBACK = InterfaceReport(
+    "loop0",
+    admin_up=True,
+    link_up=True,
+    ip_mtu=9000,
+    addresses=("10.255.0.1/32", "fd00:255::1/128", "fe80::1/128", "192.0.2.1/24"),
+)
+ROUTES = (RouteReport("10.255.0.2", reachable=True), RouteReport("fd00:255::2", reachable=False))
+
+
+@pytest.fixture
+def now() -> datetime:
+    return clock.now()
+
+
+@pytest.fixture
+def report(isp: Isp, now: datetime) -> ObservedReport:
+    return ObservedReport(
+        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
+        sent_ms=int(now.timestamp() * 1000),
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="25.10-release",
+        vpp_boot_ms=1_790_000_000_000,
+        vpp_workers=2,
+        simulated=False,
+        encapsulations=("l2xc", "vxlan"),
+        generation_held=3,
+        generation_applied=3,
+        interfaces=(BACKBONE, LOOPBACK),
+        routes=ROUTES,
+    )
+
+
+def take(isp: Isp, report: ObservedReport, now: datetime, *ends: EndObservation) -> bool:
+    return observation_take(router=isp.routers["rhino"], report=report, ends=ends, now=now)
+
+
+def later(report: ObservedReport, **changes: object) -> ObservedReport:
+    return replace(report, **{"sent_ms": report.sent_ms + 10_000, **changes})  # type: ignore[arg-type]
+
+
+def interfaces(isp: Isp) -> dict[str, int | None]:
+    rows = ObservedInterface.objects.filter(router=isp.routers["rhino"])
+    return dict(rows.values_list("name", "ip_mtu"))
+
+
+def addresses(isp: Isp) -> set[str]:
+    return set(TunnelAddress.objects.filter(router=isp.routers["rhino"]).values_list("address", flat=True))
+
+
+def routes(isp: Isp) -> dict[str, bool]:
+    return dict(ObservedRoute.objects.filter(router=isp.routers["rhino"]).values_list("address", "reachable"))
+
+
+def test_a_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    assert take(isp, report, now)
+    row = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert (row.reported_at, row.generation_held, row.vpp_workers) == (now, 3, 2)
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+    assert routes(isp) == {"10.255.0.2": True, "fd00:255::2": False}
+
+
+def test_tunnel_addresses_are_host_addresses_of_loopbacks(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
+
+
+def test_the_same_again_writes_nothing_but_the_time(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        take(isp, later(report), now + timedelta(seconds=10))
+    writes = [q["sql"] for q in queries if q["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert [sql.split()[1].strip('"') for sql in writes if "convergence" not in sql] == [
+        "inventory_observedrouter"
+    ]
+    assert TopologyVersion.objects.get().version == version
+
+
+def test_a_changed_mtu_is_a_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    take(isp, later(report, interfaces=(replace(BACKBONE, ip_mtu=1500), LOOPBACK)), now)
+    assert interfaces(isp)["host-bb0"] == 1500
+    assert TopologyVersion.objects.get().version != version
+
+
+def test_a_link_that_goes_down_is_no_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    take(isp, later(report, interfaces=(replace(BACKBONE, link_up=False), LOOPBACK)), now)
+    assert ObservedInterface.objects.get(name="host-bb0").link_up is False
+    assert TopologyVersion.objects.get().version == version
+
+
+def test_what_is_gone_is_removed_and_what_turned_is_turned(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    turned = (RouteReport("fd00:255::2", reachable=True), RouteReport("10.255.0.9", reachable=True))
+    loopback = replace(LOOPBACK, addresses=("10.255.0.11/32",))
+    take(isp, later(report, interfaces=(loopback,), routes=turned), now)
+    assert interfaces(isp) == {"loop0": 9000}
+    assert addresses(isp) == {"10.255.0.11"}
+    assert routes(isp) == {"fd00:255::2": True, "10.255.0.9": True}
+
+
+def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    take(isp, later(report, vpp_connected=False, vpp_boot_ms=None, interfaces=(), routes=()), now)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_connected is False
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+    assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
+
+
+def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, later(report), now)
+    assert take(isp, replace(report, interfaces=()), now) is False
+    assert take(isp, replace(report, boot_id=uuid4(), interfaces=()), now) is False
+    assert take(isp, later(report, interfaces=()), now) is False
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+
+
+def test_a_clock_that_was_set_back_does_not_silence_a_router(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    set_back = replace(report, sent_ms=report.sent_ms - 3_600_000)
+    assert take(isp, set_back, now + timedelta(seconds=10)) is False
+    assert take(isp, set_back, now + timedelta(seconds=31)) is True
+
+
+def test_ends_become_up_by_the_word_of_their_own_router_alone(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    said = [
+        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
+    ]
+    take(isp, report, now, *said)
+    assert [(end.side, end.link_up) for end in vll.ends.order_by("side")] == [("a", True), ("z", None)]
+    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
+
+
+def test_a_report_ends_a_backoff_and_asks_at_once(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    row = RouterConvergence.objects.create(
+        router=isp.routers["rhino"], failures=6, retry_at=now + timedelta(seconds=50)
+    )
+    take(isp, report, now)
+    take(isp, later(report), now)
+    row.refresh_from_db()
+    assert (row.retry_at, row.failures) == (None, 6)
+    assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+
+
+def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
+    TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.2")
+    assert watch_routes(isp.routers["rhino"]) == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
