@@ -117,7 +117,7 @@ func (b *bench) connect(ctx context.Context, engine *converge.Engine) (*vpp.Sess
 	if err != nil {
 		return nil, err
 	}
-	b.version = session.Info.Version
+	b.version = session.Info().Version
 	if err := prepare(ctx, session, b.vlls); err != nil {
 		return nil, err
 	}

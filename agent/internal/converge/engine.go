@@ -21,6 +21,16 @@ import (
 // ErrNoVPP says that VPP is not connected.
 var ErrNoVPP = errors.New("converge: VPP is not connected")
 
+// Session is what the engine needs of a connection to VPP.
+type Session interface {
+	observe.Session
+	apply.Session
+	Info() vpp.Info
+	Err() error
+}
+
+var _ Session = (*vpp.Session)(nil)
+
 // Engine holds the intent and the connection, and lets one converge run at a time.
 type Engine struct {
 	store   *intent.Store
@@ -31,7 +41,7 @@ type Engine struct {
 	busy sync.Mutex // held while VPP is changed or the intent is replaced
 
 	mu      sync.Mutex
-	session *vpp.Session
+	session Session
 	applied *Applied
 	totals  Totals
 	changed chan struct{}
@@ -82,7 +92,7 @@ func (e *Engine) Status() Status {
 	defer e.mu.Unlock()
 	s.Applied, s.Totals = e.applied, e.totals
 	if e.session != nil {
-		info := e.session.Info
+		info := e.session.Info()
 		s.VPP = &info
 	}
 	return s
@@ -100,7 +110,7 @@ func (e *Engine) Ready() error {
 }
 
 // Session is the connection to VPP. Error: ErrNoVPP.
-func (e *Engine) Session() (*vpp.Session, error) {
+func (e *Engine) Session() (Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session == nil || e.session.Err() != nil {
@@ -110,14 +120,15 @@ func (e *Engine) Session() (*vpp.Session, error) {
 }
 
 // Attach makes session the connection, nil for none. What was applied before is not known to be there.
-func (e *Engine) Attach(session *vpp.Session) {
+func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied = session, nil
 }
 
-func boot(session *vpp.Session) own.Boot {
-	return own.Boot{PID: session.Info.PID, MS: session.Info.BootMS}
+func boot(session Session) own.Boot {
+	info := session.Info()
+	return own.Boot{PID: info.PID, MS: info.BootMS}
 }
 
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
@@ -164,7 +175,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent) *Outcome
 	outcome, writes, err := e.round(ctx, in)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
-		outcome = unavailable(in)
+		outcome = unavailable(in, err)
 	}
 	e.mu.Lock()
 	e.totals.Converges++

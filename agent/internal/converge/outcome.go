@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"errors"
 	"fmt"
 
 	"longline.dev/agent/internal/intent"
@@ -64,9 +65,13 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 	return o
 }
 
-func unavailable(in *intent.Intent) *Outcome {
+// unavailable answers for an intent that is held and could not be carried out to its end.
+func unavailable(in *intent.Intent, err error) *Outcome {
 	reason := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
+	if !errors.Is(err, ErrNoVPP) {
+		reason.Message = "the intent is held and will be applied again; this time: " + err.Error()
+	}
 	o := &Outcome{Generation: in.Generation}
 	for _, e := range in.Present {
 		o.Ends = append(o.Ends, End{Key: e.Key, Revision: e.Revision, Status: reason.Status, Reason: reason})

@@ -16,13 +16,12 @@ import (
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/statseg"
-	"longline.dev/agent/internal/vpp"
 )
 
 // Engine is what reporting needs of the engine.
 type Engine interface {
 	Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
-	Session() (*vpp.Session, error)
+	Session() (converge.Session, error)
 	Status() converge.Status
 	Changed() <-chan struct{}
 }

@@ -99,23 +99,23 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	if err != nil {
 		return err
 	}
-	s.Info.PID = ping.(*memclnt.ControlPingReply).VpePID
+	s.info.PID = ping.(*memclnt.ControlPingReply).VpePID
 	version, err := s.Call(ctx, &vpe.ShowVersion{})
 	if err != nil {
 		return err
 	}
-	s.Info.Version = version.(*vpe.ShowVersionReply).Version
+	s.info.Version = version.(*vpe.ShowVersionReply).Version
 	if threads, err := s.Call(ctx, &vlib.ShowThreads{}); err == nil {
-		s.Info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first is the main thread
+		s.info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first is the main thread
 	} else if s.Err() != nil {
 		return err
 	}
 	if bootMS != nil {
 		if at, err := bootMS(ctx); err == nil {
-			s.Info.BootMS = at
+			s.info.BootMS = at
 		}
 	}
-	if _, err := s.Call(ctx, &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: s.Info.PID}); err != nil && s.Err() != nil {
+	if _, err := s.Call(ctx, &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: s.info.PID}); err != nil && s.Err() != nil {
 		return err
 	}
 	return nil

@@ -25,7 +25,7 @@ func (d Dialer) Keep(ctx context.Context, log *slog.Logger, use func(context.Con
 			continue
 		}
 		wait = firstWait
-		log.Info("connected to VPP", "version", session.Info.Version, "pid", session.Info.PID, "boot_ms", session.Info.BootMS)
+		log.Info("connected to VPP", "version", session.info.Version, "pid", session.info.PID, "boot_ms", session.info.BootMS)
 		serve(ctx, session, use)
 		log.Warn("connection to VPP ended", "error", session.Err())
 	}

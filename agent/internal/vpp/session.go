@@ -40,9 +40,7 @@ const minMessage = 6
 // Session is one connection to one VPP process. It is safe for concurrent use and never heals: after an
 // error it stays ended, and its owner opens another.
 type Session struct {
-	// Info is what VPP said about itself when the session was opened.
-	Info Info
-
+	info    Info
 	client  *socketclient.Client
 	timeout time.Duration
 	ids     map[string]uint16 // message name and CRC -> number in this VPP
@@ -62,6 +60,9 @@ type messageType struct {
 	kind api.MessageType
 	typ  reflect.Type
 }
+
+// Info is what VPP said about itself when the session was opened.
+func (s *Session) Info() Info { return s.info }
 
 // Done is closed when the session has ended; Err then says why.
 func (s *Session) Done() <-chan struct{} { return s.done }

@@ -45,8 +45,8 @@ func mustEnd(t *testing.T, s *Session) {
 
 func TestASessionKnowsWhoVPPIs(t *testing.T) {
 	session, _ := dial(t)
-	if session.Info.PID == 0 || !session.Info.Simulated() {
-		t.Errorf("got %+v", session.Info)
+	if session.Info().PID == 0 || !session.Info().Simulated() {
+		t.Errorf("got %+v", session.Info())
 	}
 }
 
