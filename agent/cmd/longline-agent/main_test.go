@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -239,6 +240,31 @@ func TestThePortalOrdersAndSeesTheVLLWorkAndCount(t *testing.T) {
 	for _, i := range report["interfaces"].([]any) {
 		if name := i.(map[string]any)["name"].(string); strings.HasPrefix(name, "vxlan") || strings.Contains(name, ".") {
 			t.Errorf("%s, which the agent made itself, is reported", name)
+		}
+	}
+}
+
+func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	await(t, a.portal.counters, "counters", func(map[string]any) bool { return true })
+	response, err := a.client.Get(a.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"longline_vpp_connected 1", `longline_intent_generation{state="held"} 42`, `longline_intent_generation{state="applied"} 42`,
+		`longline_end_bytes_total{direction="in",end="a",vll="6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"} `, "longline_vpp_writes_total 8",
+	} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("%q is missing in\n%s", line, text)
 		}
 	}
 }
