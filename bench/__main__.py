@@ -1,16 +1,16 @@
-"""Runs the benchmarks named on the command line, or all of them: `python -m bench vni_leases mtu_check`.
+"""Runs the benchmarks named on the command line, or all of them: `python -m bench vni_leases mtu`.
 
-Figures go to standard output, circumstances to standard error.
+A line that begins with # says under which circumstances the figure above it was taken.
 """
 
 import sys
 
-from bench import agent_converge, mtu_check, order_to_frames, vni_leases
+from bench import agent, mtu, order_to_frames, vni_leases
 
 BENCHMARKS = {
-    "agent_converge": agent_converge.measure,
+    "agent": agent.measure,
     "vni_leases": vni_leases.measure,
-    "mtu_check": mtu_check.measure,
+    "mtu": mtu.measure,
     "order_to_frames": order_to_frames.measure,
 }
 
@@ -24,7 +24,7 @@ def main(names: list[str]) -> int:
         for figure in BENCHMARKS[name]():
             print(figure, flush=True)
             if figure.note:
-                print(f"  {figure.name}: {figure.note}", file=sys.stderr, flush=True)
+                print(f"# {figure.name}: {figure.note}", flush=True)
     return 0
 
 

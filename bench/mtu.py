@@ -5,14 +5,14 @@ The figures are medians, over several rounds, of the 95th percentile over random
 * ``mtu_check_p95_ms``: in a living topology. Hardly any pair is asked for twice, so what helps is only
   what the topology keeps for all pairs;
 * ``mtu_check_cold_p95_ms``: the first check in a new version of the topology, building it included.
-
-Run as ``python -m bench.mtu``.
 """
 
 import random
+from collections.abc import Iterator
 from statistics import median, quantiles
 from time import perf_counter
 
+from bench.figures import Figure
 from portal.core.transport import Family
 from portal.underlay.encapsulation import serviceability
 from portal.underlay.errors import NotServiceable
@@ -91,11 +91,8 @@ def cold_round(chance: random.Random) -> float:
     return p95(times)
 
 
-def main() -> None:
+def measure() -> Iterator[Figure]:
     chance = random.Random(2)
-    print(f"bench mtu_check_p95_ms {median(warm_round(chance) for _ in range(ROUNDS)):.2f} ms")
-    print(f"bench mtu_check_cold_p95_ms {median(cold_round(chance) for _ in range(ROUNDS)):.2f} ms")
-
-
-if __name__ == "__main__":
-    main()
+    note = f"{ROUTERS} routers, {LINKS} links, any single failure"
+    yield Figure("mtu_check_p95_ms", median(warm_round(chance) for _ in range(ROUNDS)), "ms", note)
+    yield Figure("mtu_check_cold_p95_ms", median(cold_round(chance) for _ in range(ROUNDS)), "ms", note)

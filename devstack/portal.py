@@ -25,6 +25,7 @@ class Portal:
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.static.mkdir(parents=True, exist_ok=True)
         self._environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "portal.settings",
             "SECRET_KEY": secrets.token_urlsafe(48),
@@ -33,6 +34,7 @@ class Portal:
             "DATABASE_URL": self.services.database_url,
             "REDIS_URL": self.services.redis_url,
             "LONGLINE_PKI_DIR": str(self.pki),
+            "STATIC_ROOT": str(self.static),
             "PYTHONUNBUFFERED": "1",
             **self.settings,
         }
@@ -48,6 +50,11 @@ class Portal:
     @property
     def pki(self) -> Path:
         return self.folder / "pki"
+
+    @property
+    def static(self) -> Path:
+        """Empty: files are served from where they are; but it has to be there."""
+        return self.folder / "static"
 
     def prepare(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
         """Tables, certificates and the small ISP; see `devstack.load` for what comes back."""

@@ -34,14 +34,14 @@ class VppDataplane:
     vpps: dict[str, Vpp] = field(default_factory=dict)
     # Namespace of the customer on (router, port interface).
     customers: dict[tuple[str, str], str] = field(default_factory=dict)
+    router_namespaces: dict[str, str] = field(default_factory=dict)
     _namespaces: ExitStack = field(default_factory=ExitStack)
-    _routers: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         """Lay the cables."""
         with ExitStack() as undo:
             for router in self.isp.agents:
-                self._routers[router.name] = undo.enter_context(netns.namespace(router.name))
+                self.router_namespaces[router.name] = undo.enter_context(netns.namespace(router.name))
             far_end = undo.enter_context(netns.namespace("far"))
             for link in self.isp.links:
                 a, z = link.sides()
@@ -51,7 +51,9 @@ class VppDataplane:
                     if port.linux is not None:
                         customer = undo.enter_context(netns.namespace(f"{router.name}-{port.linux}"))
                         self.customers[router.name, port.interface] = customer
-                        netns.veth((self._routers[router.name], port.linux), (customer, UNI), mtu=VETH_MTU)
+                        netns.veth(
+                            (self.router_namespaces[router.name], port.linux), (customer, UNI), mtu=VETH_MTU
+                        )
             self._namespaces = undo.pop_all()
         return self
 
@@ -63,8 +65,8 @@ class VppDataplane:
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
         """Routers without a VPP are not there: a link to one ends in a silent namespace."""
         ends = [
-            (self._routers[side.router], side.linux)
-            if side.router in self._routers
+            (self.router_namespaces[side.router], side.linux)
+            if side.router in self.router_namespaces
             else (far_end, f"{side.router}-{side.far}")
             for side in (a, z)
         ]
@@ -82,7 +84,7 @@ class VppDataplane:
             label=router.name,
             folder=self.folder / router.name,
             logs=self.logs,
-            namespace=self._routers[router.name],
+            namespace=self.router_namespaces[router.name],
             turn=router.number,
         )
         vpp.start(self.family)

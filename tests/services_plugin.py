@@ -36,6 +36,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "DATABASE_CONN_MAX_AGE": "0",
         "REDIS_URL": started.redis_url,
         "LONGLINE_PKI_DIR": str(folder / "pki"),
+        # Empty, but WhiteNoise warns of a folder that is not there.
+        "STATIC_ROOT": str(folder),
         "LOG_LEVEL": "WARNING",
     }
     from django.conf import settings

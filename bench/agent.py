@@ -1,0 +1,16 @@
+"""How long the agent takes for 1,000 VLLs: measured by build/agentbench, beside the engine itself."""
+
+import subprocess
+from collections.abc import Iterator
+
+from bench.figures import Figure
+from devstack.paths import BUILD
+
+
+def measure() -> Iterator[Figure]:
+    """A real VPP where one is installed, else the stand-in; the note is its version."""
+    printed = subprocess.run([BUILD / "agentbench"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for line in printed.splitlines():
+        match line.split(maxsplit=4):
+            case ["bench", name, value, unit, *note]:
+                yield Figure(name, float(value), unit, " ".join(note))
