@@ -27,7 +27,7 @@ type Plan struct {
 //   - What is owned and not named by the intent is left forwarding.
 //   - Only a changed key recreates; everything else changes in place.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal) *Plan {
-	d := &differ{estate: survey(s, journal), present: make(map[intent.Key]intent.End), removed: make(map[intent.Key]bool)}
+	d := &differ{estate: survey(s, journal), present: make(map[intent.Key]intent.End, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed))}
 	for _, e := range in.Present {
 		d.present[e.Key] = e
 	}

@@ -57,10 +57,11 @@ type estate struct {
 }
 
 func survey(s *observe.Snapshot, journal own.Journal) *estate {
+	n := len(s.Interfaces)
 	e := &estate{
-		Snapshot: s, byIndex: make(map[uint32]*Holding), byEnd: make(map[intent.Key][]*Holding),
-		subs: make(map[selection]*observe.Interface), tunnels: make(map[intent.Identity][]*observe.Tunnel),
-		isTunnel: make(map[uint32]*observe.Tunnel), into: make(map[uint32][]uint32),
+		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key][]*Holding, n/2),
+		subs: make(map[selection]*observe.Interface, n), tunnels: make(map[intent.Identity][]*observe.Tunnel, len(s.Tunnels)),
+		isTunnel: make(map[uint32]*observe.Tunnel, len(s.Tunnels)), into: make(map[uint32][]uint32, len(s.Connects)),
 	}
 	for _, t := range s.Tunnels {
 		e.isTunnel[t.Index] = t

@@ -14,7 +14,7 @@ import (
 
 // model is a VPP made of a snapshot: it carries out operations as VPP would, and refuses what VPP refuses.
 type model struct {
-	t    *testing.T
+	t    testing.TB
 	s    *observe.Snapshot
 	next uint32
 }
@@ -25,7 +25,7 @@ var (
 )
 
 // newModel has loop0 with the local addresses and the ports cust0..cust3, all up.
-func newModel(t *testing.T) *model {
+func newModel(t testing.TB) *model {
 	m := &model{t: t, s: &observe.Snapshot{
 		Boot: own.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
 		Supported: map[observe.Capability]bool{observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true},

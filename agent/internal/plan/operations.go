@@ -10,7 +10,10 @@ import (
 
 // operations writes down what the unblocked ends need.
 func (d *differ) operations(in *intent.Intent) []Op {
-	b := &builder{differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool)}
+	b := &builder{
+		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
+		refs: make(map[intent.Key]Ref, len(in.Present)),
+	}
 	for _, h := range d.holdings {
 		if d.leaving[h.Interface.Index] == h {
 			b.release(h)
@@ -92,9 +95,6 @@ func (b *builder) nameOf(index uint32) string {
 // access finds or creates the end's access, so that the ends of a local cross-connect can name each
 // other's.
 func (b *builder) access(end intent.End) {
-	if b.refs == nil {
-		b.refs = make(map[intent.Key]Ref)
-	}
 	port := b.ByName(end.Access.Interface)
 	switch there := b.differ.access(end); {
 	case there != nil:

@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// BenchmarkDiffOfAThousandEnds times what is done twice for each change of one VLL.
+func BenchmarkDiffOfAThousandEnds(b *testing.B) {
+	m := newModel(b)
+	in := want()
+	for n := range 1000 {
+		in.Present = append(in.Present, end(n, func(e *intent.End) { e.Access.Outer = uint16(1 + n) }))
+	}
+	m.carryOut(m.diff(in).Ops)
+	for name, want := range map[string]*intent.Intent{"nothing to do": in, "everything to do": want(in.Present...)} {
+		state := m
+		if name == "everything to do" {
+			state = newModel(b)
+		}
+		b.Run(fmt.Sprint(name), func(b *testing.B) {
+			for b.Loop() {
+				state.diff(want)
+			}
+		})
+	}
+}
