@@ -7,5 +7,5 @@ def rate_text(bps: float) -> str:
     """A rate in the largest SI unit that keeps it at 1 or more: 1500000000 -> ``1.5 Gbit/s``."""
     for factor, unit in _SI:
         if abs(bps) >= factor:
-            return f"{bps / factor:.3g} {unit}" if abs(bps) < 1000 * factor else f"{bps / factor:.0f} {unit}"
+            return f"{bps / factor:.10g} {unit}"
     return f"{bps:.0f} bit/s"
