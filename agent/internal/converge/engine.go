@@ -43,6 +43,7 @@ type Engine struct {
 	mu      sync.Mutex
 	session Session
 	applied *Applied
+	stuck   map[intent.Key]bool // ends that the last pass could not bring where they should be
 	totals  Totals
 	changed chan struct{}
 }
@@ -181,6 +182,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent) *Outcome
 	e.totals.Converges++
 	e.totals.Writes += uint64(writes)
 	e.totals.LastDuration = e.now().Sub(started)
+	e.stuck = stuckEnds(outcome)
 	if outcome.Applied {
 		e.applied = &Applied{Generation: in.Generation, AtMS: e.now().UnixMilli()}
 	}

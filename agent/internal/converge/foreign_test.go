@@ -155,7 +155,9 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 		if !fields["admin_up"] || !fields["xconnect"] {
 			t.Errorf("found %v", fields)
 		}
-		r.repair(t.Context())
+		if !r.repair(t.Context(), false) {
+			t.Error("nothing was repaired")
+		}
 		if left, _, err := r.Look(t.Context(), held); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}
