@@ -13,7 +13,7 @@ import (
 
 const fixtures = "../../../tests/contract/intents"
 
-func documents(t *testing.T, folder string) map[string][]byte {
+func documents(t testing.TB, folder string) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(fixtures, folder, "*.json"))
 	if err != nil || len(paths) == 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func decoded(t *testing.T, document string) *Intent {
+func decodedIn(t testing.TB, document string) *Intent {
 	t.Helper()
 	in, err := Decode(documents(t, "valid")[document], "rhino")
 	if err != nil {
@@ -28,7 +28,7 @@ func opened(t *testing.T, folder string) *Store {
 
 func TestTheCanonicalDocumentDecodesToItself(t *testing.T) {
 	for name := range documents(t, "valid") {
-		in := decoded(t, name)
+		in := decodedIn(t, name)
 		again, err := Decode(in.Document(), "rhino")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -40,7 +40,7 @@ func TestTheCanonicalDocumentDecodesToItself(t *testing.T) {
 }
 
 func TestTheHashDoesNotDependOnOrder(t *testing.T) {
-	in := decoded(t, "l2xc-both-ends.json")
+	in := decodedIn(t, "l2xc-both-ends.json")
 	hash := in.SHA256()
 	swapped := `{"removed":[],"present":[` + string(bytes.Join([][]byte{
 		documentOf(t, in, 1), documentOf(t, in, 0)}, []byte(","))) + `],"generation":42,"router":"rhino","schema":1}`
@@ -63,7 +63,7 @@ func documentOf(t *testing.T, in *Intent, i int) []byte {
 
 func TestTheHeldIntentSurvivesARestart(t *testing.T) {
 	folder := t.TempDir()
-	in := decoded(t, "vxlan4-dot1q.json")
+	in := decodedIn(t, "vxlan4-dot1q.json")
 	if err := opened(t, folder).Accept(in); err != nil {
 		t.Fatal(err)
 	}
@@ -75,24 +75,24 @@ func TestTheHeldIntentSurvivesARestart(t *testing.T) {
 
 func TestGenerationsOnlyGrow(t *testing.T) {
 	store := opened(t, t.TempDir())
-	held := decoded(t, "vxlan4-dot1q.json")
+	held := decodedIn(t, "vxlan4-dot1q.json")
 	if err := store.Accept(held); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Accept(decoded(t, "vxlan4-dot1q.json")); err != nil {
+	if err := store.Accept(decodedIn(t, "vxlan4-dot1q.json")); err != nil {
 		t.Errorf("the same document again: %v", err)
 	}
-	older := decoded(t, "empty.json")
+	older := decodedIn(t, "empty.json")
 	older.Generation = 41
 	var old *OldGenerationError
 	if err := store.Accept(older); !errors.As(err, &old) || old.Held != 42 || old.Generation != 41 {
 		t.Errorf("an older one: %v", err)
 	}
 	var reused *GenerationReusedError
-	if err := store.Accept(decoded(t, "empty.json")); !errors.As(err, &reused) {
+	if err := store.Accept(decodedIn(t, "empty.json")); !errors.As(err, &reused) {
 		t.Errorf("other content: %v", err)
 	}
-	newer := decoded(t, "empty.json")
+	newer := decodedIn(t, "empty.json")
 	newer.Generation = 43
 	if err := store.Accept(newer); err != nil {
 		t.Errorf("a newer one: %v", err)
@@ -105,7 +105,7 @@ func TestAnIntentThatCannotBeWrittenIsNotHeld(t *testing.T) {
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Accept(decoded(t, "vxlan4-dot1q.json")); err == nil {
+	if err := store.Accept(decodedIn(t, "vxlan4-dot1q.json")); err == nil {
 		t.Fatal("accepted without a disk")
 	}
 	if held, _ := store.Held(); held != nil {

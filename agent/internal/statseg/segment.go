@@ -26,8 +26,12 @@ type Reading struct {
 // wanted are the entries of the directory that are read (anchored regular expressions).
 var wanted = []string{"^/if/rx$", "^/if/tx$", "^/sys/boottime$", "^/sys/heartbeat$"}
 
-// connectWait is how long a missing socket is waited for.
-const connectWait = 500 * time.Millisecond
+const (
+	// bootWait is how long a missing socket is waited for while VPP starts: it may come after the API's.
+	bootWait = 2 * time.Second
+	// noWait is for later, when there is a next time.
+	noWait = time.Millisecond
+)
 
 var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 
@@ -35,10 +39,10 @@ var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 // whoever uses it compares BootMS with the VPP that answers on the API socket.
 type Segment struct{ client *statsclient.StatsClient }
 
-// Open maps the segment behind the socket.
-func Open(socket string) (*Segment, error) {
+// Open maps the segment behind the socket, and waits that long for the socket to appear.
+func Open(socket string, wait time.Duration) (*Segment, error) {
 	quiet()
-	client := statsclient.NewStatsClient(socket, statsclient.SetSocketRetryTimeout(connectWait))
+	client := statsclient.NewStatsClient(socket, statsclient.SetSocketRetryTimeout(wait))
 	if err := client.Connect(); err != nil {
 		return nil, fmt.Errorf("open stats segment: %w", err)
 	}
@@ -107,7 +111,7 @@ func sum(threads adapter.CombinedCounterStat) []Count {
 
 // BootTime reads when the VPP now behind the socket started (ms since the Unix epoch).
 func BootTime(_ context.Context, socket string) (int64, error) {
-	segment, err := Open(socket)
+	segment, err := Open(socket, bootWait)
 	if err != nil {
 		return 0, err
 	}

@@ -33,7 +33,7 @@ func (w *Watched) Read(bootMS int64) (Reading, error) {
 
 func (w *Watched) read() (Reading, error) {
 	if w.segment == nil {
-		segment, err := Open(w.socket)
+		segment, err := Open(w.socket, noWait)
 		if err != nil {
 			return Reading{}, err
 		}

@@ -111,6 +111,7 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 		return err
 	}
 	if bootMS != nil {
+		// Without the stats segment there are no counters and no adoption, and all else works.
 		if at, err := bootMS(ctx); err == nil {
 			s.info.BootMS = at
 		}

@@ -26,6 +26,9 @@ func (d Dialer) Keep(ctx context.Context, log *slog.Logger, use func(context.Con
 		}
 		wait = firstWait
 		log.Info("connected to VPP", "version", session.info.Version, "pid", session.info.PID, "boot_ms", session.info.BootMS)
+		if session.info.BootMS == 0 {
+			log.Warn("VPP's boot time cannot be read: no counters, and nothing that a crash leaves behind is adopted")
+		}
 		serve(ctx, session, use)
 		log.Warn("connection to VPP ended", "error", session.Err())
 	}
