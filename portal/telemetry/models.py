@@ -20,7 +20,7 @@ class AgentClock(models.Model):
 
 
 class Sample(models.Model):
-    """What one VLL end counted over (from_at, to_at] by the agent's clock. Partitioned by day of ``to_at``."""
+    """What one VLL end counted over (from_at, to_at], agent's clock; partitioned by day of ``to_at``."""
 
     pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
     to_at = models.DateTimeField()

@@ -31,6 +31,20 @@ def automatic_step(range_s: float) -> int:
     return next((step for step in STEPS_S if range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 
+def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
+    """The same counts in longer buckets of ``step_s``, which the shorter ones divide evenly."""
+    longer: dict[int, Bucket] = {}
+    for start, bucket in buckets.items():
+        begin = start - start % step_s
+        known = longer.get(begin, Bucket(0.0, 0.0, 0.0))
+        longer[begin] = Bucket(
+            known.in_bits + bucket.in_bits,
+            known.out_bits + bucket.out_bits,
+            known.covered_s + bucket.covered_s,
+        )
+    return longer
+
+
 def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[int, int | None, int | None]]:
     """``(start, in bit/s, out bit/s)`` for each start; None where nothing was counted, never zero."""
     drawn: list[tuple[int, int | None, int | None]] = []

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from portal.telemetry.series import MAX_POINTS, STEPS_S, Bucket, automatic_step, percentile_95, points
+from portal.telemetry.series import MAX_POINTS, STEPS_S, Bucket, automatic_step, merged, percentile_95, points
 
 
 def test_31_days_of_five_minute_samples_leave_out_the_top_446() -> None:
@@ -33,6 +33,15 @@ def test_the_step_grows_with_the_range(hours: float, step: int) -> None:
 @pytest.mark.parametrize("step", STEPS_S)
 def test_a_graph_never_has_many_more_points_than_it_can_show(step: int) -> None:
     assert automatic_step(step * MAX_POINTS) == step
+
+
+def test_shorter_buckets_add_up_to_longer_ones() -> None:
+    shorter = {0: Bucket(8, 80, 10), 10: Bucket(16, 0, 5), 30: Bucket(1, 1, 1)}
+    assert merged(shorter, 30) == {0: Bucket(24, 80, 15), 30: Bucket(1, 1, 1)}
+
+
+def test_every_offered_step_is_made_of_five_minutes_or_makes_them() -> None:
+    assert all(max(step, 300) % min(step, 300) == 0 for step in STEPS_S)
 
 
 def test_a_bucket_without_samples_is_a_gap_and_an_idle_one_is_zero() -> None:
