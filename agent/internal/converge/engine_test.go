@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/vpp"
 )
 
 type wire struct {
@@ -121,4 +123,31 @@ func owned(r *router, ends []intent.End) []*observe.Interface {
 		found = append(found, h.Interface)
 	}
 	return found
+}
+
+func TestWithoutAStatsSegmentVLLsAreBuiltAndRemovedAllTheSame(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		session, err := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second}.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(session.Close)
+		r.Attach(session)
+		end := vxlanEnd(1, r.ports[0])
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		r.put(nil, tombstone(end)).mustAllBe(t, "removed")
+	})
+}
+
+func TestAnIntentWithoutVPPIsHeldAndSaysSo(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.Attach(nil)
+		end := vxlanEnd(1, r.ports[0])
+		outcome := r.put([]intent.End{end})
+		if e := outcome.of(t, end.Key); outcome.Applied || e.Status != "pending" || e.Reason.Code != "vpp_unavailable" {
+			t.Errorf("got %+v %+v", e, e.Reason)
+		}
+		r.Attach(r.session)
+		r.Converge(t.Context()).mustAllBe(t, "verified")
+	})
 }
