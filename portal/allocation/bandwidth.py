@@ -11,7 +11,10 @@ from portal.inventory.models import Port
 
 
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None:
-    """Book ``cir_bps`` (bit/s) or raise ``PortFull``. Callers book ports in id order, so that none deadlock."""
+    """Book ``cir_bps`` (bit/s) or raise ``PortFull``.
+
+    Callers hold the locks of all ports that they book, taken in id order, so that none deadlock.
+    """
     try:
         with transaction.atomic():
             BandwidthBooking.objects.create(port=port, holder=holder, side=side, cir_bps=cir_bps)

@@ -1,7 +1,7 @@
 """Leasing VNIs: insert a random candidate, and let the unique key say whether it was free.
 
 With 16.7 million values and few leases the first try nearly always wins, and no lock orders the
-clients. Only in a nearly full pool are the gaps looked up.
+clients. Only where most values are leased or reserved are the gaps looked up.
 """
 
 import random
@@ -12,33 +12,40 @@ from uuid import UUID
 from django.db import connection
 
 from portal.allocation.errors import VniPoolExhausted
-from portal.allocation.models import ReservedVniRange, VniLease
+from portal.allocation.models import VniLease
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
-_RANDOM_TRIES = 16
+_RANDOM_TRIES = 8
 _GAP_ROUNDS = 8
 _GAPS_A_ROUND = 256
+
+_LEASE = """
+INSERT INTO allocation_vnilease (vni, holder, leased_at)
+SELECT %(vni)s, %(holder)s, %(now)s
+WHERE NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
+ON CONFLICT (vni) DO NOTHING
+"""
+# The ranges between reserved ones (islands and gaps), then those values in them that have no row.
+_GAPS = """
+WITH reserved AS (
+    SELECT first, last FROM allocation_reservedvnirange
+    UNION ALL VALUES (%(first)s - 1, %(first)s - 1), (%(last)s + 1, %(last)s + 1)
+), covered AS (
+    SELECT max(last) OVER (ORDER BY first, last) AS until, lead(first) OVER (ORDER BY first, last) AS next
+    FROM reserved
+)
+SELECT vni FROM covered, generate_series(until + 1, next - 1) AS vni
+WHERE next > until + 1 AND NOT EXISTS (SELECT 1 FROM allocation_vnilease l WHERE l.vni = vni.vni)
+LIMIT %(count)s
+"""
 
 
 def vni_lease(*, holder: UUID, now: datetime) -> int:
     """Lease a free VNI for ``holder``, or raise ``VniPoolExhausted``."""
-    allowed = allowed_ranges()
-    for vni in _candidates(allowed):
+    for vni in _candidates():
         if _insert(vni, holder, now):
             return vni
     raise VniPoolExhausted
-
-
-def allowed_ranges() -> list[tuple[int, int]]:
-    """The VNIs that are not reserved, as inclusive ranges in ascending order."""
-    allowed, next_free = [], FIRST_VNI
-    for first, last in ReservedVniRange.objects.order_by("first").values_list("first", "last"):
-        if first > next_free:
-            allowed.append((next_free, first - 1))
-        next_free = max(next_free, last + 1)
-    if next_free <= LAST_VNI:
-        allowed.append((next_free, LAST_VNI))
-    return allowed
 
 
 def vni_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
@@ -53,36 +60,25 @@ def rested_vnis_free(*, now: datetime) -> int:
     return VniLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
-def _candidates(allowed: list[tuple[int, int]]) -> Iterator[int]:
-    if not allowed:
-        return
-    weights = [last - first + 1 for first, last in allowed]
+def _candidates() -> Iterator[int]:
     for _ in range(_RANDOM_TRIES):
-        yield random.randint(*random.choices(allowed, weights)[0])  # noqa: S311 - not a secret
+        yield random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
     for _ in range(_GAP_ROUNDS):
-        gaps = _gaps(allowed)
+        gaps = _gaps()
         if not gaps:
             return
         random.shuffle(gaps)
         yield from gaps
 
 
-def _gaps(allowed: list[tuple[int, int]]) -> list[int]:
-    """Some VNIs that no row holds; committed rows of others count, uncommitted ones do not."""
+def _gaps() -> list[int]:
+    """Some VNIs that are neither reserved nor held by a committed row."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT vni FROM unnest(%s::int[], %s::int[]) AS r(first, last), generate_series(first, last) AS vni"
-            " WHERE NOT EXISTS (SELECT 1 FROM allocation_vnilease l WHERE l.vni = vni.vni) LIMIT %s",
-            [[first for first, _ in allowed], [last for _, last in allowed], _GAPS_A_ROUND],
-        )
+        cursor.execute(_GAPS, {"first": FIRST_VNI, "last": LAST_VNI, "count": _GAPS_A_ROUND})
         return [row[0] for row in cursor.fetchall()]
 
 
 def _insert(vni: int, holder: UUID, now: datetime) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO allocation_vnilease (vni, holder, leased_at) VALUES (%s, %s, %s)"
-            " ON CONFLICT (vni) DO NOTHING",
-            [vni, holder, now],
-        )
+        cursor.execute(_LEASE, {"vni": vni, "holder": holder, "now": now})
         return bool(cursor.rowcount)

@@ -98,7 +98,7 @@ def _settle_present(
 
 
 def _clean_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, now: datetime) -> None:
-    """A failed add leaves nothing behind: both ends become tombstones, and the order fails when they are gone."""
+    """A failed add leaves nothing behind: both ends become tombstones; when they are gone the order fails."""
     failure = {
         "side": refusal.side,
         "router": router.name,
