@@ -1,0 +1,22 @@
+"""The answer to every order."""
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.orders import OrderSerializer
+from portal.api.v1.serializers.vlls import VllSerializer
+from portal.vll import queries
+from portal.vll.models import Order
+
+
+def accepted(request: Request, order: Order) -> Response:
+    """202: the order is a fact, its effect comes; ``Location`` is where to watch it."""
+    vll = queries.vlls(caller(request)).get(pk=order.vll_id)
+    return Response(
+        {"order": OrderSerializer(order).data, "vll": VllSerializer(vll).data},
+        status=status.HTTP_202_ACCEPTED,
+        headers={"Location": reverse("api-v1:order", args=[order.pk], request=request), "Retry-After": "1"},
+    )

@@ -1,0 +1,45 @@
+"""Ports, sites, routers and links."""
+
+from django.db.models import QuerySet
+from rest_framework import generics
+from rest_framework.permissions import IsAuthenticated
+
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.serializers.inventory import (
+    LinkSerializer,
+    PortSerializer,
+    RouterSerializer,
+    SiteSerializer,
+)
+from portal.inventory.models import BackboneLink, Port, Router, Site
+
+
+class PortsView(generics.ListAPIView[Port]):
+    permission_classes = [IsAuthenticated]
+    serializer_class = PortSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[Port]:
+        return Port.objects.visible_to(caller(self.request)).select_related("router__site")
+
+
+class SitesView(generics.ListAPIView[Site]):
+    permission_classes = [IsAuthenticated]
+    serializer_class = SiteSerializer
+    pagination_class = KeysetPagination
+    queryset = Site.objects.all()
+
+
+class RoutersView(generics.ListAPIView[Router]):
+    permission_classes = [IsNoc]
+    serializer_class = RouterSerializer
+    pagination_class = KeysetPagination
+    queryset = Router.objects.select_related("site")
+
+
+class LinksView(generics.ListAPIView[BackboneLink]):
+    permission_classes = [IsNoc]
+    serializer_class = LinkSerializer
+    pagination_class = KeysetPagination
+    queryset = BackboneLink.objects.select_related("a_router", "z_router")
