@@ -26,6 +26,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.stash[_services] = started = running.enter_context(
         services.running(folder=folder, logs=folder / "log", durable=False)
     )
+    # WhiteNoise warns of a folder that is not there, and reads everything in one that is.
+    static = folder / "static"
+    static.mkdir()
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "SECRET_KEY": "for-tests-only",
@@ -37,7 +40,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "REDIS_URL": started.redis_url,
         "LONGLINE_PKI_DIR": str(folder / "pki"),
         # Empty, but WhiteNoise warns of a folder that is not there.
-        "STATIC_ROOT": str(folder),
+        "STATIC_ROOT": str(static),
         "LOG_LEVEL": "WARNING",
     }
     from django.conf import settings
