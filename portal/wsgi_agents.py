@@ -1,8 +1,4 @@
-"""The door for agents. Serve it with TLS and required client certificates:
-
-gunicorn portal.wsgi_agents --worker-class gthread --threads 8 --bind 0.0.0.0:8443
-  --certfile portal.pem --keyfile portal.key --ca-certs ca.pem --cert-reqs 2
-"""
+"""The door for agents; ``portal.gunicorn_agents`` serves it with TLS and client certificates."""
 
 import os
 

@@ -2,11 +2,13 @@
 
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ Post = Callable[..., httpx.Response]
 @pytest.fixture(scope="module")
 def door(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The base URL of a running door on the test database."""
-    folder = certificates()
+    certificates()
     (port,) = free_ports(1)
     database = settings.DATABASES["default"]
     url = (
@@ -48,10 +50,8 @@ def door(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     )
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "gunicorn", "portal.wsgi_agents", "--bind", f"{LOOPBACK}:{port}",
-            "--worker-class", "gthread", "--threads", "4", "--no-control-socket",
-            "--certfile", folder / "portal.pem", "--keyfile", folder / "portal.key",
-            "--ca-certs", folder / "ca.pem", "--cert-reqs", "2", "--log-level", "warning",
+            sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn_agents",
+            "--bind", f"{LOOPBACK}:{port}", "--no-control-socket", "--log-level", "warning",
         ],
         env=os.environ | {"DATABASE_URL": url},
         cwd=settings.BASE_DIR,
@@ -96,7 +96,7 @@ def post(isp: Isp, door: str) -> Iterator[Post]:
             context.load_cert_chain(folder / f"{who}.pem", folder / f"{who}.key")
             clients[who] = httpx.Client(base_url=door, verify=context, trust_env=False)
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return clients[who].request(more.get("method", "POST"), path, content=content)
+        return clients[who].request(more.pop("method", "POST"), path, content=content, **more)
 
     yield send
     for client in clients.values():
@@ -174,6 +174,14 @@ def test_nobody_comes_in_without_a_certificate(door: str) -> None:
     context = ssl.create_default_context(cafile=str(certificates() / "ca.pem"))
     with httpx.Client(verify=context, trust_env=False) as client, pytest.raises(httpx.TransportError):
         client.post(f"{door}{COUNTERS}", json=counters())
+
+
+def test_callers_that_never_finish_their_handshake_do_not_shut_the_routers_out(post: Post, door: str) -> None:
+    address = (LOOPBACK, int(door.rpartition(":")[2]))
+    with ExitStack() as stuck:
+        for _ in range(16):
+            stuck.enter_context(socket.create_connection(address)).sendall(b"\x16")
+        assert post(COUNTERS, counters(), timeout=40).status_code == 200
 
 
 @pytest.mark.parametrize(
