@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from django.conf import settings
 from django.db import connection, transaction
 
+from portal.telemetry.models import QuarantinedSample
+
 DAYS_AHEAD = 3
 _TABLE = "telemetry_sample"
 _PREFIX = f"{_TABLE}_"
@@ -19,7 +21,7 @@ def retention() -> timedelta:
 
 
 def partitions_keep(*, now: datetime) -> None:
-    """Make the partitions of the days ahead, and drop those that are older than the retention."""
+    """Make the partitions of the days ahead, and drop all samples that are older than the retention."""
     today = now.astimezone(UTC).date()
     partitions_ensure(today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1))
     oldest = (now - retention()).astimezone(UTC).date()
@@ -27,6 +29,7 @@ def partitions_keep(*, now: datetime) -> None:
         if day < oldest:
             with connection.cursor() as cursor:
                 cursor.execute(f"DROP TABLE IF EXISTS {_name(day)}")
+    QuarantinedSample.objects.filter(received_at__lt=now - retention()).delete()
 
 
 def partitions_ensure(days: Iterable[date]) -> None:

@@ -139,6 +139,14 @@ def test_partitions_are_made_ahead_and_dropped_behind(now: datetime) -> None:
     assert f"telemetry_sample_{old:%Y%m%d}" not in partitions()
 
 
+def test_what_was_set_aside_goes_with_its_time(isp: Isp, vll: Vll, now: datetime) -> None:
+    store(isp, now, sample(vll, now, in_bytes=-1))
+    partitions_keep(now=now + timedelta(days=39))
+    assert QuarantinedSample.objects.count() == 1
+    partitions_keep(now=now + timedelta(days=41))
+    assert QuarantinedSample.objects.count() == 0
+
+
 def test_a_day_that_is_still_readable_is_kept(isp: Isp, vll: Vll, now: datetime) -> None:
     store(isp, now, sample(vll, now - timedelta(days=39)))
     partitions_keep(now=now)

@@ -1,0 +1,56 @@
+"""The names that the portal and the schedule send are tasks that a worker has."""
+
+from datetime import timedelta
+
+import pytest
+from celery import current_app
+from django.conf import settings
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations.converging import CONVERGE_ROUTER
+from provisioning import tasks
+from tests.integration.answers import activate
+from tests.integration.certificates import certificates
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULED | {CONVERGE_ROUTER}))
+def test_every_name_that_is_sent_is_registered(name: str) -> None:
+    current_app.loader.import_default_modules()
+    assert name in current_app.tasks
+
+
+def test_telemetry_has_a_queue_of_its_own() -> None:
+    route = current_app.amqp.router.route({}, "telemetry.keep_partitions")
+    assert route["queue"].name == "telemetry"
+
+
+@pytest.mark.django_db
+class TestTasks:
+    def test_converge_router_works_on_that_router(self, isp: Isp) -> None:
+        isp.routers["rhino"].agent_url = "https://127.0.0.1:1"
+        isp.routers["rhino"].save()
+        certificates()
+        tasks.converge_router(isp.routers["rhino"].pk)
+        assert RouterConvergence.objects.get().router_id == isp.routers["rhino"].pk
+
+    def test_sweep_resends(self, isp: Isp, alice: User) -> None:
+        order(isp, alice)
+        Outbox.objects.all().delete()
+        tasks.sweep()
+        assert Outbox.objects.count() == 2
+
+    def test_mark_stale_turns_silent_vlls_unknown(self, isp: Isp, alice: User) -> None:
+        vll = order(isp, alice).vll
+        activate(vll)
+        Vll.objects.filter(pk=vll.pk).update(oper_status="op-up")
+        ObservedRouter.objects.update(reported_at=clock.now() - timedelta(seconds=36))
+        tasks.mark_stale()
+        assert Vll.objects.get(pk=vll.pk).oper_status == "op-unknown"
