@@ -73,4 +73,5 @@ LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {
     Lifecycle.TERMINATED: frozenset(),
     Lifecycle.CANCELLED: frozenset(),
 }
+IN_SERVICE = (Lifecycle.ACTIVE, Lifecycle.SUSPENDED)
 TERMINAL_LIFECYCLES = frozenset(state for state, nexts in LIFECYCLE_TRANSITIONS.items() if not nexts)

@@ -12,7 +12,7 @@ from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
 from portal.vll.operations import ends_observed, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
-from tests.integration.answers import activate
+from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 
@@ -78,3 +78,18 @@ def test_drift_is_out_of_sync_and_repair_is_in_sync_again(isp: Isp, line: Vll) -
     assert not line.in_sync
     observe(isp, line, "a")
     assert line.in_sync
+
+
+def test_an_end_that_is_blocked_without_drift_is_out_of_sync_too(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a", in_sync=False)
+    observe(isp, line, "z")
+    assert not line.in_sync
+    assert Event.objects.filter(vll_id=line.pk, kind="vll.drift").count() == 1
+
+
+def test_a_line_in_service_that_loses_an_end_raises_the_same_alarm(isp: Isp, line: Vll) -> None:
+    answer(line, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert (line.lifecycle, line.in_sync) == ("active", False)
+    answer(line, "a", "verified")
+    kinds = Event.objects.filter(vll_id=line.pk, kind__in=["vll.drift", "vll.in_sync"]).order_by("id")
+    assert [event.kind for event in kinds] == ["vll.drift", "vll.in_sync"]

@@ -119,6 +119,7 @@ class VllEnd(models.Model):
     # From the agent's observations; null = not reported.
     link_up = models.BooleanField(null=True)
     reachable = models.BooleanField(null=True)
+    observed_in_sync = models.BooleanField(null=True)
     drift = models.JSONField(default=list)
 
     class Meta:

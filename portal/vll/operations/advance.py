@@ -11,9 +11,9 @@ from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.answers import EndAnswer
 from portal.vll.operations.converging import converge_routers_of
 from portal.vll.operations.release import leases_release
-from portal.vll.operations.transitions import lifecycle_move, order_move
+from portal.vll.operations.transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.wanting import no_longer_wanted
-from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OrderAction, OrderState
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, Lifecycle, OrderAction, OrderState
 
 _REFUSALS = (VllEnd.Status.CONFLICT, VllEnd.Status.FAILED)
 
@@ -81,7 +81,9 @@ def _settle_present(
 ) -> None:
     """Active only when both ends are applied and read back at the revision that is wanted."""
     verified = _all_ends_are(vll, VllEnd.Status.VERIFIED)
-    if vll.in_sync != verified:
+    if vll.lifecycle in IN_SERVICE:
+        sync_move(vll.pk, verified, now=now)
+    elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
     if order is None:
         return

@@ -5,34 +5,47 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from portal.events.operations import announce
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
-from portal.vll.states import Lifecycle, OperStatus
+from portal.vll.operations.transitions import sync_move
+from portal.vll.states import IN_SERVICE, OperStatus
 
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
-_IN_SERVICE = (Lifecycle.ACTIVE, Lifecycle.SUSPENDED)
+_FACTS = ("link_up", "reachable", "observed_in_sync", "drift")
 
 
 @transaction.atomic
 def ends_observed(*, router: Router, ends: Sequence[EndObservation], now: datetime) -> None:
-    """Store what this router's agent says of its ends, and refresh the status of their VLLs."""
+    """Store what this router's agent says of its ends, and refresh the status of their VLLs.
+
+    All that is to be written is known before the first write: so the VLLs can be locked in one order,
+    before their ends, as everybody does, and reports of two routers never wait for each other in a circle.
+    """
     said = {(end.vll, end.side): end for end in ends}
-    rows = VllEnd.objects.filter(port__router=router, vll__lifecycle__in=_IN_SERVICE).select_related("vll")
+    fresh = _fresh_routers(now) | {router.pk}
     changed: list[VllEnd] = []
-    for row in rows.order_by("vll_id", "side"):
-        end = said.get((row.vll_id, row.side))
-        fresh = end is not None and end.revision == row.vll.revision
-        facts = (end.link_up, end.reachable, end.drift) if fresh and end else (None, None, [])
-        if (row.link_up, row.reachable, row.drift) != facts:
-            row.link_up, row.reachable, row.drift = facts
-            changed.append(row)
-    VllEnd.objects.bulk_update(changed, ["link_up", "reachable", "drift"], batch_size=500)
-    _refresh(router, now)
+    statuses: dict[UUID, OperStatus] = {}
+    syncs: dict[UUID, bool] = {}
+    for vll in _in_service_on(router):
+        both = list(vll.ends.all())
+        for end in both:
+            if end.port.router_id == router.pk and _take(end, said.get((vll.pk, end.side)), vll.revision):
+                changed.append(end)
+        status, in_sync = oper_status_of(both, fresh), _is_in_sync(both, vll.revision)
+        if status != vll.oper_status:
+            statuses[vll.pk] = status
+        if in_sync != vll.in_sync:
+            syncs[vll.pk] = in_sync
+    _lock({end.vll_id for end in changed} | statuses.keys() | syncs.keys())
+    VllEnd.objects.bulk_update(changed, _FACTS, batch_size=500)
+    _write_statuses(statuses, now)
+    for pk, in_sync in syncs.items():
+        sync_move(pk, in_sync, now=now)
 
 
 @transaction.atomic
@@ -42,35 +55,12 @@ def stale_vlls_mark(*, now: datetime) -> int:
         ends__port__router__observed__reported_at__lt=now - FRESH
     )
     stale = (
-        Vll.objects.filter(silent, lifecycle__in=_IN_SERVICE)
+        Vll.objects.filter(silent, lifecycle__in=IN_SERVICE)
         .exclude(oper_status=OperStatus.UNKNOWN)
         .values_list("pk", flat=True)
         .distinct()
     )
     return _write_statuses(dict.fromkeys(stale, OperStatus.UNKNOWN), now)
-
-
-def _refresh(router: Router, now: datetime) -> None:
-    vlls = Vll.objects.filter(ends__port__router=router, lifecycle__in=_IN_SERVICE).distinct()
-    fresh = set(
-        ObservedRouter.objects.filter(reported_at__gte=now - FRESH).values_list("router_id", flat=True)
-    ) | {router.pk}
-    statuses = {}
-    drifting: dict[UUID, bool] = {}
-    for vll in vlls.prefetch_related("ends__port"):
-        ends = list(vll.ends.all())
-        status = oper_status_of(ends, fresh)
-        if status != vll.oper_status:
-            statuses[vll.pk] = status
-        in_sync = not any(end.drift for end in ends) and all(
-            end.status == VllEnd.Status.VERIFIED and end.status_revision == vll.revision for end in ends
-        )
-        if in_sync != vll.in_sync:
-            drifting[vll.pk] = in_sync
-    _write_statuses(statuses, now)
-    for pk, in_sync in sorted(drifting.items()):
-        if Vll.objects.filter(pk=pk, in_sync=not in_sync, lifecycle__in=_IN_SERVICE).update(in_sync=in_sync):
-            announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=pk)
 
 
 def oper_status_of(ends: Iterable[VllEnd], fresh_routers: set[int]) -> OperStatus:
@@ -83,10 +73,50 @@ def oper_status_of(ends: Iterable[VllEnd], fresh_routers: set[int]) -> OperStatu
     return OperStatus.DOWN
 
 
+def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
+    """Both ends were read back at this revision, and no agent has seen otherwise since."""
+    return all(
+        end.status == VllEnd.Status.VERIFIED
+        and end.status_revision == revision
+        and end.observed_in_sync is not False
+        for end in ends
+    )
+
+
+def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
+    """Put what was said of this revision onto the end; whether that is news."""
+    facts: tuple[object, ...] = (None, None, None, [])
+    if said is not None and said.revision == revision:
+        facts = (said.link_up, said.reachable, said.in_sync and not said.drift, said.drift)
+    if facts == tuple(getattr(end, name) for name in _FACTS):
+        return False
+    for name, fact in zip(_FACTS, facts, strict=True):
+        setattr(end, name, fact)
+    return True
+
+
+def _in_service_on(router: Router) -> QuerySet[Vll]:
+    return (
+        Vll.objects.filter(ends__port__router=router, lifecycle__in=IN_SERVICE)
+        .distinct()
+        .prefetch_related("ends__port")
+    )
+
+
+def _fresh_routers(now: datetime) -> set[int]:
+    fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH)
+    return set(fresh.values_list("router_id", flat=True))
+
+
+def _lock(vlls: set[UUID]) -> None:
+    if vlls:
+        list(Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
 def _write_statuses(statuses: dict[UUID, OperStatus], now: datetime) -> int:
     written = 0
     for pk, status in sorted(statuses.items()):
-        vll = Vll.objects.filter(pk=pk, lifecycle__in=_IN_SERVICE).exclude(oper_status=status)
+        vll = Vll.objects.filter(pk=pk, lifecycle__in=IN_SERVICE).exclude(oper_status=status)
         if vll.update(oper_status=status):
             written += 1
             announce(f"vll.{status}", now=now, vll_id=pk)

@@ -14,7 +14,8 @@ from portal.vll.models import Vll
 def leases_release(vll: Vll, *, now: datetime) -> None:
     """VLANs and bandwidth at once; VNI and GRE pair after their hold-down."""
     rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
-    vlans_release(holder=vll.pk)
+    # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
     bandwidth_release(holder=vll.pk)
+    vlans_release(holder=vll.pk)
     vni_release(holder=vll.pk, rest=rest, now=now)
     gre_pair_release(holder=vll.pk, rest=rest, now=now)

@@ -12,9 +12,7 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations.converging import converge_routers_of
 from portal.vll.operations.transitions import lifecycle_move, order_move
 from portal.vll.operations.wanting import no_longer_wanted
-from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OrderAction, OrderState
-
-_IN_SERVICE = (Lifecycle.ACTIVE, Lifecycle.SUSPENDED)
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, Lifecycle, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -30,7 +28,7 @@ def order_delete(*, user: User, vll: Vll, now: datetime) -> Order:
     open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if open_order is not None:
         return _cancel(open_order, vll, user=user, now=now)
-    if vll.lifecycle not in _IN_SERVICE:
+    if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.DELETE)
     lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **no_longer_wanted(vll))
     order = Order.objects.create(

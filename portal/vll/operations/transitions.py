@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from portal.events.operations import announce
 from portal.vll.errors import ConcurrentChange
 from portal.vll.models import Order, Vll
-from portal.vll.states import LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS
+from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS
 
 
 class ForbiddenTransition(Exception):
@@ -41,3 +42,9 @@ def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", 
         raise ConcurrentChange
     vll.refresh_from_db()
     announce(f"vll.{lifecycle}", now=now, customer_id=vll.customer_id, vll_id=vll.pk, actor=actor)
+
+
+def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
+    """Note whether both routers are as wanted. Drift in service is announced, however it was found."""
+    if Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE).update(in_sync=in_sync):
+        announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=vll_id)

@@ -1,0 +1,87 @@
+"""Operations that meet on the same rows take their locks in one order: none ends in a deadlock."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+from django.db import connection, transaction
+
+from portal.accounts.models import User
+from portal.allocation.errors import VlanTaken
+from portal.core import clock
+from portal.inventory.models import Port
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import ends_observed, order_delete
+from portal.vll.operations.answers import EndObservation
+from tests.integration.answers import activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    vll = order(isp, alice).vll
+    activate(vll)
+    return vll
+
+
+@contextmanager
+def a_thread(work: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Yields a function that starts ``work`` elsewhere and returns once that waits for a lock of ours."""
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+
+    def start() -> None:
+        thread.start()
+        deadline = time.monotonic() + 20
+        while not _somebody_waits():
+            assert thread.is_alive(), failures
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    yield start
+    thread.join()
+    assert failures == []
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def test_a_vlan_may_be_ordered_at_the_moment_it_is_given_back(isp: Isp, alice: User, vll: Vll) -> None:
+    order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    removed = partial(answer, Vll.objects.get(pk=vll.pk), "z", "removed")
+    with a_thread(removed) as start, transaction.atomic():
+        list(Port.objects.filter(vll_ends__vll=vll).order_by("pk").select_for_update(of=("self",)))
+        start()
+        with pytest.raises(VlanTaken):
+            order(isp, alice)
+    order(isp, alice)
+
+
+def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
+    seen = EndObservation(vll.pk, "a", 1, link_up=True, reachable=True, in_sync=False)
+    report = partial(ends_observed, router=isp.routers["rhino"], ends=[seen], now=clock.now())
+    with a_thread(report) as start, transaction.atomic():
+        # As an answer is taken in: the VLL first, then its ends.
+        Vll.objects.select_for_update().get(pk=vll.pk)
+        start()
+        VllEnd.objects.filter(vll=vll, side="a").update(status="pending")
+    assert vll.ends.get(side="a").link_up is True
