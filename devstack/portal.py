@@ -68,6 +68,15 @@ class Portal:
         loaded: dict[str, Any] = json.loads(answer)
         return loaded
 
+    def manage(self, *arguments: str) -> str:
+        """Run a management command; what it printed. Raises ChildFailed."""
+        return run(
+            [str(VENV_BIN / "python"), "manage.py", *arguments],
+            log=self.logs / "manage.log",
+            env=self._environment,
+            cwd=ROOT,
+        )
+
     def start(self, family: Family) -> None:
         web = self._child(
             "web", "gunicorn", "portal.wsgi", "--bind", f"{LOOPBACK}:{self.web_port}", *_GUNICORN

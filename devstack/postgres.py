@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devstack.ports import LOOPBACK
-from devstack.process import Child, ChildFailed
+from devstack.process import Child, ChildFailed, Server
 
 USER = "longline"
 DATABASE = "longline"
@@ -35,8 +35,8 @@ def server_binaries() -> Path:
 
 
 @contextmanager
-def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[str]:
-    """Start a fresh cluster under `folder`; yields its DATABASE_URL.
+def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[Server]:
+    """Start a fresh cluster under `folder`; its URL is what DATABASE_URL takes.
 
     `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
     Raises PostgresMissing or ChildFailed.
@@ -59,7 +59,7 @@ def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[st
         )
         try:
             server.start().wait_until(lambda: _answers(binaries, port))
-            yield f"postgres://{USER}:{password}@{LOOPBACK}:{port}/{DATABASE}"
+            yield Server(f"postgres://{USER}:{password}@{LOOPBACK}:{port}/{DATABASE}", server)
         finally:
             server.stop()
     finally:

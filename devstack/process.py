@@ -42,8 +42,10 @@ class Child:
     grace_s: float = 10
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _asked: bool = field(default=False, repr=False)
+    _ready: Callable[[], bool] = field(default=lambda: True, repr=False)
 
     def start(self) -> Self:
+        self._asked = False
         wrapper = ["setpriv", "--pdeathsig", "TERM"]
         if self.user is not None:
             wrapper += [f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
@@ -72,7 +74,11 @@ class Child:
             raise ChildFailed(self.name, f"ended with status {code}", self.log)
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
-        """Poll `ready` until it holds; raises ChildFailed when the child ends or time runs out."""
+        """Poll `ready` until it holds; raises ChildFailed when the child ends or time runs out.
+
+        `restart` waits for the same.
+        """
+        self._ready = ready
         deadline = time.monotonic() + timeout_s
         while not ready():
             self.raise_if_dead()
@@ -82,6 +88,22 @@ class Child:
         # Something else may have answered in place of a child that could not take its port.
         self.raise_if_dead()
         return self
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a deadly signal to the whole group without any grace, and wait until the child is gone."""
+        os.killpg(self.process.pid, number)
+        self.process.wait(self.grace_s)
+
+    def freeze(self) -> None:
+        """From now on it answers nobody: connections to it hang instead of being refused."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.killpg(self.process.pid, signal.SIGCONT)
+
+    def restart(self, timeout_s: float = 30) -> None:
+        """Start it again after it ended, and wait until it is ready as it was at first."""
+        self.start().wait_until(self._ready, timeout_s)
 
     def ask_to_stop(self) -> None:
         """Once only: to Celery a second signal means to drop what it is doing."""
@@ -107,6 +129,14 @@ class Child:
         self._process = None
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running service: where it is reached, and its process."""
+
+    url: str
+    child: Child
+
+
 class Family:
     """Children that live and die together."""
 
@@ -122,6 +152,13 @@ class Family:
     def start(self, child: Child) -> Child:
         self._children.append(child)
         return child.start()
+
+    def __getitem__(self, name: str) -> Child:
+        """The child of this name. Raises KeyError."""
+        for child in self._children:
+            if child.name == name:
+                return child
+        raise KeyError(name)
 
     def raise_if_dead(self) -> None:
         for child in self._children:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devstack.ports import LOOPBACK
-from devstack.process import Child
+from devstack.process import Child, Server
 
 
 class RedisMissing(Exception):
@@ -16,8 +16,8 @@ class RedisMissing(Exception):
 
 
 @contextmanager
-def running(*, folder: Path, log: Path, port: int) -> Iterator[str]:
-    """Start Redis; yields its REDIS_URL. Raises RedisMissing or ChildFailed."""
+def running(*, folder: Path, log: Path, port: int) -> Iterator[Server]:
+    """Start Redis; its URL is what REDIS_URL takes. Raises RedisMissing or ChildFailed."""
     binary = shutil.which("redis-server")
     if binary is None:
         raise RedisMissing("Redis is not installed: apt-get install redis-server")
@@ -33,7 +33,7 @@ def running(*, folder: Path, log: Path, port: int) -> Iterator[str]:
     server = Child(name="redis", argv=[binary, str(config)], log=log, cwd=folder)
     try:
         server.start().wait_until(lambda: _answers(port, password))
-        yield f"redis://:{password}@{LOOPBACK}:{port}/0"
+        yield Server(f"redis://:{password}@{LOOPBACK}:{port}/0", server)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -7,12 +7,21 @@ from pathlib import Path
 
 from devstack import postgres, redis
 from devstack.ports import free_ports
+from devstack.process import Server
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    database_url: str
-    redis_url: str
+    postgres: Server
+    redis: Server
+
+    @property
+    def database_url(self) -> str:
+        return self.postgres.url
+
+    @property
+    def redis_url(self) -> str:
+        return self.redis.url
 
 
 @contextmanager
@@ -22,7 +31,7 @@ def running(*, folder: Path, logs: Path, durable: bool = True) -> Iterator[Servi
     with (
         postgres.running(
             folder=folder / "postgres", log=logs / "postgres.log", port=postgres_port, durable=durable
-        ) as database_url,
-        redis.running(folder=folder / "redis", log=logs / "redis.log", port=redis_port) as redis_url,
+        ) as database,
+        redis.running(folder=folder / "redis", log=logs / "redis.log", port=redis_port) as broker,
     ):
-        yield Services(database_url=database_url, redis_url=redis_url)
+        yield Services(postgres=database, redis=broker)

@@ -11,7 +11,7 @@ import psycopg
 from devstack import services
 from devstack.agent import Agent
 from devstack.client import Client, NotReached
-from devstack.dataplane import Dataplane
+from devstack.dataplane import Dataplane, Sockets
 from devstack.isp import Isp
 from devstack.portal import Portal
 from devstack.ports import free_ports
@@ -20,13 +20,17 @@ from devstack.process import Family
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports."""
+    """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports.
+
+    `agent_urls` and `sockets` are by the names of the routers that have an agent.
+    """
 
     isp: Isp
     portal: Portal
     dataplane: Dataplane
     family: Family
     agent_urls: dict[str, str]
+    sockets: dict[str, Sockets]
     loaded: dict[str, Any]
 
     @property
@@ -87,10 +91,17 @@ def running(
             extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
         )
         portal.start(family)
+        sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
         for agent in agents:
-            agent.start(family, dataplane.start(isp.router(agent.router)))
+            agent.start(family, sockets[agent.router])
         yield Stack(
-            isp=isp, portal=portal, dataplane=dataplane, family=family, agent_urls=agent_urls, loaded=loaded
+            isp=isp,
+            portal=portal,
+            dataplane=dataplane,
+            family=family,
+            agent_urls=agent_urls,
+            sockets=sockets,
+            loaded=loaded,
         )
 
 

@@ -32,9 +32,9 @@ def test_commits_are_durable_unless_a_test_gives_that_up(tmp_path: Path, private
     [port] = free_ports(1)
     with postgres.running(
         folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=True
-    ) as database_url:
-        assert setting(database_url, "fsync") == "on"
-        assert setting(database_url, "synchronous_commit") == "on"
+    ) as server:
+        assert setting(server.url, "fsync") == "on"
+        assert setting(server.url, "synchronous_commit") == "on"
     assert setting(private_services.database_url, "fsync") == "off"
 
 
@@ -54,9 +54,9 @@ def test_a_clone_in_a_private_folder_works_too(tmp_path: Path) -> None:
     private.mkdir(mode=0o700)
     folder = private / "postgres"
     [port] = free_ports(1)
-    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=False) as database_url:
+    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=False) as server:
         home = folder.resolve()
-        assert setting(database_url, "data_directory") == str(home / "cluster")
+        assert setting(server.url, "data_directory") == str(home / "cluster")
         assert home.stat().st_mode & 0o077 == 0
     assert not home.exists()
     assert not folder.is_symlink()
@@ -69,8 +69,8 @@ def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None
     [port] = free_ports(1)
     with postgres.running(
         folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=False
-    ) as database_url:
-        assert setting(database_url, "server_version_num") >= "150000"
+    ) as server:
+        assert setting(server.url, "server_version_num") >= "150000"
 
 
 def test_ports_are_never_drawn_twice() -> None:

@@ -1,0 +1,155 @@
+"""Whether the product kept its promises: SQL on one side, both VPPs on the other, nothing of ours between."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from tests.faults.bookings import double_bookings
+from tests.faults.vpp_hand import Hand, HandSlipped, View
+from tests.faults.wanted import End, flaws, strays, wanted_ends
+
+TERMINAL = ("completed", "failed", "rejected", "cancelled")
+POLL_S = 0.25
+
+
+@dataclass(frozen=True)
+class Checker:
+    database_url: str
+    hands: dict[str, Hand]
+
+    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self.connect() as database:
+            return database.execute(query, values).fetchall()
+
+    def connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
+
+    def views(self) -> dict[str, View]:
+        """Both VPPs. Raises HandSlipped while one does not answer."""
+        return {router: hand.view() for router, hand in self.hands.items()}
+
+    def wanted(self) -> list[End]:
+        with self.connect() as database:
+            return wanted_ends(database)
+
+    # -- at any moment ---------------------------------------------------------------------------
+
+    def violations(self) -> list[str]:
+        """I1, I3 and I6 as far as they hold at every moment, under way or at rest.
+
+        What changed while it was looked at is left for the next look.
+        """
+        with self.connect() as database:
+            before = _in_service(database)
+            gone = _gone(database)
+            views = self.views()
+            # Rows and VPPs cannot be read at one instant: only a VLL that stood still between two
+            # readings of its rows has to be whole in the reading of the VPPs between them.
+            still = before & _in_service(database)
+            found = double_bookings(database)
+            unconfirmed = database.execute(_RELEASED_UNCONFIRMED).fetchall()
+        found += [f"half-built and in service: {flaw}" for flaw in flaws(sorted(still, key=str), views)]
+        found += [
+            f"released, but {router} still has {each['name']} of {each['tag']}"
+            for router, view in views.items()
+            for each in view.tagged()
+            if each["tag"].split(":")[1] in gone
+        ]
+        found += [f"released, but {router} never confirmed {vll} {side}" for vll, side, router in unconfirmed]
+        return found
+
+    # -- at rest ---------------------------------------------------------------------------------
+
+    def unrest(self) -> list[str]:
+        """What keeps this moment from being at rest, or is wrong at rest; empty when all is well."""
+        with self.connect() as database:
+            open_orders = database.execute(
+                "SELECT id, state FROM vll_order WHERE NOT state = ANY(%s)", [list(TERMINAL)]
+            ).fetchall()
+            ends = wanted_ends(database)
+            asleep = database.execute(_NOT_IN_SERVICE).fetchall()
+        views = self.views()
+        return [
+            *(f"order {identity} is {state}" for identity, state in open_orders),
+            *(f"VLL {vll} is {lifecycle}, in_sync {in_sync}" for vll, lifecycle, in_sync in asleep),
+            *flaws(ends, views),
+            *strays(ends, views),
+            *self.violations(),
+        ]
+
+    def require_rest(self, *, within_s: float) -> None:
+        """I1, I2, I3 and I6, after everything has settled."""
+        last: list[str] = []
+
+        def calm() -> bool:
+            nonlocal last
+            try:
+                last = self.unrest()
+            except (psycopg.OperationalError, HandSlipped) as error:
+                last = [str(error)]
+            return not last
+
+        assert wait(calm, timeout_s=within_s), f"no rest within {within_s:g} s: " + "; ".join(last[:10])
+
+    # -- orders ----------------------------------------------------------------------------------
+
+    def states(self, orders: Iterable[str]) -> dict[str, str]:
+        rows = self.sql("SELECT id::text, state FROM vll_order WHERE id = ANY(%s::uuid[])", list(orders))
+        return dict(rows)
+
+    def require_terminal(self, orders: Iterable[str], *, within_s: float) -> dict[str, str]:
+        """I2 for these orders: all of them exist, and end. Their states."""
+        wanted, states = set(orders), {}
+
+        def ended() -> bool:
+            nonlocal states
+            try:
+                states = self.states(wanted)
+            except psycopg.OperationalError:
+                return False
+            return states.keys() == wanted and all(state in TERMINAL for state in states.values())
+
+        in_time = wait(ended, timeout_s=within_s)
+        missing = wanted - states.keys()
+        assert not missing, f"accepted, but not in the database: {sorted(missing)}"
+        late = {order: state for order, state in states.items() if state not in TERMINAL}
+        assert in_time, f"not terminal within {within_s:g} s: {late}"
+        return states
+
+
+def wait(condition: Callable[[], bool], *, timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+_NOT_IN_SERVICE = """
+SELECT id, lifecycle, in_sync FROM vll_vll
+WHERE lifecycle NOT IN ('terminated', 'cancelled') AND (lifecycle <> 'active' OR NOT in_sync)
+"""
+
+# Only the append-only evidence counts here, never the columns that the release itself goes by.
+_RELEASED_UNCONFIRMED = """
+SELECT v.id, e.side, r.name FROM vll_vll v
+JOIN vll_vllend e ON e.vll_id = v.id
+JOIN inventory_port p ON p.id = e.port_id JOIN inventory_router r ON r.id = p.router_id
+WHERE v.lifecycle IN ('terminated', 'cancelled') AND NOT EXISTS (
+  SELECT FROM vll_attempt t WHERE t.router_id = r.id AND t.outcome = 'answered' AND t.answer -> 'ends' @>
+    jsonb_build_array(jsonb_build_object(
+      'vll', v.id::text, 'end', e.side, 'revision', v.revision, 'status', 'removed')))
+"""
+
+
+def _in_service(database: psycopg.Connection[Any]) -> set[End]:
+    return {end for end in wanted_ends(database) if end.lifecycle == "active"}
+
+
+def _gone(database: psycopg.Connection[Any]) -> set[str]:
+    query = "SELECT id::text FROM vll_vll WHERE lifecycle IN ('terminated', 'cancelled')"
+    return {vll for (vll,) in database.execute(query)}

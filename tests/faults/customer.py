@@ -1,0 +1,113 @@
+"""A customer at the API, who notes every answer and gives up on none."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+
+Json = dict[str, Any]
+# 16 is what the web processes serve at once (2 workers with 4 threads each), twice.
+AT_ONCE = 16
+TRANSPORTS = ("vxlan4", "geneve6", "auto", "vxlan6", "geneve4", "l2xc")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` is None when the connection broke: then nobody knows what became of the order."""
+
+    description: str
+    status: int | None
+    body: Json
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def order(self) -> str:
+        identity: str = self.body["order"]["id"]
+        return identity
+
+    @property
+    def vll(self) -> str:
+        identity: str = self.body["vll"]["id"]
+        return identity
+
+
+@dataclass(frozen=True)
+class Line:
+    """A pair of ports, one on each router, that one test has for itself; VLANs are drawn in turn."""
+
+    interface: str
+    rhino: int
+    hippo: int
+    _vlans: Any = field(default_factory=lambda: count(1))
+
+    def order(self, *, vlan: int | None = None, **changes: Any) -> Json:
+        """The body of an order between the two ports."""
+        end = {"tagging": "dot1q", "outer_vlan": vlan or next(self._vlans), "inner_vlan": None}
+        return {
+            "a_end": end | {"port": self.rhino},
+            "z_end": end | {"port": self.hippo},
+            "svc_mtu": 1500,
+            "cir_bps": 1_000_000,
+            "transport": "auto",
+        } | changes
+
+    def orders(self, number: int) -> list[Json]:
+        """Orders of all kinds: encapsulations, address families, one router or two, one tag or two."""
+        bodies = []
+        for n in range(number):
+            transport = TRANSPORTS[n % len(TRANSPORTS)]
+            body = self.order(transport=transport)
+            if transport == "l2xc":
+                body["z_end"] = body["a_end"] | {"outer_vlan": next(self._vlans)}
+            if n % 4 == 3:
+                tags = {"tagging": ("qinq", "dot1ad")[n % 8 // 4], "inner_vlan": 7}
+                body["a_end"], body["z_end"] = body["a_end"] | tags, body["z_end"] | tags
+            bodies.append(body)
+        return bodies
+
+
+class Customer:
+    def __init__(self, url: str, token: str) -> None:
+        limits = httpx.Limits(max_connections=64, max_keepalive_connections=0)
+        self._http = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=60,
+            trust_env=False,
+            limits=limits,
+        )
+        self._numbers = count(1)
+
+    def post(self, body: Json) -> Answer:
+        """Order once, under a description that no other order has."""
+        description = f"order {next(self._numbers)}"
+        try:
+            answer = self._http.post("/api/v1/vlls", json=body | {"description": description})
+        except httpx.TransportError:
+            return Answer(description, None, {})
+        document = answer.json() if "json" in answer.headers.get("Content-Type", "") else {}
+        return Answer(description, answer.status_code, document, dict(answer.headers))
+
+    def post_all(self, bodies: list[Json], *, at_once: int = AT_ONCE) -> list[Answer]:
+        with ThreadPoolExecutor(at_once) as clients:
+            return list(clients.map(self.post, bodies))
+
+    def remove(self, vll: str) -> str:
+        """Order the removal; the order's id."""
+        answer = self._http.delete(f"/api/v1/vlls/{vll}").raise_for_status()
+        identity: str = answer.json()["order"]["id"]
+        return identity
+
+    def get(self, path: str) -> Json:
+        body: Json = self._http.get(path).raise_for_status().json()
+        return body
+
+    def raw(self, content: bytes) -> httpx.Response:
+        """POST /api/v1/vlls with these very bytes."""
+        return self._http.post("/api/v1/vlls", content=content, headers={"Content-Type": "application/json"})
+
+
+def accepted(answers: list[Answer]) -> list[Answer]:
+    return [answer for answer in answers if answer.status == 202]

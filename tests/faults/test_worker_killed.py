@@ -1,0 +1,75 @@
+"""`kill -9` of the worker: its orders are resumed by whoever comes next."""
+
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker, wait
+from tests.faults.customer import Answer, Customer, Line, accepted
+from tests.faults.watch import Watch
+
+RESUMED_WITHIN_S = 75
+
+
+def pool_children(worker: int) -> list[int]:
+    """Processes whose parent is the worker: they run the tasks."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == worker:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_orders_survive_a_worker_that_is_killed_again_and_again(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    worker = product.family["worker"]
+    chance = random.Random(7)
+    answers: list[Answer] = []
+    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(40), at_once=4)))
+    with Watch(checker):
+        ordering.start()
+        for round_ in range(4):
+            time.sleep(chance.uniform(0.2, 1.5))
+            if round_ % 2:
+                for child in pool_children(worker.process.pid):
+                    os.kill(child, signal.SIGKILL)
+            else:
+                worker.end()
+                worker.restart()
+        ordering.join()
+        assert [answer.status for answer in answers] == [202] * 40
+        states = checker.require_terminal((a.order for a in answers), within_s=RESUMED_WITHIN_S)
+    assert set(states.values()) == {"completed"}
+
+
+def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    """The one moment that leaves a claim behind: the router is nobody's until that claim has run out."""
+    worker, agent = product.family["worker"], product.family["agent-hippo"]
+    claimed = (
+        "SELECT FROM vll_routerconvergence c JOIN inventory_router r ON r.id = c.router_id "
+        "WHERE r.name = 'hippo' AND c.claim IS NOT NULL AND c.claimed_until > now()"
+    )
+    with Watch(checker):
+        agent.freeze()
+        try:
+            answers = accepted(alice.post_all(line.orders(12)))
+            assert len(answers) == 12
+            assert wait(lambda: bool(checker.sql(claimed)), timeout_s=20), "no worker ever asked the agent"
+            worker.end()
+        finally:
+            agent.thaw()
+        assert checker.sql(claimed), "the claim was given up before the worker died: nothing is tested"
+        worker.restart()
+        states = checker.require_terminal((a.order for a in answers), within_s=RESUMED_WITHIN_S)
+    assert set(states.values()) == {"completed"}
