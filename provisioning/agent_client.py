@@ -1,6 +1,5 @@
 """Talking to one router's agent: HTTPS with mutual TLS (docs/agent-api.md)."""
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import httpx
 
 from provisioning.intent import RouterIntent
 from provisioning.peer_check import router_context
-from provisioning.replies import BadReply, Held, Reply, held_decode, reply_decode
+from provisioning.replies import BadReply, Held, Reply, held_decode, json_decode, reply_decode
 
 CONNECT_S = 3.0
 READ_S = 30.0
@@ -109,10 +108,7 @@ class AgentClient:
 
 
 def _problem(status: int, body: bytes) -> dict[str, Any]:
-    try:
-        problem = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadReply(f"HTTP {status} without a problem document") from error
+    problem = json_decode(body)
     if not isinstance(problem, dict) or not isinstance(problem.get("type"), str):
         raise BadReply(f"HTTP {status} without a problem document")
     return problem

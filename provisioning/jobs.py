@@ -5,10 +5,11 @@ messages for a router is as good as one.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
 from portal.core import clock
 from portal.events.operations import send_task
@@ -40,10 +41,22 @@ def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     claim = claim_router(router.pk, now=now())
     if claim is None:
         return False
-    with agent_of(router) as agent:
-        if _agent_is_not_ahead(agent, router, claim, now):
-            _send(agent, router, claim, now)
+    try:
+        with agent_of(router) as agent:
+            if _agent_is_not_ahead(agent, router, claim, now):
+                _send(agent, router, claim, now)
+    except Exception as error:
+        _give_up(claim, error, now)
+        raise
     return True
+
+
+def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
+    """Let others try soon, where that can still be said; otherwise they wait until the claim runs out."""
+    # The database may have restarted under us; a new connection may work.
+    connection.close_if_unusable_or_obsolete()
+    with suppress(DatabaseError):
+        claim.release_failed(error=f"the portal failed: {type(error).__name__}", now=now())
 
 
 def agent_of(router: Router) -> AgentClient:
@@ -74,10 +87,13 @@ def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: C
         _record(router, router.generation, "", held, started_at, now())
         claim.release_failed(error=held.error, now=now())
         return False
+    # It may have been counted on since the row was read, by whoever held the claim before us.
+    router.refresh_from_db(fields=["generation"])
     if held.generation > router.generation:
         _behind(router, claim, held=held.generation, now=now)
         return False
-    return True
+    # Asking may have taken nearly as long as a claim lasts.
+    return claim.extend(now=now())
 
 
 def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:

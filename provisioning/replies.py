@@ -1,6 +1,7 @@
 """Decoding what an agent answers, strictly: what the contract does not name is an error, never skipped."""
 
 import json
+import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -48,7 +49,9 @@ class Held:
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
     """Read the answer to ``sent``: it must speak of exactly the ends that were sent. Raises ``BadReply``."""
-    document = _object(_json(body), "", {"schema", "router", "generation", "applied", "ends", "quarantined"})
+    document = _object(
+        json_decode(body), "", {"schema", "router", "generation", "applied", "ends", "quarantined"}
+    )
     for name, expected in (("schema", 1), ("router", sent.router), ("generation", sent.generation)):
         if document[name] != expected:
             raise BadReply(f"/{name} is {document[name]!r}, not {expected!r}")
@@ -69,7 +72,7 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
 
 def held_decode(body: bytes, *, router: str) -> Held:
     """Read which intent the agent holds out of its state. Raises ``BadReply``."""
-    document = _json(body)
+    document = json_decode(body)
     if not isinstance(document, dict) or document.get("router") != router or "held" not in document:
         raise BadReply(f"this is not the state of {router}")
     if document["held"] is None:
@@ -118,11 +121,37 @@ def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
             raise BadReply(f"/ends: {end.vll} {end.side} cannot be {impossible}")
 
 
-def _json(body: bytes) -> Any:
+def json_decode(body: bytes) -> Any:
+    """Read JSON that PostgreSQL can keep as evidence. Raises ``BadReply``.
+
+    Python also reads NaN, which is no JSON (RFC 8259), and NUL and lone surrogates, which jsonb refuses.
+    """
     try:
-        return json.loads(body)
+        value = json.loads(body, parse_constant=_no_constant)
+        _require_storable(value)
     except (ValueError, RecursionError) as error:
         raise BadReply(f"no JSON: {error}") from error
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _require_storable(value: Any) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError("a string holds NUL")
+        value.encode()
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            _require_storable(name)
+            _require_storable(member)
+    elif isinstance(value, list):
+        for member in value:
+            _require_storable(member)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number")
 
 
 def _object(value: Any, at: str, names: set[str]) -> dict[str, Any]:

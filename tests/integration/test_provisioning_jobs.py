@@ -4,11 +4,12 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from portal.accounts.models import User
 from portal.core import clock
@@ -201,6 +202,23 @@ class TestClaims:
         assert converge(isp, at=now + CLAIM) is True
         assert len(rhino.intents) == 1
 
+    def test_a_worker_that_fails_lets_others_try_soon(
+        self, isp: Isp, alice: User, rhino: StandInAgent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        vll, now = order(isp, alice).vll, clock.now()
+
+        def lose_the_database(**_: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("provisioning.jobs.advance", lose_the_database)
+            with pytest.raises(OperationalError):
+                converge(isp, at=now)
+        assert convergence(isp).claim is None
+        converge(isp, at=now + timedelta(seconds=1))
+        assert vll.ends.get(side="a").status == "verified"
+
     def test_an_answer_that_comes_after_the_claim_was_lost_changes_nothing(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
@@ -304,3 +322,45 @@ class TestRestoredDatabase:
         assert [intent["generation"] for intent in rhino.intents] == [6]
         assert convergence(isp).failures == 0
         assert Event.objects.filter(kind="router.reconciled").count() == 1
+
+
+class TestMishaps:
+    """Whatever goes wrong, the router is not left claimed, and the NOC can read why."""
+
+    def test_a_mistake_of_ours_is_noted_and_tried_again(
+        self, isp: Isp, rhino: StandInAgent, tmp_path: Path, settings: Any
+    ) -> None:
+        settings.LONGLINE_PKI_DIR = tmp_path
+        with pytest.raises(OSError):
+            converge(isp)
+        row = convergence(isp)
+        assert (row.claim, row.failures) == (None, 1)
+        assert "FileNotFoundError" in row.last_error
+
+    @pytest.mark.parametrize("poison", ["a\x00b", "\ud800", float("nan")])
+    def test_words_that_the_database_cannot_store_are_no_answer(
+        self, isp: Isp, alice: User, rhino: StandInAgent, poison: Any
+    ) -> None:
+        order(isp, alice)
+        said = end_status("conflict", "foreign_tunnel")
+        said["reason"]["object"] = poison
+        rhino.answer = lambda intent: rhino.accept(intent, a=said)
+        converge(isp)
+        assert Attempt.objects.get().outcome == "unreachable"
+        assert convergence(isp).claim is None
+
+    def test_who_lost_the_claim_while_asking_what_is_held_sends_nothing(
+        self, isp: Isp, rhino: StandInAgent
+    ) -> None:
+        state = rhino.state
+
+        def slow_state() -> dict[str, Any]:
+            RouterConvergence.objects.update(claimed_until=clock.now())
+            assert claim_router(isp.routers["rhino"].pk, now=clock.now()) is not None
+            connection.close()
+            return state()
+
+        rhino.state = slow_state  # type: ignore[method-assign]
+        converge(isp)
+        assert rhino.intents == []
+        assert generation(isp) == 0
