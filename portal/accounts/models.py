@@ -10,6 +10,22 @@ class Customer(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
+    # Orders for more bit/s than this wait for the NOC's approval; null: none does.
+    approve_up_to_bps = models.BigIntegerField(null=True, blank=True)
+    # How long a removal can be taken back, in seconds; null: as the deployment says.
+    cooling_off_s = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(approve_up_to_bps__isnull=True) | Q(approve_up_to_bps__gte=0),
+                name="approval_limit_is_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(cooling_off_s__isnull=True) | Q(cooling_off_s__lte=90 * 86400),
+                name="cooling_off_lasts_90_days_at_most",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
