@@ -6,3 +6,6 @@ urlpatterns = [
     path("api/v1/", include("portal.api.v1.urls")),
     path("", include("portal.web.urls")),
 ]
+handler400 = "portal.last_resort.bad_request"
+handler404 = "portal.last_resort.not_found"
+handler500 = "portal.last_resort.server_error"

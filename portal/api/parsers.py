@@ -1,16 +1,38 @@
-"""JSON bodies; one that is nested beyond reason is the caller's mistake, not ours."""
+"""JSON bodies, bounded: what cannot be read, kept or echoed is the caller's mistake, not ours."""
 
+import json
 from typing import Any
 
-from rest_framework.exceptions import ParseError
+from django.conf import settings
+from rest_framework import status
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
 
 
+class BodyTooLarge(APIException):
+    """More than DATA_UPLOAD_MAX_MEMORY_SIZE, which Django itself asks only where it reads forms."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "too-large"
+    default_detail = f"At most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes are taken."
+
+
 class BoundedJSONParser(JSONParser):
-    """DRF's parser, with too deep a nesting answered as 400 (the bound is the interpreter's)."""
+    """UTF-8 whatever ``charset`` says (RFC 8259, section 8.1); no NaN, no half of a surrogate pair."""
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise BodyTooLarge
         try:
-            return super().parse(stream, media_type, parser_context)
+            value = json.loads(body.decode(), parse_constant=_no_constant)
+            json.dumps(value, ensure_ascii=False).encode()
         except RecursionError as error:
             raise ParseError("The JSON is nested too deeply.") from error
+        except ValueError as error:
+            raise ParseError(f"This is no JSON: {type(error).__name__}.") from error
+        return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from portal.api.parsers import BodyTooLarge
 from portal.core.errors import Conflict, DomainError
 from portal.core.request_id import current_request_id
 from portal.vll.errors import NotAllowedToOrder
 from portal.vll.words import code, facts, sentence
 
 CONTENT_TYPE = "application/problem+json"
+_TRY_AGAIN = {"Retry-After": "5"}
 
 
 def problem(status_code: int, kind: str, title: str, detail: str, **members: Any) -> dict[str, Any]:
@@ -33,8 +35,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(error, DomainError):
         return _answer(_of_domain_error(error))
     if isinstance(error, OperationalError | InterfaceError):
-        detail = "The database does not answer; nothing was done. Try again in a few seconds."
-        return _answer(problem(503, "unavailable", "Service unavailable", detail), {"Retry-After": "5"})
+        return _answer(_unavailable(), _TRY_AGAIN)
+    if isinstance(error, RequestDataTooBig):
+        error = BodyTooLarge()
     if isinstance(error, Http404):
         error = exceptions.NotFound("There is no such object, or you may not see it.")
     elif isinstance(error, PermissionDenied):
@@ -44,6 +47,19 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(error, exceptions.APIException):
         return _answer(_of_api_exception(error), _headers(error))
     return None
+
+
+def unavailable(request: HttpRequest) -> JsonResponse:
+    """The answer while the database is away, where no view could give it."""
+    return JsonResponse(_unavailable(), status=503, content_type=CONTENT_TYPE, headers=_TRY_AGAIN)
+
+
+def bad_request(request: HttpRequest) -> JsonResponse:
+    """The answer to a request that Django distrusts, such as one for another host."""
+    detail = "The request's address or headers are not acceptable."
+    return JsonResponse(
+        problem(400, "bad-request", "Bad request", detail), status=400, content_type=CONTENT_TYPE
+    )
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
@@ -58,6 +74,11 @@ def not_found(request: HttpRequest) -> JsonResponse:
     """The answer to an unknown path under a JSON door."""
     detail = f"Nothing is served at {request.path}."
     return JsonResponse(problem(404, "not-found", "Not found", detail), status=404, content_type=CONTENT_TYPE)
+
+
+def _unavailable() -> dict[str, Any]:
+    detail = "The database does not answer; nothing was done. Try again in a few seconds."
+    return problem(503, "unavailable", "Service unavailable", detail)
 
 
 def _answer(document: dict[str, Any], headers: dict[str, str] | None = None) -> Response:

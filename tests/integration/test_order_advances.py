@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Port
 from portal.vll.errors import NotAllowedToOrder, OrderIsOpen, WrongLifecycle
-from portal.vll.models import Attempt, Order
+from portal.vll.models import Attempt, Order, Vll
 from portal.vll.operations import attempt_record, order_delete, orders_overdue_alarm
 from portal.vll.operations.transitions import ForbiddenTransition, order_move
 from tests.integration.answers import CONFLICT, activate, answer
@@ -211,3 +211,15 @@ def test_a_local_cross_connect_is_settled_by_one_router(isp: Isp, alice: User) -
     activate(placed.vll)
     placed.refresh_from_db()
     assert placed.state == "completed"
+
+
+def test_an_end_verified_at_an_older_revision_does_not_complete_an_order(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice)
+    answer(placed.vll, "a", "verified")
+    Vll.objects.filter(pk=placed.vll_id).update(revision=2)
+    Order.objects.filter(pk=placed.pk).update(revision=2)
+    answer(placed.vll, "z", "verified")
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.lifecycle) == ("inProgress", "pendingActive")
+    answer(placed.vll, "a", "verified")
+    assert placed.vll.lifecycle == "active"

@@ -1,7 +1,9 @@
 """RFC 9457 answers of the agent door."""
 
+import sys
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
 
 _URN = "urn:longline:error:"
@@ -19,5 +21,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonR
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """handler500 of this door: the agent keeps its report and sends it again."""
+    """handler500 of this door, or 503 without a database: the agent keeps its report and sends it again."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return problem(503, "unavailable", "The database is away", "keep the report and send it again")
     return problem(500, "internal", "The portal failed", "keep the report and send it again")

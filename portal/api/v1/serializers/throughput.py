@@ -7,23 +7,32 @@ from rest_framework import serializers
 
 _DEFAULT_SPAN = timedelta(hours=1)
 _LONGEST_SPAN = timedelta(days=400)
+# Far enough from the ends of Python's calendar for all arithmetic.
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class InstantField(serializers.Field[Any, Any, Any, Any]):
     """Epoch seconds, or an ISO 8601 time with its zone."""
 
-    default_error_messages = {"not_an_instant": "Write epoch seconds or an ISO 8601 time with a zone."}
+    default_error_messages = {
+        "not_an_instant": "Write epoch seconds or an ISO 8601 time with a zone.",
+        "out_of_range": "Write a time from 1970 to 2999.",
+    }
 
     def to_internal_value(self, data: Any) -> datetime:
         try:
             if str(data).lstrip("-").isdigit():
-                return datetime.fromtimestamp(int(data), tz=UTC)
-            instant = datetime.fromisoformat(str(data).replace(" ", "+"))
+                instant = datetime.fromtimestamp(int(data), tz=UTC)
+            else:
+                instant = datetime.fromisoformat(str(data).replace(" ", "+"))
+            if instant.tzinfo is None:
+                self.fail("not_an_instant")
+            instant = instant.astimezone(UTC)
         except (ValueError, OverflowError, OSError):
             self.fail("not_an_instant")
-        if instant.tzinfo is None:
-            self.fail("not_an_instant")
-        return instant.astimezone(UTC)
+        if not _FIRST <= instant <= _LAST:
+            self.fail("out_of_range")
+        return instant
 
     def to_representation(self, value: datetime) -> int:
         return int(value.timestamp())

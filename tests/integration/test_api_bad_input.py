@@ -1,0 +1,129 @@
+"""Whatever is sent to the JSON doors, a problem document answers, and a mistake of the caller is a 4xx."""
+
+import base64
+import ssl
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings as deployment
+from django.db import OperationalError, connection
+from django.test import Client
+
+from portal.accounts.models import User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from tests.integration.certificates import certificates
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/v1/vlls"
+
+
+@pytest.fixture
+def api(isp: Isp, alice: User) -> Client:
+    _, plain = token_create(user=alice, name="test", now=clock.now())
+    return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {plain}"})
+
+
+def no_database() -> AbstractContextManager[None]:
+    """Each statement fails as when PostgreSQL restarts."""
+
+    def lost(*_: Any) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    return connection.execute_wrapper(lost)
+
+
+def assert_problem(answer: Any, status: int) -> None:
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    assert answer.json()["status"] == status
+    assert answer.json()["request_id"] == answer["X-Request-Id"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b'{"\\ud800": 1}', 400),
+        (b'{"transport": "\\udc00"}', 400),
+        (b'{"a_end": {"tagging": "\\ud800"}}', 400),
+        (b"\xff\xfe", 400),
+        (b'{"svc_mtu": NaN}', 400),
+        (b"[" * 100_000, 400),
+        (b'{"svc_mtu": ' + b"9" * 5000 + b"}", 400),
+        (b'{"description": "\\u0000"}', 422),
+        (b'{"description": "' + b"a" * deployment.DATA_UPLOAD_MAX_MEMORY_SIZE + b'"}', 413),
+    ],
+)
+def test_a_body_that_cannot_be_read_or_echoed(api: Client, raw: bytes, status: int) -> None:
+    assert_problem(api.post(PATH, raw, content_type="application/json"), status)
+
+
+@pytest.mark.parametrize("charset", ["zlib", "rot13", "utf-16"])
+def test_json_is_utf_8_whatever_else_is_claimed(api: Client, charset: str) -> None:
+    answer = api.generic("POST", PATH, b"{}", content_type=f"application/json; charset={charset}")
+    assert_problem(answer, 422)
+
+
+@pytest.mark.parametrize("path", ["vlls", "orders", "ports"])
+@pytest.mark.parametrize("position", ["p=garbage", "p=%00", "o=99999999999999999999&p=x", "r=1&p=2020"])
+def test_an_edited_cursor_is_404(api: Client, path: str, position: str) -> None:
+    if path == "ports":
+        position = position.replace("2020", "x")
+    cursor = base64.b64encode(position.encode()).decode()
+    assert_problem(api.get(f"/api/v1/{path}", {"cursor": cursor}), 404)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=0001-01-01T00:00:00%2B14:00",
+        "to=0001-01-01T00:00:00Z",
+        "from=9999-12-31T23:00:00Z&to=9999-12-31T23:59:59Z",
+        "from=-1",
+    ],
+)
+def test_times_at_the_ends_of_the_calendar(api: Client, isp: Isp, alice: User, query: str) -> None:
+    assert_problem(api.get(f"{PATH}/{order(isp, alice).vll_id}/throughput?{query}"), 422)
+
+
+def test_an_unknown_path_below_the_door(api: Client) -> None:
+    assert_problem(api.get("/api/v1/nothing"), 404)
+
+
+def test_another_host(api: Client) -> None:
+    assert_problem(api.get(PATH, headers={"Host": "evil.example"}), 400)
+
+
+def test_a_mistake_of_ours(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("portal.vll.queries.vlls", lambda _: 1 / 0)
+    answer = api.get(PATH)
+    assert_problem(answer, 500)
+    assert "division" not in answer.content.decode()
+
+
+def test_no_database_is_503_for_programs(api: Client) -> None:
+    with no_database():
+        answer = api.get(PATH)
+    assert_problem(answer, 503)
+    assert answer["Retry-After"] == "5"
+
+
+def test_no_database_is_503_for_people(api: Client, alice: User) -> None:
+    api.force_login(alice)
+    with no_database():
+        answer = api.get("/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer["X-Request-Id"] in answer.content.decode()
+
+
+def test_no_database_is_503_for_agents(isp: Isp, settings: Any) -> None:
+    settings.ROOT_URLCONF = "portal.urls_agents"
+    certificate = ssl.PEM_cert_to_DER_cert((certificates() / "router-rhino.pem").read_text())
+    tls = SimpleNamespace(getpeercert=lambda binary_form: certificate)
+    door = Client(raise_request_exception=False)
+    with no_database():
+        answer = door.post("/api/agent/v1/counters", b"{}", "application/json", **{"gunicorn.socket": tls})
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
