@@ -1,0 +1,28 @@
+"""Many want the last one: one gets it, everybody else is told at once, and nothing is given twice."""
+
+from collections import Counter
+
+from tests.faults.checker import Checker
+from tests.faults.customer import Customer, Line, accepted
+
+CLIENTS = 64
+GIGABIT = 1_000_000_000
+
+
+def test_the_last_vlan_goes_to_one_of_64_clients(alice: Customer, checker: Checker, line: Line) -> None:
+    answers = alice.post_all([line.order(vlan=4094) for _ in range(CLIENTS)], at_once=CLIENTS)
+    assert Counter(answer.status for answer in answers) == {202: 1, 409: CLIENTS - 1}
+    checker.require_terminal((a.order for a in accepted(answers)), within_s=60)
+
+
+def test_the_last_gigabit_goes_to_one_of_64_clients(alice: Customer, checker: Checker, line: Line) -> None:
+    first = alice.post(line.order(cir_bps=9 * GIGABIT))
+    assert first.status == 202
+    bodies = [line.order(cir_bps=GIGABIT) for _ in range(CLIENTS)]
+    answers = alice.post_all(bodies, at_once=CLIENTS)
+    assert Counter(answer.status for answer in answers) == {202: 1, 409: CLIENTS - 1}
+    [(booked,)] = checker.sql(
+        "SELECT DISTINCT booked_bps FROM inventory_port WHERE id IN (%s, %s)", line.rhino, line.hippo
+    )
+    assert booked == 10 * GIGABIT
+    checker.require_terminal([first.order, *(a.order for a in accepted(answers))], within_s=60)

@@ -1,0 +1,73 @@
+"""PostgreSQL crashes under load: clients are told so, and what was promised before is kept."""
+
+import signal
+import threading
+import time
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker, wait
+from tests.faults.customer import Answer, Customer, Line, accepted
+from tests.faults.watch import Watch
+
+AWAY_S = 2
+ENDED_WITHIN_S = 90
+
+
+def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    database = product.portal.services.postgres.child
+    answers: list[Answer] = []
+    enough = threading.Event()
+
+    def order_on() -> None:
+        while not enough.is_set():
+            answers.append(alice.post(line.order()))
+
+    clients = [threading.Thread(target=order_on) for _ in range(4)]
+    with Watch(checker):
+        for client in clients:
+            client.start()
+        try:
+            for _ in range(2):
+                time.sleep(1.5)
+                # What `pg_ctl restart -m immediate` does: no checkpoint, no good-bye to clients.
+                database.end(signal.SIGQUIT)
+                time.sleep(AWAY_S)
+                database.restart()
+            time.sleep(1.5)
+        finally:
+            enough.set()
+            for client in clients:
+                client.join()
+        promised = accepted(answers)
+        states = checker.require_terminal((a.order for a in promised), within_s=ENDED_WITHIN_S)
+
+    assert set(states.values()) == {"completed"}
+    refused = [answer for answer in answers if answer.status != 202]
+    assert refused, "no client noticed the crash: nothing is tested"
+    assert {answer.status for answer in refused} == {503}
+    for answer in refused:
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["retry-after"]
+        assert answer.body["type"] == "urn:longline:error:unavailable"
+        assert answer.body["request_id"]
+    # Of the refused ones at most those exist whose very commit was cut off, and they are whole.
+    known = {name for (name,) in checker.sql("SELECT description FROM vll_vll")}
+    assert {answer.description for answer in promised} <= known
+
+
+def test_every_process_finds_back_to_a_database_that_was_away(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    database = product.portal.services.postgres.child
+    database.end(signal.SIGQUIT)
+    time.sleep(AWAY_S)
+    database.restart()
+    [(back,)] = checker.sql("SELECT now()")
+    fresh = "SELECT count(*) FROM inventory_observedrouter WHERE reported_at > %s"
+    assert wait(lambda: checker.sql(fresh, back) == [(2,)], timeout_s=30), "the agent door takes no reports"
+    # Only beat, a worker and the relay together bring a sweep about.
+    assert wait(lambda: alice.post(line.order()).status == 202, timeout_s=30), "the web processes"
+    for name in ("web", "agent-door", "worker", "beat", "relay"):
+        product.family[name].raise_if_dead()

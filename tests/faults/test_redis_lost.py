@@ -1,0 +1,56 @@
+"""Redis only carries hurry-ups: flushed, gone or frozen, it costs time and no order."""
+
+import threading
+import time
+
+import pytest
+import redis
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker
+from tests.faults.customer import Answer, Customer, Line
+from tests.faults.watch import Watch
+
+ENDED_WITHIN_S = 75
+AWAY_S = 20
+
+
+def test_orders_survive_a_broker_that_forgets_everything(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    answers: list[Answer] = []
+    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(30), at_once=4)))
+    with Watch(checker), redis.Redis.from_url(product.portal.services.redis_url) as broker:
+        ordering.start()
+        while ordering.is_alive():
+            broker.flushall()
+            time.sleep(0.2)
+        broker.flushall()
+        assert [answer.status for answer in answers] == [202] * 30
+        states = checker.require_terminal((a.order for a in answers), within_s=ENDED_WITHIN_S)
+    assert set(states.values()) == {"completed"}
+
+
+@pytest.mark.parametrize("how", ["stopped", "frozen"])
+def test_orders_are_accepted_while_the_broker_is_away_and_completed_when_it_is_back(
+    product: Stack, alice: Customer, checker: Checker, line: Line, how: str
+) -> None:
+    broker = product.portal.services.redis.child
+    with Watch(checker):
+        if how == "stopped":
+            broker.end()
+        else:
+            broker.freeze()
+        since = time.monotonic()
+        try:
+            answers = alice.post_all(line.orders(12))
+            assert [answer.status for answer in answers] == [202] * 12
+            assert time.monotonic() - since < AWAY_S, "accepting an order waited for the broker"
+            time.sleep(max(0, since + AWAY_S - time.monotonic()))
+        finally:
+            if how == "stopped":
+                broker.restart()
+            else:
+                broker.thaw()
+        states = checker.require_terminal((a.order for a in answers), within_s=ENDED_WITHIN_S)
+    assert set(states.values()) == {"completed"}

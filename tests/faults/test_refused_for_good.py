@@ -1,0 +1,44 @@
+"""One end cannot be built, now or later: the other end is undone, and the customer learns why."""
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker
+from tests.faults.customer import Customer, Line
+from tests.faults.watch import Watch
+
+CLEAN_WITHIN_S = 60
+VLAN = 77
+
+
+def test_somebody_elses_subinterface_fails_the_order_and_stays_as_it_is(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    foreign = checker.hands["hippo"].add_sub(line.interface, VLAN)
+    before = checker.hands["hippo"].view().named(foreign)
+    with Watch(checker):
+        refused = alice.post(line.order(vlan=VLAN))
+        assert refused.status == 202
+        states = checker.require_terminal([refused.order], within_s=CLEAN_WITHIN_S)
+    assert states[refused.order] == "failed"
+    failure = alice.get(f"/api/v1/orders/{refused.order}")["failure"]
+    assert (failure["router"], failure["code"]) == ("hippo", "foreign_subinterface")
+    assert foreign in failure["object"]
+
+    views = checker.views()
+    assert [each for view in views.values() for each in view.tagged(refused.vll)] == []
+    assert views["hippo"].named(foreign) == before
+    ports = {port["id"]: port for port in _all_ports(alice)}
+    assert ports[line.rhino]["booked_bps"] == ports[line.hippo]["booked_bps"] == 0
+
+    # The VLAN is free again, and nothing of the failure sticks to the ports.
+    checker.hands["hippo"].delete_sub(foreign)
+    again = alice.post(line.order(vlan=VLAN))
+    assert checker.require_terminal([again.order], within_s=CLEAN_WITHIN_S)[again.order] == "completed"
+
+
+def _all_ports(alice: Customer) -> list[dict]:
+    found, url = [], "/api/v1/ports"
+    while url:
+        page = alice.get(url)
+        found += page["results"]
+        url = page["next"]
+    return found

@@ -1,0 +1,44 @@
+"""VPP crashes and forgets everything: its agent puts all of it back, whatever the portal is doing."""
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker, wait
+from tests.faults.customer import Customer, Line
+from tests.faults.vpp_hand import HandSlipped
+from tests.faults.wanted import flaws
+
+VLLS = 200
+PORTAL = ("worker", "beat", "relay", "agent-door")
+REAPPLIED_WITHIN_S = 30
+
+
+def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    answers = alice.post_all([line.order() for _ in range(VLLS)])
+    assert [answer.status for answer in answers] == [202] * VLLS
+    checker.require_terminal((answer.order for answer in answers), within_s=120)
+    checker.require_rest(within_s=30)
+    booted = (
+        "SELECT o.vpp_booted_at FROM inventory_observedrouter o "
+        "JOIN inventory_router r ON r.id = o.router_id WHERE r.name = 'rhino'"
+    )
+    [before] = checker.sql(booted)
+    wanted = checker.wanted()
+    vpp = product.family["vppsim-rhino"]
+
+    def whole() -> bool:
+        try:
+            return not flaws(wanted, checker.views())
+        except HandSlipped:
+            return False
+
+    for name in PORTAL:
+        product.family[name].freeze()
+    try:
+        vpp.end()
+        vpp.restart()
+        assert wait(whole, timeout_s=REAPPLIED_WITHIN_S), flaws(wanted, checker.views())[:10]
+    finally:
+        for name in PORTAL:
+            product.family[name].thaw()
+    assert wait(lambda: checker.sql(booted) != [before], timeout_s=30), "the portal never learned of it"
