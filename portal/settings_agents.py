@@ -1,7 +1,10 @@
 """The agent door's process: the same settings, other paths, and nothing that is meant for browsers."""
 
 from portal.settings import *  # noqa: F403
+from portal.settings import INSTALLED_APPS as _APPS
 
 ROOT_URLCONF = "portal.urls_agents"
 WSGI_APPLICATION = "portal.wsgi_agents.application"
 MIDDLEWARE = ["portal.core.request_id.RequestIdMiddleware"]
+# Logging in is for people, and allauth insists on its middleware wherever it is installed.
+INSTALLED_APPS = [app for app in _APPS if not app.startswith("allauth")]

@@ -81,7 +81,7 @@ def buckets_of(
     A sample counts evenly over its interval, and only with the part that lies within the range.
     """
     origin = _starts(since, until, step_s).start
-    asked = {
+    asked: dict[str, Any] = {
         "vll": vll.pk,
         "since": since,
         "until": until,
