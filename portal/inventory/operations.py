@@ -33,6 +33,8 @@ def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> 
     if not created:
         if not _is_news(row, report, now):
             return False
+        if row.vpp_away_since is not None and not report.vpp_connected:
+            facts["vpp_away_since"] = row.vpp_away_since
         ObservedRouter.objects.filter(pk=row.pk).update(**facts)
     if report.vpp_connected:
         _interfaces_store(router, report.interfaces)
@@ -55,6 +57,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "sent_ms": report.sent_ms,
         "agent_version": report.agent_version,
         "vpp_connected": report.vpp_connected,
+        "vpp_away_since": None if report.vpp_connected else now,
         "vpp_version": report.vpp_version or "",
         "vpp_booted_at": booted_at,
         "vpp_workers": report.vpp_workers,

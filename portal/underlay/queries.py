@@ -14,7 +14,7 @@ from portal.underlay.links import Link, LinkSide, Router
 from portal.underlay.policy import PathPolicy
 from portal.underlay.topology import Topology
 
-# An agent that has been silent for longer no longer vouches for the MTUs of its router.
+# An agent that has been silent, or without a VPP to look at, for longer no longer vouches for its MTUs.
 SILENT_AFTER = timedelta(minutes=5)
 
 
@@ -56,7 +56,10 @@ def _version() -> UUID | None:
 
 
 def _silent_routers(now: datetime) -> list[int]:
-    silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - SILENT_AFTER)
+    since = now - SILENT_AFTER
+    silent = (
+        Q(observed__isnull=True) | Q(observed__reported_at__lt=since) | Q(observed__vpp_away_since__lt=since)
+    )
     return list(models.Router.objects.filter(silent).exclude(agent_url="").values_list("pk", flat=True))
 
 

@@ -21,11 +21,12 @@ from portal.inventory.models import (
 from portal.inventory.queries import watch_routes
 from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
 from portal.telemetry.observations import observation_take
+from portal.underlay.errors import PathMtuUnknown
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations.answers import EndObservation
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 
 pytestmark = pytest.mark.django_db
 BACKBONE = InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=("10.0.0.0/31",))
@@ -180,15 +181,59 @@ def test_ends_become_up_by_the_word_of_their_own_router_alone(
     assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
 
 
-def test_a_report_ends_a_backoff_and_asks_at_once(isp: Isp, report: ObservedReport, now: datetime) -> None:
-    row = RouterConvergence.objects.create(
+@pytest.fixture
+def backoff(isp: Isp, now: datetime) -> RouterConvergence:
+    return RouterConvergence.objects.create(
         router=isp.routers["rhino"], failures=6, retry_at=now + timedelta(seconds=50)
     )
-    take(isp, report, now)
-    take(isp, later(report), now)
-    row.refresh_from_db()
-    assert (row.retry_at, row.failures) == (None, 6)
+
+
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        ({"reported_at": timedelta(seconds=16)}, {}),
+        ({}, {"boot_id": uuid4()}),
+        ({"vpp_connected": False}, {}),
+    ],
+)
+def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
+    isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence, before: dict, again: dict
+) -> None:
+    if "reported_at" in before:
+        before = {"reported_at": now - before["reported_at"]}
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(**before)
+    take(isp, replace(report, **again), now)
+    take(isp, replace(later(report), **again), now)
+    backoff.refresh_from_db()
+    assert (backoff.retry_at, backoff.failures) == (None, 6)
     assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+
+
+def test_one_that_reports_all_the_time_but_does_not_answer_keeps_its_pauses(
+    isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence
+) -> None:
+    take(isp, report, now)
+    take(isp, later(report), now + timedelta(seconds=10))
+    backoff.refresh_from_db()
+    assert backoff.retry_at == now + timedelta(seconds=50)
+    assert Outbox.objects.count() == 0
+
+
+def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    away = {"vpp_connected": False, "vpp_boot_ms": None, "interfaces": (), "routes": ()}
+    for minutes in (0, 3, 6):
+        at = now + timedelta(minutes=minutes)
+        ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(reported_at=at)
+        take(isp, replace(report, sent_ms=report.sent_ms + minutes, **away), at)
+        if minutes < 6:
+            order(isp, alice, now=at, cir_bps=1, a_end=end(isp, "rhino:host-cust1", outer=minutes + 1),
+                  z_end=end(isp, "hippo:host-cust1", outer=minutes + 1))  # fmt: skip
+    with pytest.raises(PathMtuUnknown):
+        order(isp, alice, now=at)
+    take(isp, replace(report, sent_ms=report.sent_ms + 7), at)
+    order(isp, alice, now=at)
 
 
 def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:

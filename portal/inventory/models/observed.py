@@ -14,6 +14,8 @@ class ObservedRouter(models.Model):
     sent_ms = models.BigIntegerField()
     agent_version = models.CharField(max_length=50)
     vpp_connected = models.BooleanField()
+    # Since when the agent reports, but has no VPP to look at; null while it has.
+    vpp_away_since = models.DateTimeField(null=True)
     vpp_version = models.CharField(max_length=100, blank=True)
     vpp_booted_at = models.DateTimeField(null=True)
     vpp_workers = models.PositiveIntegerField(null=True)
