@@ -12,10 +12,11 @@ from django.db import connection, transaction
 from portal.accounts.models import User
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
-from portal.inventory.models import Port
+from portal.inventory.models import Port, Router
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete
 from portal.vll.operations.answers import EndObservation
+from provisioning.generations import next_intent
 from tests.integration.answers import activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
@@ -85,3 +86,13 @@ def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
         start()
         VllEnd.objects.filter(vll=vll, side="a").update(status="pending")
     assert vll.ends.get(side="a").link_up is True
+
+
+def test_a_document_with_a_higher_number_never_knows_less(isp: Isp, alice: User) -> None:
+    rhino, documents = isp.routers["rhino"], []
+    with a_thread(lambda: documents.append(next_intent(rhino))) as start, transaction.atomic():
+        # As whoever takes the number before: what is committed until then belongs into the next document.
+        Router.objects.select_for_update().get(pk=rhino.pk)
+        start()
+        placed = order(isp, alice)
+    assert [end.vll for end in documents[0].present] == [placed.vll_id]
