@@ -7,4 +7,4 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 app = Celery("longline")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["provisioning"])
+app.autodiscover_tasks(["provisioning", "portal.api"])

@@ -144,6 +144,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "provisioning.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
+    "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
 }
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.

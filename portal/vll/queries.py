@@ -27,6 +27,12 @@ def orders(user: User) -> QuerySet[Order]:
     return Order.objects.visible_to(user).select_related("vll", "customer").order_by("-ordered_at", "-id")
 
 
+def jobs(user: User) -> QuerySet[Order]:
+    """The orders this user may see, with the ends that they are about."""
+    ends = VllEnd.objects.select_related("port__router").order_by("side")
+    return Order.objects.visible_to(user).select_related("vll").prefetch_related(Prefetch("vll__ends", ends))
+
+
 def open_order(vll: Vll) -> Order | None:
     """The one order under way for this VLL, or None."""
     return vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.api.v1.views import inventory, orders, vlls
+from portal.api.v1.views import inventory, jobs, orders, vlls
 
 app_name = "api-v1"
 urlpatterns = [
@@ -11,7 +11,9 @@ urlpatterns = [
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("orders", orders.OrdersView.as_view(), name="orders"),
     path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),
+    path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
     path("ports", inventory.PortsView.as_view(), name="ports"),
+    path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
     path("sites", inventory.SitesView.as_view(), name="sites"),
     path("routers", inventory.RoutersView.as_view(), name="routers"),
     path("links", inventory.LinksView.as_view(), name="links"),

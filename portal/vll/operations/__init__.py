@@ -2,6 +2,7 @@
 
 from portal.vll.operations.advance import advance
 from portal.vll.operations.attempts import attempt_record
+from portal.vll.operations.describe import vll_describe
 from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.observe import ends_observed, stale_vlls_mark
 from portal.vll.operations.overdue import orders_overdue_alarm
@@ -17,4 +18,5 @@ __all__ = [
     "order_delete",
     "orders_overdue_alarm",
     "stale_vlls_mark",
+    "vll_describe",
 ]

@@ -4,25 +4,19 @@ from typing import Any, Literal
 
 from rest_framework import serializers
 
+from portal.api.v1.serializers.strict import (
+    MAX_SAFE_INTEGER,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+)
 from portal.core.tagging import Tagging
 from portal.core.transport import Transport
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest
 
 AUTO = "auto"
-# The largest whole number that JSON readers agree on (RFC 8259, section 6).
-MAX_SAFE_INTEGER = 2**53 - 1
-
-
-class StrictIntegerField(serializers.IntegerField):
-    """A JSON number without fraction: neither ``true`` nor ``"7"`` nor ``7.0`` is one."""
-
-    default_error_messages = {"not_integer": "Write a whole number, without quotes."}
-
-    def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int):
-            self.fail("not_integer")
-        return super().to_internal_value(data)
 
 
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
@@ -41,20 +35,6 @@ class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses members that it does not know, so that a typing error is never ignored."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict):
-            unknown = sorted(set(data) - set(self.fields))
-            if unknown:
-                raise serializers.ValidationError(
-                    {str(name)[:100]: ["This field is not known here."] for name in unknown},
-                    code="unknown_field",
-                )
-        return super().to_internal_value(data)
-
-
 class EndSerializer(StrictSerializer):
     """One end of an order."""
 
@@ -62,7 +42,7 @@ class EndSerializer(StrictSerializer):
     tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
     outer_vlan = OuterVlanField(required=False, allow_null=True, default=None)
     inner_vlan = StrictIntegerField(required=False, allow_null=True, default=None)
-    exact_match = serializers.BooleanField(required=False, default=True)
+    exact_match = StrictBooleanField(required=False, default=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {"end": EndRequest(**{**attrs, "tagging": Tagging(attrs["tagging"])})}
@@ -71,7 +51,7 @@ class EndSerializer(StrictSerializer):
 class OrderAddSerializer(StrictSerializer):
     """``POST /api/v1/vlls``. Sizes in bytes, rates in bit/s."""
 
-    description = serializers.CharField(required=False, default="", allow_blank=True, max_length=100)
+    description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
     a_end = EndSerializer()
     z_end = EndSerializer()
     svc_mtu = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)

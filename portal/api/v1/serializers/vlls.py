@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.vll.models import Vll, VllEnd
 
 
@@ -30,6 +31,12 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
             "status_revision",
             "reason",
         ]
+
+
+class VllChangeSerializer(StrictSerializer):
+    """``PATCH /api/v1/vlls/<id>``: what may be changed at once, without asking a router."""
+
+    description = StrictCharField(allow_blank=True, max_length=100)
 
 
 class VllSerializer(serializers.ModelSerializer[Vll]):

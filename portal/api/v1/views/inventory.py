@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 
+from portal.api.v1.conditional import ConditionalRetrieveView
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, caller
 from portal.api.v1.serializers.inventory import (
@@ -19,6 +20,14 @@ class PortsView(generics.ListAPIView[Port]):
     permission_classes = [IsAuthenticated]
     serializer_class = PortSerializer
     pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[Port]:
+        return Port.objects.visible_to(caller(self.request)).select_related("router__site")
+
+
+class PortView(ConditionalRetrieveView[Port]):
+    permission_classes = [IsAuthenticated]
+    serializer_class = PortSerializer
 
     def get_queryset(self) -> QuerySet[Port]:
         return Port.objects.visible_to(caller(self.request)).select_related("router__site")

@@ -10,17 +10,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.orders import OrderAddSerializer
 from portal.api.v1.serializers.throughput import ThroughputQuerySerializer
-from portal.api.v1.serializers.vlls import VllSerializer
+from portal.api.v1.serializers.vlls import VllChangeSerializer, VllSerializer
 from portal.api.v1.views.accepted import accepted
 from portal.core import clock
 from portal.telemetry.queries import throughput
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.operations import order_add, order_delete
+from portal.vll.operations import order_add, order_delete, vll_describe
 
 
 class VllsView(generics.ListAPIView[Vll]):
@@ -33,13 +35,14 @@ class VllsView(generics.ListAPIView[Vll]):
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
+    @once_per_key
     def post(self, request: Request) -> Response:
         body = OrderAddSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         return accepted(request, order_add(user=caller(request), now=clock.now(), **body.validated_data))
 
 
-class VllView(generics.RetrieveAPIView[Vll]):
+class VllView(ConditionalRetrieveView[Vll]):
     """One VLL; ``DELETE`` orders its removal, or cancels it while it is being built."""
 
     permission_classes = [IsAuthenticated]
@@ -48,8 +51,18 @@ class VllView(generics.RetrieveAPIView[Vll]):
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
-    def delete(self, request: Request, pk: UUID) -> Response:
-        vll = get_object_or_404(self.get_queryset(), pk=pk)
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, vll: Vll) -> Response:
+        body = VllChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
+        document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
+        return Response(document, headers={"ETag": etag_of(document)})
+
+    @once_per_key
+    @if_match(required=False)
+    def delete(self, request: Request, vll: Vll) -> Response:
         return accepted(request, order_delete(user=caller(request), vll=vll, now=clock.now()))
 
 

@@ -1,0 +1,11 @@
+"""What Celery runs for the JSON door."""
+
+from celery import shared_task
+
+from portal.api.v1.idempotency import answers_sweep
+from portal.core import clock
+
+
+@shared_task(name="api.sweep_answers", time_limit=60)
+def sweep_answers() -> None:
+    answers_sweep(now=clock.now())

@@ -1,0 +1,93 @@
+"""An order as a job: how far each end is, and where its result will be."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from portal.vll.models import Order, VllEnd
+from portal.vll.states import OrderAction, OrderState
+
+JOB_STATUS = {
+    OrderState.ACKNOWLEDGED: "pending",
+    OrderState.HELD: "pending",
+    OrderState.IN_PROGRESS: "running",
+    OrderState.PENDING_CANCELLATION: "running",
+    OrderState.COMPLETED: "succeeded",
+    OrderState.FAILED: "failed",
+    OrderState.REJECTED: "failed",
+    OrderState.CANCELLED: "cancelled",
+}
+# What an end says that was not asked yet about the revision wanted now, and what is left of a job that
+# did not succeed.
+WAITING, UNDONE = "waiting", "undone"
+STEP_STATUS = [
+    WAITING,
+    *(status.value for status in VllEnd.Status if status is not VllEnd.Status.UNASKED),
+    UNDONE,
+]
+
+
+class JobStepSerializer(serializers.Serializer[Any]):
+    """One end's part in a job."""
+
+    end = serializers.ChoiceField(choices=["a", "z"])
+    router = serializers.CharField(
+        allow_null=True, help_text="The router at work; null once the job has ended."
+    )
+    status = serializers.ChoiceField(choices=STEP_STATUS)
+    reason = serializers.JSONField(allow_null=True, help_text="Why the router could not do it yet.")
+
+
+class JobSerializer(serializers.Serializer[Order]):
+    """A job's facts. Once it has ended they all come from the order alone, and so never change again."""
+
+    id = serializers.UUIDField()
+    status = serializers.SerializerMethodField()
+    action = serializers.ChoiceField(choices=OrderAction.choices)
+    state = serializers.ChoiceField(choices=OrderState.choices)
+    started_at = serializers.DateTimeField(source="ordered_at")
+    finished_at = serializers.SerializerMethodField()
+    steps = serializers.SerializerMethodField()
+    failure = serializers.JSONField(allow_null=True)
+    order = serializers.SerializerMethodField()
+    result = serializers.SerializerMethodField()
+
+    def get_status(self, order: Order) -> str:
+        return JOB_STATUS[OrderState(order.state)]
+
+    def get_finished_at(self, order: Order) -> str | None:
+        as_text = serializers.DateTimeField().to_representation
+        return as_text(order.state_at) if order.is_terminal else None
+
+    def get_steps(self, order: Order) -> list[dict[str, Any]]:
+        return [_ended(order, side) for side in "az"] if order.is_terminal else _under_way(order)
+
+    def get_order(self, order: Order) -> str:
+        return str(reverse("api-v1:order", args=[order.pk], request=self.context.get("request")))
+
+    def get_result(self, order: Order) -> str:
+        return str(reverse("api-v1:vll", args=[order.vll_id], request=self.context.get("request")))
+
+
+def _ended(order: Order, side: str) -> dict[str, Any]:
+    status: str = UNDONE
+    if order.state == OrderState.COMPLETED:
+        gone = order.action == OrderAction.DELETE
+        status = VllEnd.Status.REMOVED if gone else VllEnd.Status.VERIFIED
+    return {"end": side, "router": None, "status": str(status), "reason": None}
+
+
+def _under_way(order: Order) -> list[dict[str, Any]]:
+    steps = []
+    for end in order.vll.ends.all():
+        answered = end.status_revision == order.vll.revision
+        steps.append(
+            {
+                "end": end.side,
+                "router": end.port.router.name,
+                "status": end.status if answered else WAITING,
+                "reason": end.reason if answered else None,
+            }
+        )
+    return steps

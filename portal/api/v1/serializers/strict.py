@@ -1,0 +1,51 @@
+"""Fields that take JSON as it is written: DRF's own make 7 of ``"7"``, ``"7"`` of 7 and true of ``"yes"``."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+# The largest whole number that JSON readers agree on (RFC 8259, section 6).
+MAX_SAFE_INTEGER = 2**53 - 1
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON number without fraction: neither ``true`` nor ``"7"`` nor ``7.0`` is one."""
+
+    default_error_messages = {"not_integer": "Write a whole number, without quotes."}
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("not_integer")
+        return super().to_internal_value(data)
+
+
+class StrictCharField(serializers.CharField):
+    """A JSON string."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictBooleanField(serializers.BooleanField):
+    """``true`` or ``false``."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses members that it does not know, so that a typing error is never ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = sorted(set(data) - set(self.fields))
+            if unknown:
+                raise serializers.ValidationError(
+                    {str(name)[:100]: ["This field is not known here."] for name in unknown},
+                    code="unknown_field",
+                )
+        return super().to_internal_value(data)

@@ -1,0 +1,193 @@
+"""Idempotency-Key: one effect per key, and the same answer to whoever asks again."""
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from portal.accounts.models import User
+from portal.api.models import KeptAnswer
+from portal.api.v1.idempotency import answers_sweep
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.vll.models import Order, Vll
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import body, client
+
+VLLS = "/api/v1/vlls"
+
+
+def post(user: User, document: dict[str, Any], key: str) -> Any:
+    return client(user).post(VLLS, document, format="json", headers={"Idempotency-Key": key})
+
+
+def told(answer: Any) -> tuple[Any, ...]:
+    return answer.status_code, answer["Content-Type"], answer.get("Location"), answer.content
+
+
+@pytest.mark.django_db
+def test_a_repeated_order_gets_the_first_answer_byte_by_byte(isp: Isp, alice: User) -> None:
+    first, again = (post(alice, body(isp), "k-1") for _ in range(2))
+    assert first.status_code == 202
+    assert told(again) == told(first)
+    assert (first.get("Idempotency-Replayed"), again["Idempotency-Replayed"]) == (None, "true")
+    assert Order.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_refusal_is_repeated_too_and_leaves_nothing(isp: Isp, alice: User) -> None:
+    first = post(alice, body(isp, svc_mtu=67), "k-1")
+    assert first.status_code == 422
+    assert told(post(alice, body(isp, svc_mtu=67), "k-1")) == told(first)
+    assert not Outbox.objects.exists()
+
+
+@pytest.mark.django_db
+def test_another_body_under_the_same_key_is_422_and_does_nothing(isp: Isp, alice: User) -> None:
+    post(alice, body(isp), "k-1")
+    answer = post(alice, body(isp, description="another"), "k-1")
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:longline:error:idempotency-key-reused")
+    assert Order.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_key_belongs_to_its_user(isp: Isp, alice: User, nora: User) -> None:
+    post(alice, body(isp), "k-1")
+    other = body(isp)
+    other["a_end"]["outer_vlan"] = 7
+    other["z_end"] = {"port": isp.ports["hippo:host-cust2"].pk, "tagging": "untagged"}
+    assert post(nora, other, "k-1").status_code == 202
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["", '""', "ä", "a b", "x" * 256, '"unclosed'])
+def test_a_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
+    answer = client(alice).post(VLLS, body(isp), format="json", HTTP_IDEMPOTENCY_KEY=key)
+    assert (answer.status_code, answer.json()["type"]) == (
+        400,
+        "urn:longline:error:malformed-idempotency-key",
+    )
+    assert not Order.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_drafts_quotes_are_no_part_of_the_key(isp: Isp, alice: User) -> None:
+    first = post(alice, body(isp), '"k-1"')
+    assert post(alice, body(isp), "k-1").content == first.content
+
+
+@pytest.mark.django_db
+def test_a_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    answers = [
+        client(alice).delete(f"{VLLS}/{vll.pk}", headers={"Idempotency-Key": "gone"}) for _ in range(2)
+    ]
+    assert told(answers[0]) == told(answers[1])
+    assert answers[0].status_code == 202
+    assert Order.objects.filter(action="delete").count() == 1
+
+
+@pytest.mark.django_db
+def test_a_change_that_is_repeated_needs_no_newer_etag(isp: Isp, alice: User) -> None:
+    url = f"{VLLS}/{order(isp, alice).vll_id}"
+    etag = client(alice).get(url)["ETag"]
+    answers = [
+        client(alice).patch(
+            url, {"description": "new"}, format="json", headers={"If-Match": etag, "Idempotency-Key": "k"}
+        )
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+    assert answers[1]["ETag"] == answers[0]["ETag"]
+
+
+@pytest.mark.django_db
+def test_after_24_hours_the_key_is_free_again(isp: Isp, alice: User) -> None:
+    post(alice, body(isp, svc_mtu=67), "k-1")
+    KeptAnswer.objects.update(answered_at=clock.now() - timedelta(hours=24, seconds=1))
+    assert post(alice, body(isp), "k-1").status_code == 202
+    assert KeptAnswer.objects.get().status == 202
+
+
+@pytest.mark.django_db
+def test_the_sweep_forgets_what_is_past_its_time_only(isp: Isp, alice: User) -> None:
+    post(alice, body(isp, svc_mtu=67), "old")
+    KeptAnswer.objects.update(answered_at=clock.now() - timedelta(hours=25))
+    post(alice, body(isp, svc_mtu=67), "new")
+    assert answers_sweep(now=clock.now()) == 1
+    assert KeptAnswer.objects.get().key == "new"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_64_parallel_orders_under_one_key_make_one_order(isp: Isp, alice: User) -> None:
+    api, document = client(alice), body(isp)
+
+    def one(_: int) -> Any:
+        try:
+            return api.post(VLLS, document, format="json", headers={"Idempotency-Key": "race"})
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(64) as pool:
+        answers = list(pool.map(one, range(64)))
+    assert Order.objects.count() == Vll.objects.count() == KeptAnswer.objects.count() == 1
+    done = [answer for answer in answers if answer.status_code == 202]
+    waiting = [answer for answer in answers if answer.status_code == 409]
+    assert len(done) >= 1
+    assert len(done) + len(waiting) == 64
+    assert len({answer.content for answer in done}) == 1
+    assert sum("Idempotency-Replayed" not in answer for answer in done) == 1
+    assert {answer.json()["type"] for answer in waiting} <= {"urn:longline:error:idempotency-key-in-flight"}
+    assert one(0).content == done[0].content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_the_first_is_in_flight_the_second_is_409_and_says_when_to_come_back(
+    isp: Isp, alice: User
+) -> None:
+    def send() -> Any:
+        try:
+            return post(alice, body(isp), "k-1")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        # Whoever holds the port's row holds every order for it up.
+        with transaction.atomic():
+            port = isp.ports["rhino:host-cust1"]
+            type(port).objects.select_for_update().get(pk=port.pk)
+            first = pool.submit(send)
+            while not _waits_for_a_lock():
+                assert not first.done()
+            second = pool.submit(send).result()
+        assert (second.status_code, int(second["Retry-After"]) >= 1) == (409, True)
+        assert first.result().status_code == 202
+
+
+def _waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_answer_without_effect_and_no_effect_without_answer(
+    isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: Any, **__: Any) -> None:
+        raise RuntimeError("killed before the commit")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("portal.api.v1.idempotency._keep", dies)
+        with pytest.raises(RuntimeError):
+            post(alice, body(isp), "k-1")
+    assert (Order.objects.count(), KeptAnswer.objects.count()) == (0, 0)
+    assert post(alice, body(isp), "k-1").status_code == 202
+    assert Order.objects.get().pk == uuid.UUID(post(alice, body(isp), "k-1").json()["order"]["id"])

@@ -1,0 +1,68 @@
+"""The job resource: what is being done for an order, and what came of it."""
+
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db
+
+
+def steps(job: Any) -> list[tuple[str, str | None, str]]:
+    return [(step["end"], step["router"], step["status"]) for step in job["steps"]]
+
+
+def test_a_job_shows_each_ends_step_and_says_when_to_ask_again(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice)
+    api, url = client(alice), f"/api/v1/jobs/{placed.pk}"
+    told = api.get(url)
+    assert int(told["Retry-After"]) >= 1
+    job = told.json()
+    assert (job["status"], job["finished_at"]) == ("pending", None)
+    assert steps(job) == [("a", "rhino", "waiting"), ("z", "hippo", "waiting")]
+    answer(placed.vll, "a", "verified")
+    answer(placed.vll, "z", "pending", reason={"code": "no_route", "message": "no route to rhino"})
+    job = api.get(url).json()
+    assert job["status"] == "running"
+    assert steps(job) == [("a", "rhino", "verified"), ("z", "hippo", "pending")]
+    assert job["steps"][1]["reason"]["code"] == "no_route"
+
+
+def test_a_job_that_succeeded_leads_to_its_result_and_never_changes(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice)
+    activate(placed.vll)
+    api, url = client(alice), f"/api/v1/jobs/{placed.pk}"
+    ended = api.get(url)
+    assert "Retry-After" not in ended
+    assert (ended.json()["status"], steps(ended.json())) == (
+        "succeeded",
+        [("a", None, "verified"), ("z", None, "verified")],
+    )
+    assert api.get(ended.json()["result"]).json()["id"] == str(placed.vll_id)
+    assert api.get(ended.json()["order"]).json()["state"] == "completed"
+    removal = api.delete(f"/api/v1/vlls/{placed.vll_id}").json()["order"]["id"]
+    answer(placed.vll, "a", "removed")
+    assert api.get(url, headers={"If-None-Match": ended["ETag"]}).status_code == 304
+    assert steps(api.get(f"/api/v1/jobs/{removal}").json()) == [
+        ("a", "rhino", "removed"),
+        ("z", "hippo", "waiting"),
+    ]
+
+
+def test_a_job_that_failed_says_why_and_that_it_was_undone(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice)
+    answer(placed.vll, "a", "conflict", reason=CONFLICT, for_good=True)
+    answer(placed.vll, "a", "removed")
+    answer(placed.vll, "z", "removed")
+    job = client(alice).get(f"/api/v1/jobs/{placed.pk}").json()
+    assert (job["status"], job["failure"]["code"]) == ("failed", CONFLICT["code"])
+    assert [step["status"] for step in job["steps"]] == ["undone", "undone"]
+
+
+def test_a_stranger_gets_404_for_alices_job(isp: Isp, alice: User, charlie: User) -> None:
+    assert client(charlie).get(f"/api/v1/jobs/{order(isp, alice).pk}").status_code == 404
