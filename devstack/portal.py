@@ -35,6 +35,8 @@ class Portal:
             "REDIS_URL": self.services.redis_url,
             "LONGLINE_PKI_DIR": str(self.pki),
             "STATIC_ROOT": str(self.static),
+            # A demo's NOC has nobody's phone at hand.
+            "LONGLINE_NOC_NEEDS_TOTP": "false",
             "PYTHONUNBUFFERED": "1",
             **self.settings,
         }
@@ -84,18 +86,10 @@ class Portal:
         door = self._child(
             "agent-door",
             "gunicorn",
-            "portal.wsgi_agents",
+            "--config",
+            "python:portal.gunicorn_agents",
             "--bind",
             f"{LOOPBACK}:{self.agents_port}",
-            "--certfile",
-            str(self.pki / "portal.pem"),
-            "--keyfile",
-            str(self.pki / "portal.key"),
-            "--ca-certs",
-            str(self.pki / "ca.pem"),
-            "--cert-reqs",
-            "2",
-            *_GUNICORN,
         )
         others = [
             self._child("relay", "python", "manage.py", "relay"),
@@ -106,7 +100,7 @@ class Portal:
                 "portal",
                 "worker",
                 "-Q",
-                "provisioning,telemetry,celery",
+                "provisioning,telemetry,notifications,celery",
                 "--concurrency",
                 "2",
                 "--loglevel",

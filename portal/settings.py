@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF
@@ -23,6 +24,11 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "django_htmx",
     "rest_framework",
     "portal.events",
@@ -47,6 +53,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "portal.accounts.second_factor.SecondFactorMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -83,9 +91,57 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
-LOGIN_URL = "web:login"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "web:overview"
-LOGOUT_REDIRECT_URL = "web:login"
+LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "portal.web.forms.sign_in.SignInForm",
+    "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
+}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+# Addresses come from the NOC or from an invitation that was mailed to them.
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_PRESERVE_USERNAME_CASING = True
+MFA_ADAPTER = "portal.accounts.adapters.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Longline"
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+# Whether NOC staff must have TOTP before any page opens to them.
+LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
+
+# OpenID Connect: off until OIDC_SERVER_URL names an issuer. It signs in people who have an account already.
+SOCIALACCOUNT_ADAPTER = "portal.accounts.adapters.SocialAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
+OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="")
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {}
+if OIDC_SERVER_URL:
+    SOCIALACCOUNT_PROVIDERS["openid_connect"] = {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": env.str("OIDC_NAME", default="single sign-on"),
+                "client_id": env.str("OIDC_CLIENT_ID"),
+                "secret": env.str("OIDC_CLIENT_SECRET"),
+                "settings": {"server_url": OIDC_SERVER_URL},
+            }
+        ],
+    }
+
+# Invitations and forgotten passwords: smtp+tls://user:password@host:587. Without it, mails are only logged.
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 10
+EMAIL_SUBJECT_PREFIX = "[Longline] "
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="Longline <longline@localhost>")
+
+# Whose X-Forwarded-For is believed: networks of reverse proxies, such as 10.0.0.0/29.
+LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -125,6 +181,16 @@ REST_FRAMEWORK = {
     "STRICT_JSON": True,
 }
 
+# Limits of logins and of API calls: in a database of their own, beside the broker's.
+CACHES = {
+    "default": {
+        "BACKEND": "portal.core.forgiving_cache.ForgivingRedisCache",
+        "LOCATION": env.str("CACHE_URL", default=urlsplit(env.str("REDIS_URL"))._replace(path="/1").geturl()),
+        "KEY_PREFIX": "longline",
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    },
+}
+
 CELERY_BROKER_URL = env.str("REDIS_URL")
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
@@ -132,7 +198,10 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
-CELERY_TASK_ROUTES = {"telemetry.*": {"queue": "telemetry"}}
+CELERY_TASK_ROUTES = {
+    "telemetry.*": {"queue": "telemetry"},
+    "notifications.*": {"queue": "notifications"},
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 60,

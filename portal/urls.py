@@ -4,6 +4,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("api/v1/", include("portal.api.v1.urls")),
+    path("", include("portal.web.urls_sign_in")),
     path("", include("portal.web.urls")),
 ]
 handler400 = "portal.last_resort.bad_request"

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
 from portal.vll.operations import stale_vlls_mark
@@ -30,3 +31,8 @@ def mark_stale() -> None:
 @shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)
 def keep_partitions() -> None:
     partitions_keep(now=clock.now())
+
+
+@shared_task(name="notifications.send_password_reset", time_limit=_HARD_LIMIT_S)
+def send_password_reset(user_id: int) -> None:
+    password_reset_mail(user_id=user_id, now=clock.now())

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 
 from devstack import stack
 from devstack.isp import small_isp
 from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    """What one test used up of a rate limit is not missing in the next."""
+    cache.clear()
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "DATABASE_CONN_MAX_AGE": "0",
         "REDIS_URL": started.redis_url,
         "LONGLINE_PKI_DIR": str(folder / "pki"),
+        # Nora signs in with her password, except where the second factor is the subject.
+        "LONGLINE_NOC_NEEDS_TOTP": "false",
         # Empty, but WhiteNoise warns of a folder that is not there.
         "STATIC_ROOT": str(static),
         "LOG_LEVEL": "WARNING",

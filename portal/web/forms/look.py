@@ -11,10 +11,11 @@ class TablerForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.widget.attrs.setdefault("class", _class_of(field.widget))
+            field.widget.attrs.setdefault("class", class_of(field.widget))
 
 
-def _class_of(widget: forms.Widget) -> str:
+def class_of(widget: forms.Widget) -> str:
+    """Tabler's class for a widget."""
     if isinstance(widget, forms.CheckboxInput):
         return "form-check-input"
     return "form-select" if isinstance(widget, forms.Select) else "form-control"

@@ -24,14 +24,14 @@ def test_a_page_sends_anonymous_readers_to_the_login_and_back(page: str) -> None
 
 
 def test_alice_signs_in_and_lands_on_the_overview(alice: User) -> None:
-    answer = Client().post("/login/", {"username": "alice", "password": "correct horse battery"}, follow=True)
+    answer = Client().post("/login/", {"login": "alice", "password": "correct horse battery"}, follow=True)
     assert answer.redirect_chain == [("/", 302)]
     assert "Virtual leased lines" in text(answer)
 
 
 def test_a_wrong_password_keeps_the_user_name_and_says_so(alice: User) -> None:
-    answer = Client().post("/login/", {"username": "alice", "password": "wrong"})
-    assert "Please enter a correct username and password" in text(answer)
+    answer = Client().post("/login/", {"login": "alice", "password": "wrong"})
+    assert "password you specified are not correct" in text(answer)
     assert 'value="alice"' in answer.content.decode()
 
 

@@ -1,0 +1,56 @@
+"""NOC staff see every tenant, so a password alone does not let them in."""
+
+from collections.abc import Callable
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import ResolverMatch
+
+from portal.accounts.models import User
+
+SETUP = "mfa_activate_totp"
+# What somebody without a second factor needs in order to get one, or to leave.
+_ALWAYS_OPEN = {
+    SETUP,
+    "mfa_index",
+    "mfa_view_recovery_codes",
+    "mfa_reauthenticate",
+    "account_reauthenticate",
+    "account_logout",
+    "account_login",
+    "account_change_password",
+}
+
+
+class SecondFactorMiddleware:
+    """Leads NOC staff without TOTP to setting it up (LONGLINE_NOC_NEEDS_TOTP), whatever they ask for.
+
+    API tokens are their own factor and do not pass here with a session.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *view: object) -> HttpResponseBase | None:
+        match = request.resolver_match
+        if not settings.LONGLINE_NOC_NEEDS_TOTP or _open(match) or not _lacks_second_factor(request):
+            return None
+        return redirect(SETUP)
+
+
+def _open(match: ResolverMatch | None) -> bool:
+    return match is not None and match.view_name in _ALWAYS_OPEN
+
+
+def _lacks_second_factor(request: HttpRequest) -> bool:
+    user = request.user
+    return (
+        isinstance(user, User)
+        and user.is_noc
+        and not Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
+    )

@@ -1,0 +1,37 @@
+"""Who is calling, by address. Proxy headers count only when a trusted proxy wrote them."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from django.conf import settings
+from django.http import HttpRequest
+
+Address = IPv4Address | IPv6Address
+
+
+def client_address(request: HttpRequest) -> Address | None:
+    """The caller's address, or None on a Unix socket.
+
+    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote, for as long as the writer is in
+    ``LONGLINE_TRUSTED_PROXIES``; what a caller puts in front of that is never believed.
+    """
+    address = _read(request.META.get("REMOTE_ADDR", ""))
+    hops = [hop for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
+    while address is not None and hops and _trusted(address):
+        said = _read(hops.pop())
+        if said is None:
+            break
+        address = said
+    return address
+
+
+def _trusted(address: Address) -> bool:
+    return any(address in ip_network(network) for network in settings.LONGLINE_TRUSTED_PROXIES)
+
+
+def _read(text: str) -> Address | None:
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -1,0 +1,134 @@
+"""Getting in: by name or address, with a second factor, and not by guessing."""
+
+import re
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.core.cache import cache
+from django.test import Client
+
+from portal.accounts.models import User
+from tests.integration.accounts.codes import code_of, recovery_code_of, with_totp
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+def sign_in(client: Client, login: str, password: str = PASSWORD, **more: Any) -> Any:
+    return client.post("/login/", {"login": login, "password": password}, **more)
+
+
+def test_alice_signs_in_with_her_address(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
+    assert sign_in(Client(), "Alice@Dairy.example")["Location"] == "/"
+
+
+def test_a_closed_account_stays_out(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    client = Client()
+    sign_in(client, "alice")
+    assert client.get("/").status_code == 302
+
+
+def test_nobody_signs_up() -> None:
+    assert Client().get("/signup/").status_code == 404
+    assert Client().get("/account/signup/").status_code == 404
+
+
+class TestSecondFactor:
+    def test_a_password_alone_does_not_open_an_account_with_totp(self, alice: User) -> None:
+        with_totp(alice)
+        client = Client()
+        assert sign_in(client, "alice")["Location"] == "/login/second-factor/"
+        assert client.get("/").status_code == 302
+
+    def test_the_code_of_the_app_opens_it(self, alice: User) -> None:
+        secret, client = with_totp(alice), Client()
+        sign_in(client, "alice")
+        assert client.post("/login/second-factor/", {"code": code_of(secret)})["Location"] == "/"
+        assert client.get("/").status_code == 200
+
+    def test_a_code_opens_it_once(self, alice: User) -> None:
+        secret = with_totp(alice)
+        code = code_of(secret)
+        for client, opens in ((Client(), True), (Client(), False)):
+            sign_in(client, "alice")
+            client.post("/login/second-factor/", {"code": code})
+            assert (client.get("/").status_code == 200) is opens
+
+    def test_a_recovery_code_opens_it_once(self, alice: User) -> None:
+        with_totp(alice)
+        code = recovery_code_of(alice)
+        for client, opens in ((Client(), True), (Client(), False)):
+            sign_in(client, "alice")
+            client.post("/login/second-factor/", {"code": code})
+            assert (client.get("/").status_code == 200) is opens
+
+    def test_alice_sets_it_up_and_gets_recovery_codes(self, alice: User) -> None:
+        client = Client()
+        sign_in(client, "alice")
+        asked_again = client.get("/account/security/totp/")["Location"]
+        assert asked_again.startswith("/login/again/?")
+        page = client.post(asked_again, {"password": PASSWORD}, follow=True)
+        secret = re.search(r"<code>([A-Z2-7]+)</code>", page.content.decode())
+        assert secret is not None
+        answer = client.post("/account/security/totp/", {"code": code_of(secret[1])}, follow=True)
+        assert answer.redirect_chain == [("/account/security/recovery-codes/", 302)]
+        assert answer.content.count(b"<code>") == 10
+
+    def test_the_database_holds_neither_seed_nor_codes_in_clear(self, alice: User) -> None:
+        secret = with_totp(alice)
+        stored = str(list(Authenticator.objects.values_list("data", flat=True)))
+        assert secret not in stored
+
+
+class TestNocNeedsIt:
+    def test_nora_is_led_to_setting_it_up_whatever_she_opens(self, nora: User, settings: Any) -> None:
+        settings.LONGLINE_NOC_NEEDS_TOTP = True
+        client = signed_in(nora)
+        for address in ("/", "/routers/", "/api/v1/vlls"):
+            assert client.get(address)["Location"] == "/account/security/totp/"
+
+    def test_nora_passes_with_it(self, nora: User, settings: Any) -> None:
+        settings.LONGLINE_NOC_NEEDS_TOTP = True
+        with_totp(nora)
+        assert signed_in(nora).get("/routers/").status_code == 200
+
+    def test_customers_may_do_without(self, alice: User, settings: Any) -> None:
+        settings.LONGLINE_NOC_NEEDS_TOTP = True
+        assert signed_in(alice).get("/").status_code == 200
+
+
+class TestGuessing:
+    def test_guessing_one_account_ends_after_five_tries(self, alice: User) -> None:
+        for _ in range(5):
+            sign_in(Client(), "alice", "wrong")
+        assert "Too many failed login attempts" in text(sign_in(Client(), "alice"))
+
+    def test_others_are_not_locked_out_by_it(self, alice: User, bob: User) -> None:
+        for _ in range(5):
+            sign_in(Client(), "alice", "wrong")
+        assert sign_in(Client(), "bob").status_code == 302
+
+    def test_a_caller_cannot_pose_as_another_address(self, alice: User, bob: User) -> None:
+        for number in range(30):
+            sign_in(Client(), f"nobody{number}", "wrong", headers={"X-Forwarded-For": f"192.0.2.{number}"})
+        assert sign_in(Client(), "bob", headers={"X-Forwarded-For": "198.51.100.1"}).status_code == 429
+
+
+class TestWithoutRedis:
+    @pytest.fixture
+    def no_redis(self, settings: Any) -> None:
+        caches = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/1"}}
+        settings.CACHES = caches
+
+    def test_alice_signs_in_all_the_same(self, alice: User, no_redis: None) -> None:
+        assert sign_in(Client(), "alice")["Location"] == "/"
+
+    def test_guessing_still_ends(self, alice: User, no_redis: None) -> None:
+        cache.clear()
+        for _ in range(5):
+            sign_in(Client(), "alice", "wrong")
+        assert "Too many failed login attempts" in text(sign_in(Client(), "alice"))
