@@ -18,9 +18,10 @@ KEEP_PUBLISHED = timedelta(days=1)
 
 def sweep(*, now: datetime) -> None:
     """One round. Every part stands alone: each is its own transaction."""
+    # First, so that no failure further down can keep an alarm from being raised.
+    orders_overdue_alarm(now=now)
     routers_resend(now=now)
     behind_agents_announce(now=now)
-    orders_overdue_alarm(now=now)
     rested_vnis_free(now=now)
     rested_gre_pairs_free(now=now)
     Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).delete()

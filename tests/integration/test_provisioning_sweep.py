@@ -150,3 +150,12 @@ def test_published_rows_go_after_a_day_and_unpublished_ones_never(isp: Isp, now:
     Outbox.objects.create(task="waiting", created_at=now - timedelta(days=30))
     sweep(now=now)
     assert set(Outbox.objects.values_list("task", flat=True)) == {"recent", "waiting"}
+
+
+def test_no_failure_of_another_part_keeps_an_alarm_from_being_raised(
+    isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("provisioning.sweep.routers_resend", lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sweep(now=now + timedelta(seconds=121))
+    assert Event.objects.filter(kind="order.overdue").count() == 1

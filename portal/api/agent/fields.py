@@ -172,7 +172,8 @@ def _canonical(read: Callable[[str], Any], value: Any, at: str, errors: Errors) 
         canonical = str(read(value)) if isinstance(value, str) else None
     except ValueError:
         canonical = None
-    if canonical is None or canonical != value:
+    # A zone ("%eth0") names an interface of somebody's own machine; PostgreSQL stores none.
+    if canonical is None or canonical != value or "%" in value:
         errors.add(at, "type", "an address in canonical form is wanted")
         return None
     return canonical
