@@ -96,3 +96,13 @@ def test_a_document_with_a_higher_number_never_knows_less(isp: Isp, alice: User)
         start()
         placed = order(isp, alice)
     assert [end.vll for end in documents[0].present] == [placed.vll_id]
+
+
+def test_two_routers_that_answer_at_the_same_moment_complete_the_order(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice)
+    answer(placed.vll, "a", "pending", reason={"code": "vpp_unavailable"})
+    with a_thread(partial(answer, placed.vll, "z", "verified")) as start, transaction.atomic():
+        answer(Vll.objects.get(pk=placed.vll_id), "a", "verified")
+        start()
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.lifecycle) == ("completed", "active")
