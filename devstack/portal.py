@@ -90,6 +90,7 @@ class Portal:
             "python:portal.gunicorn_agents",
             "--bind",
             f"{LOOPBACK}:{self.agents_port}",
+            *_GUNICORN_LOG,
         )
         others = [
             self._child("relay", "python", "manage.py", "relay"),
@@ -129,4 +130,5 @@ class Portal:
             return False
 
 
-_GUNICORN = ("--workers", "2", "--threads", "4", "--access-logfile", "-", "--no-control-socket")
+_GUNICORN_LOG = ("--access-logfile", "-", "--no-control-socket")
+_GUNICORN = ("--workers", "2", "--threads", "4", *_GUNICORN_LOG)
