@@ -31,6 +31,8 @@ type Result struct {
 	Failed map[intent.Key]*plan.Reason
 	// Writes is the number of messages sent that change VPP.
 	Writes int
+	// Made are the indices of what was created.
+	Made map[plan.Made]uint32
 	// Untagged are the creations that VPP confirmed but whose tag it did not.
 	Untagged map[plan.Made]bool
 }
@@ -38,22 +40,24 @@ type Result struct {
 // Run sends the operations, which stand in order of stage. Of an end whose operation fails, later stages
 // are skipped; all other ends proceed. What was made is tagged even then, so that it has an owner.
 //
-// look takes a new snapshot: deletes are checked against one, and creates too once something has been
-// deleted. An error means that the session ended and that an unknown part has been done.
-func Run(ctx context.Context, session Session, ops []plan.Op, look func(context.Context) (*observe.Snapshot, error)) (*Result, error) {
-	r := &run{
-		session: session, made: make(map[plan.Made]index),
-		Result: Result{Failed: make(map[intent.Key]*plan.Reason), Untagged: make(map[plan.Made]bool)},
-	}
+// Creates are checked against now, the snapshot that was planned from, and once something has been
+// deleted against a new one that look takes, like all deletes. An error means that the session ended and
+// that an unknown part has been done.
+func Run(ctx context.Context, session Session, ops []plan.Op, now *observe.Snapshot, look func(context.Context) (*observe.Snapshot, error)) (*Result, error) {
+	r := &run{session: session, Result: Result{
+		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
+	}}
 	for _, stage := range plan.Stages {
 		batch := r.due(ops, stage)
 		if len(batch) == 0 {
 			continue
 		}
-		if stage == plan.Delete || stage == plan.Create && r.deleted {
-			now, err := look(ctx)
-			if err != nil {
-				return &r.Result, err
+		if stage == plan.Delete || stage == plan.Create {
+			if stage == plan.Delete || r.deleted {
+				var err error
+				if now, err = look(ctx); err != nil {
+					return &r.Result, err
+				}
 			}
 			batch = r.recheck(batch, now)
 		}
@@ -68,7 +72,6 @@ func Run(ctx context.Context, session Session, ops []plan.Op, look func(context.
 type run struct {
 	Result
 	session Session
-	made    map[plan.Made]index
 	deleted bool
 }
 
@@ -76,7 +79,7 @@ type run struct {
 func (r *run) due(ops []plan.Op, stage plan.Stage) []plan.Op {
 	var due []plan.Op
 	for _, op := range ops {
-		_, made := r.made[op.Action.Target().Made]
+		_, made := r.Made[op.Action.Target().Made]
 		if op.Stage == stage && (r.Failed[op.End] == nil || stage == plan.Tag && made) {
 			due = append(due, op)
 		}
@@ -85,9 +88,10 @@ func (r *run) due(ops []plan.Op, stage plan.Stage) []plan.Op {
 }
 
 func (r *run) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
+	check := plan.NewCheck(now)
 	var still []plan.Op
 	for _, op := range batch {
-		if reason := plan.Recheck(op, now); reason != nil {
+		if reason := check.Of(op); reason != nil {
 			r.fail(op, reason)
 			continue
 		}
@@ -129,7 +133,7 @@ func (r *run) note(op plan.Op, reply api.Message) {
 		return
 	}
 	if created, ok := createdIndex(reply); ok && op.Stage == plan.Create {
-		r.made[target.Made] = created
+		r.Made[target.Made] = uint32(created)
 		r.Untagged[target.Made] = true
 	}
 	if op.Stage == plan.Tag {
@@ -147,11 +151,11 @@ func (r *run) find(ref plan.Ref) (index, error) {
 	if ref.Index != observe.NoIndex {
 		return index(ref.Index), nil
 	}
-	made, ok := r.made[ref.Made]
+	made, ok := r.Made[ref.Made]
 	if !ok {
 		return 0, fmt.Errorf("%s was not made", ref.Name)
 	}
-	return made, nil
+	return index(made), nil
 }
 
 func refused(op plan.Op, retval int32) *plan.Reason {

@@ -63,13 +63,24 @@ func looks(s *observe.Snapshot) func(context.Context) (*observe.Snapshot, error)
 	return func(context.Context) (*observe.Snapshot, error) { return s.Index(), nil }
 }
 
+// ports is a snapshot of these interfaces, by default of the port that build uses.
+func ports(interfaces ...*observe.Interface) *observe.Snapshot {
+	if interfaces == nil {
+		interfaces = []*observe.Interface{{Index: 1, Sup: 1, Name: "cust0"}}
+	}
+	return (&observe.Snapshot{Interfaces: interfaces}).Index()
+}
+
 // build is what makes an end: a tunnel, a sub-interface, their tags, the cross-connect.
 func build(end intent.Key, vni uint32) []plan.Op {
 	access := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Access}, Name: "cust0.100"}
 	tunnel := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Tunnel}, Name: "vxlan_tunnel<new>"}
 	return []plan.Op{
 		{Stage: plan.Create, End: end, Action: plan.CreateTunnel{Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: vni}, Interface: tunnel}},
-		{Stage: plan.Create, End: end, Action: plan.CreateSub{Port: plan.Ref{Index: 1}, ID: vni, Sub: access}},
+		{Stage: plan.Create, End: end, Action: plan.CreateSub{
+			Port: plan.Ref{Index: 1, Name: "cust0"}, ID: vni, Sub: access,
+			Access: intent.Access{Interface: "cust0", Tagging: intent.Dot1q, Outer: uint16(vni), Exact: true},
+		}},
 		{Stage: plan.Tag, End: end, Action: plan.SetTag{Interface: access, Tag: "tag"}},
 		{Stage: plan.Tag, End: end, Action: plan.SetTag{Interface: tunnel, Tag: "tag"}},
 		{Stage: plan.Connect, End: end, Action: plan.SetConnect{From: access, To: tunnel}},
@@ -89,7 +100,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, both(), looks(&observe.Snapshot{}))
+	result, err := Run(t.Context(), s, both(), ports(), looks(ports()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +135,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, build(alice, 1), looks(&observe.Snapshot{}))
+	result, err := Run(t.Context(), s, build(alice, 1), ports(), looks(ports()))
 	if err != nil || len(result.Untagged) != 2 || result.Failed[alice] == nil {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -132,7 +143,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 
 func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 	s := &session{lacks: "create_subif"}
-	result, err := Run(t.Context(), s, build(alice, 1), looks(&observe.Snapshot{}))
+	result, err := Run(t.Context(), s, build(alice, 1), ports(), looks(ports()))
 	if err != nil || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
 		t.Errorf("%v %+v", err, result.Failed[alice])
 	}
@@ -140,7 +151,7 @@ func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 
 func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	gone := errors.New("gone")
-	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), looks(&observe.Snapshot{}))
+	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), ports(), looks(ports()))
 	if !errors.Is(err, gone) || len(result.Failed) != 0 {
 		t.Errorf("%v %+v", err, result.Failed)
 	}
@@ -160,7 +171,7 @@ func TestNothingIsDeletedThatIsNoLongerWhatWasPlannedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			result, err := Run(t.Context(), s, []plan.Op{op}, looks(&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}))
+			result, err := Run(t.Context(), s, []plan.Op{op}, ports(sub), looks(&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,11 +196,25 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, ops, looks(&observe.Snapshot{Interfaces: []*observe.Interface{port, old}}))
+	now := ports(port, old)
+	result, err := Run(t.Context(), s, ops, now, looks(now))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(s.sent, "create_subif") || result.Failed[bob] == nil {
+		t.Errorf("sent %v: a duplicate VLAN stops the traffic of the first", s.sent)
+	}
+}
+
+func TestWhatStandsInTheSnapshotIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
+	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
+	s := &session{}
+	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)
+	result, err := Run(t.Context(), s, build(alice, 1), now, looks(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(s.sent, "create_subif") || result.Failed[alice] == nil {
 		t.Errorf("sent %v: a duplicate VLAN stops the traffic of the first", s.sent)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,12 +37,16 @@ type Engine struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	busy sync.Mutex // held while VPP is changed or the intent is replaced
+	// Repair says what is done about drift; set it before Serve.
+	Repair Repair
+
+	busy     sync.Mutex // held while VPP is changed or the intent is replaced
+	settled  settled    // with busy
+	patience patience   // with busy
 
 	mu      sync.Mutex
 	session Session
 	applied *Applied
-	stuck   map[intent.Key]bool // ends that the last pass could not bring where they should be
 	totals  Totals
 	changed chan struct{}
 }
@@ -63,7 +66,7 @@ type Totals struct {
 
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
-	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1)}
+	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), patience: make(patience)}
 }
 
 // Changed gets a token after something in VPP may have changed.
@@ -133,17 +136,24 @@ func boot(session Session) own.Boot {
 }
 
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
-// then the intent is held.
+// then the intent is held. The generation that is held already asks for another attempt at everything; a
+// new one leaves alone what VPP refused lately and the document did not change.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
+	held, _ := e.store.Held()
+	ahead := e.lookAhead(ctx)
 	if err := e.store.Accept(in); err != nil {
+		ahead.cancel()
 		return nil, err
 	}
-	return e.convergeLocked(ctx, in), nil
+	if held != nil && held.Generation == in.Generation {
+		clear(e.patience)
+	}
+	return e.convergeLocked(ctx, in, e.patience.withheld(in, e.now()), ahead), nil
 }
 
-// Converge brings VPP to the held intent; nil when none is held.
+// Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	e.busy.Lock()
 	defer e.busy.Unlock()
@@ -151,7 +161,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held)
+	return e.convergeLocked(ctx, held, nil, e.lookAhead(ctx))
 }
 
 // Look compares VPP with an intent and changes nothing. Error: ErrNoVPP or that of the connection.
@@ -166,23 +176,23 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	return plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot)), snapshot, nil
+	return plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot), nil), snapshot, nil
 }
 
 // convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it.
-func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent) *Outcome {
-	ctx = context.WithoutCancel(ctx)
+func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) *Outcome {
 	started := e.now()
-	outcome, writes, err := e.round(ctx, in)
+	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, withheld, ahead)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
 		outcome = unavailable(in, err)
 	}
+	e.settled.note(outcome)
+	e.patience.note(in, outcome, withheld, e.now())
 	e.mu.Lock()
 	e.totals.Converges++
 	e.totals.Writes += uint64(writes)
 	e.totals.LastDuration = e.now().Sub(started)
-	e.stuck = stuckEnds(outcome)
 	if outcome.Applied {
 		e.applied = &Applied{Generation: in.Generation, AtMS: e.now().UnixMilli()}
 	}
@@ -193,57 +203,4 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent) *Outcome
 	e.log.Info("converged", "generation", in.Generation, "applied", outcome.Applied, "writes", writes,
 		"ends", outcome.counts(), "duration", e.now().Sub(started))
 	return outcome
-}
-
-// round is one pass. Without anything to do it takes one snapshot and writes nothing; else it reads
-// back what it did and plans again, and only an end with nothing left to do counts as verified.
-func (e *Engine) round(ctx context.Context, in *intent.Intent) (*Outcome, int, error) {
-	session, err := e.Session()
-	if err != nil {
-		return nil, 0, err
-	}
-	look := func(ctx context.Context) (*observe.Snapshot, error) { return observe.Take(ctx, session, boot(session)) }
-	snapshot, err := look(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	todo := plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot))
-	if err := e.claim(snapshot.Boot, todo.Standing, todo.Creations); err != nil {
-		return nil, 0, err
-	}
-	if len(todo.Ops) == 0 {
-		return judge(in, todo, nil), 0, nil
-	}
-	result, err := apply.Run(ctx, session, todo.Ops, look)
-	if err != nil {
-		return nil, result.Writes, err
-	}
-	if snapshot, err = look(ctx); err != nil {
-		return nil, result.Writes, err
-	}
-	left := plan.Diff(in, snapshot, own.Journal{Boot: snapshot.Boot, Claims: append(todo.Standing, unfinished(todo.Creations, result)...)})
-	if err := e.claim(snapshot.Boot, left.Standing, nil); err != nil {
-		return nil, result.Writes, err
-	}
-	return judge(in, left, result.Failed), result.Writes, nil
-}
-
-func (e *Engine) claim(boot own.Boot, standing, creations []own.Claim) error {
-	return e.journal.Write(own.Journal{Boot: boot, Claims: slices.Concat(standing, creations)})
-}
-
-// unfinished are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
-// the agent's, even if something with that key is there.
-func unfinished(creations []own.Claim, result *apply.Result) []own.Claim {
-	var left []own.Claim
-	for _, c := range creations {
-		role := plan.Access
-		if c.Tunnel != nil {
-			role = plan.Tunnel
-		}
-		if result.Untagged[plan.Made{End: c.Key(), Role: role}] {
-			left = append(left, c)
-		}
-	}
-	return left
 }

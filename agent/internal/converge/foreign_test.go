@@ -97,8 +97,8 @@ func TestWhatACrashLeftBetweenCreationAndTagIsAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		in := &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}
-		todo := plan.Diff(in, r.snapshot(), own.Journal{})
-		if err := r.journal.Write(own.Journal{Boot: boot(r.session), Claims: todo.Creations}); err != nil {
+		todo := plan.Diff(in, r.snapshot(), own.Journal{}, nil)
+		if err := r.journal.Claim(own.Journal{Boot: boot(r.session), Claims: todo.Creations}); err != nil {
 			t.Fatal(err)
 		}
 		r.tunnelByHand(end.Tunnel)
@@ -155,7 +155,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 		if !fields["admin_up"] || !fields["xconnect"] {
 			t.Errorf("found %v", fields)
 		}
-		if !r.repair(t.Context(), false) {
+		if !r.repair(t.Context()) {
 			t.Error("nothing was repaired")
 		}
 		if left, _, err := r.Look(t.Context(), held); err != nil || len(left.Ops) != 0 {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -13,7 +11,7 @@ const (
 	// soonest is the pause before VPP is compared again after something happened: a port that an end waits
 	// for may follow a restart of VPP by seconds.
 	soonest = 2 * time.Second
-	// driftEvery is the pause when nothing happens, and the one after which refused operations are tried again.
+	// driftEvery is the pause when nothing happens.
 	driftEvery = 30 * time.Second
 )
 
@@ -24,8 +22,6 @@ func (p *pace) news() { *p = pace(soonest) }
 
 func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
 
-func (p *pace) slowest() bool { return *p == pace(driftEvery) }
-
 // Serve works with one session until it ends: converge at once, because a VPP that was away may have
 // restarted and keeps nothing, then compare and repair, soon after each interface event and every 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
@@ -35,7 +31,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		e.Attach(nil)
 		e.notify()
 	}()
-	e.Converge(ctx)
+	e.attach(ctx)
 	wait := pace(soonest)
 	timer := time.NewTimer(soonest)
 	defer timer.Stop()
@@ -50,7 +46,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 				timer.Reset(time.Duration(wait))
 			}
 		case <-timer.C:
-			if e.repair(ctx, wait.slowest()) {
+			if e.repair(ctx) {
 				wait.news()
 			} else {
 				wait.quiet()
@@ -58,58 +54,4 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 			timer.Reset(time.Duration(wait))
 		}
 	}
-}
-
-// repair converges when VPP differs from the held intent, and says whether it did. Ends whose operations
-// were refused, or did not show when read back, count only if again is set.
-func (e *Engine) repair(ctx context.Context, again bool) bool {
-	held, _ := e.store.Held()
-	if held == nil {
-		return false
-	}
-	todo, _, err := e.Look(ctx, held)
-	if err != nil {
-		e.log.Warn("drift check failed", "error", err)
-		return false
-	}
-	open := e.open(todo.Ops, again)
-	if len(open) == 0 {
-		return false
-	}
-	e.mu.Lock()
-	e.totals.Repairs++
-	e.mu.Unlock()
-	for _, op := range open {
-		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
-			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
-	}
-	e.Converge(ctx)
-	return true
-}
-
-// open are the operations that are worth an attempt now.
-func (e *Engine) open(ops []plan.Op, again bool) []plan.Op {
-	if again {
-		return ops
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var open []plan.Op
-	for _, op := range ops {
-		if !e.stuck[op.End] {
-			open = append(open, op)
-		}
-	}
-	return open
-}
-
-// stuckEnds are those that an attempt did not bring where they should be.
-func stuckEnds(o *Outcome) map[intent.Key]bool {
-	stuck := make(map[intent.Key]bool)
-	for _, end := range o.Ends {
-		if end.Reason != nil && (end.Status == "failed" || end.Reason.Code == "verify_mismatch") {
-			stuck[end.Key] = true
-		}
-	}
-	return stuck
 }

@@ -7,7 +7,6 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/plan"
 )
 
 func TestComparisonsSlowDownWhileNothingHappens(t *testing.T) {
@@ -23,9 +22,6 @@ func TestComparisonsSlowDownWhileNothingHappens(t *testing.T) {
 			t.Fatalf("got %v, want %v", waits, want)
 		}
 	}
-	if !p.slowest() {
-		t.Error("it never gets to try refused operations again")
-	}
 	if p.news(); time.Duration(p) != soonest {
 		t.Errorf("after news %v", time.Duration(p))
 	}
@@ -38,11 +34,11 @@ func TestAnEndThatWaitsForItsPortIsBuiltWhenThePortComes(t *testing.T) {
 		if e := outcome.of(t, end.Key); e.Status != "pending" || e.Reason.Code != "unknown_interface" {
 			t.Fatalf("got %+v %+v", e, e.Reason)
 		}
-		if r.repair(t.Context(), false) {
+		if r.repair(t.Context()) {
 			t.Error("repaired without a port")
 		}
 		r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: 7})
-		if !r.repair(t.Context(), false) {
+		if !r.repair(t.Context()) {
 			t.Error("the port came and nothing was done")
 		}
 		r.Converge(t.Context()).mustAllBe(t, "verified")
@@ -50,19 +46,4 @@ func TestAnEndThatWaitsForItsPortIsBuiltWhenThePortComes(t *testing.T) {
 			t.Error("the port is down, so the VLL cannot be up")
 		}
 	})
-}
-
-func TestWhatVPPRefusedIsTriedAgainOnlyWhenItIsTime(t *testing.T) {
-	end := vxlanEnd(1, "cust0")
-	e := &Engine{stuck: stuckEnds(&Outcome{Ends: []End{
-		{Key: end.Key, Status: "failed", Reason: &plan.Reason{Status: "failed", Code: "vpp_refused"}},
-		{Key: end.Other(), Status: "pending", Reason: &plan.Reason{Status: "pending", Code: "unknown_interface"}},
-	}})}
-	ops := []plan.Op{{End: end.Key}, {End: end.Other()}}
-	if open := e.open(ops, false); len(open) != 1 || open[0].End != end.Other() {
-		t.Errorf("soon: %+v", open)
-	}
-	if open := e.open(ops, true); len(open) != 2 {
-		t.Errorf("in time: %+v", open)
-	}
 }

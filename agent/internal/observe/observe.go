@@ -13,7 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/lcp"
-	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/own"
@@ -48,17 +47,10 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
 	}
 	s.Index()
-	if err := session.Dump(ctx, s.addressDumps(), s.add); err != nil {
+	if err := session.Dump(ctx, s.addressDumps(s.Interfaces), s.add); err != nil {
 		return nil, fmt.Errorf("observe addresses: %w", err)
 	}
-	ping, err := session.Call(ctx, &memclnt.ControlPing{})
-	if err != nil {
-		return nil, fmt.Errorf("observe: %w", err)
-	}
-	if pid := ping.(*memclnt.ControlPingReply).VpePID; pid != boot.PID {
-		return nil, fmt.Errorf("observe: VPP changed from process %d to %d meanwhile", boot.PID, pid)
-	}
-	return s.Index(), nil
+	return s.Index(), sameProcess(ctx, session, boot.PID)
 }
 
 func capabilities(session Session) map[Capability]bool {
@@ -96,15 +88,15 @@ func (s *Snapshot) configurationDumps(session Session) []api.Message {
 	return dumps
 }
 
-// addressDumps asks for the addresses of every interface that is not the agent's own work. Ports that
+// addressDumps asks for the addresses of those interfaces that are not the agent's own work. Ports that
 // carry its tag are asked: they may have got addresses since.
-func (s *Snapshot) addressDumps() []api.Message {
+func (s *Snapshot) addressDumps(of []*Interface) []api.Message {
 	tunnels := make(map[uint32]bool, len(s.Tunnels))
 	for _, t := range s.Tunnels {
 		tunnels[t.Index] = true
 	}
 	var dumps []api.Message
-	for _, i := range s.Interfaces {
+	for _, i := range of {
 		if _, ours := own.ParseTag(i.Tag); ours && (i.IsSub() || tunnels[i.Index]) {
 			continue
 		}

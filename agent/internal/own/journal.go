@@ -63,9 +63,11 @@ func TunnelOf(t intent.Tunnel) Tunnel {
 type Journal struct {
 	Boot   Boot    `json:"boot"`
 	Claims []Claim `json:"claims"`
+	// Applied is the generation that has been carried out in this run, 0 for none.
+	Applied int64 `json:"applied,omitempty"`
 }
 
-// JournalFile keeps a journal on disk. A change is safe there when Write returns.
+// JournalFile keeps a journal on disk.
 type JournalFile struct {
 	path    string
 	written []byte
@@ -97,8 +99,15 @@ func (f *JournalFile) Of(boot Boot) Journal {
 	return f.journal
 }
 
-// Write replaces the journal. Without a change the disk is left alone.
-func (f *JournalFile) Write(journal Journal) error {
+// Claim replaces the journal and returns when it is safe on disk: what is about to be made must be known
+// even if nothing else of the agent survives. Without a change the disk is left alone.
+func (f *JournalFile) Claim(journal Journal) error { return f.write(journal, durable.Replace) }
+
+// Note replaces the journal without waiting for the disk. That survives the death of the agent; what the
+// machine takes with it concerns a VPP that is gone too.
+func (f *JournalFile) Note(journal Journal) error { return f.write(journal, replace) }
+
+func (f *JournalFile) write(journal Journal, replace func(string, []byte) error) error {
 	data, err := json.Marshal(journal)
 	if err != nil {
 		return err
@@ -106,9 +115,17 @@ func (f *JournalFile) Write(journal Journal) error {
 	if bytes.Equal(data, f.written) {
 		return nil
 	}
-	if err := durable.Replace(f.path, data); err != nil {
+	if err := replace(f.path, data); err != nil {
 		return err
 	}
 	f.written, f.journal = data, journal
 	return nil
+}
+
+func replace(path string, data []byte) error {
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"longline.dev/agent/internal/intent"
 )
 
@@ -24,23 +22,39 @@ func (t Tag) String() string {
 	return prefix + t.VLL + ":" + t.End + ":" + strconv.FormatInt(int64(t.Revision), 10)
 }
 
-// ParseTag reads a tag; ok is false for anything that the agent would not have written.
+// ParseTag reads a tag; ok is false for anything that the agent would not have written. Every interface of
+// a router is asked at each look, so this is done without intermediate text.
 func ParseTag(text string) (tag Tag, ok bool) {
 	rest, marked := strings.CutPrefix(text, prefix)
-	if !marked {
+	if !marked || len(rest) < uuidLength+len(":a:1") || !isUUID(rest[:uuidLength]) {
 		return Tag{}, false
 	}
-	parts := strings.Split(rest, ":")
-	if len(parts) != 3 {
+	end, number := rest[uuidLength:uuidLength+3], rest[uuidLength+3:]
+	if end != ":a:" && end != ":z:" || number[0] < '1' || number[0] > '9' {
 		return Tag{}, false
 	}
-	revision, err := strconv.ParseInt(parts[2], 10, 32)
-	if err != nil || revision < 1 || parts[1] != "a" && parts[1] != "z" {
+	revision, err := strconv.ParseInt(number, 10, 32)
+	if err != nil {
 		return Tag{}, false
 	}
-	if _, err := uuid.Parse(parts[0]); err != nil {
-		return Tag{}, false
+	return Tag{intent.Key{VLL: rest[:uuidLength], End: end[1:2]}, int32(revision)}, true
+}
+
+const uuidLength = 36
+
+// isUUID accepts the canonical form alone: lower case, with dashes.
+func isUUID(text string) bool {
+	for i := range uuidLength {
+		switch c := text[i]; i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		}
 	}
-	tag = Tag{intent.Key{VLL: parts[0], End: parts[1]}, int32(revision)}
-	return tag, tag.String() == text
+	return true
 }

@@ -56,7 +56,7 @@ type (
 		Interface Ref
 		MTU       uint32
 	}
-	// SetRewrite pops tags on entry and pushes them on exit.
+	// SetRewrite pops tags on entry and pushes them on exit; Pop is 0 for neither.
 	SetRewrite struct {
 		Interface Ref
 		Pop       uint32
@@ -145,6 +145,9 @@ func (a SetMTU) CLI() string {
 }
 
 func (a SetRewrite) CLI() string {
+	if a.Pop == 0 {
+		return fmt.Sprintf("set interface l2 tag-rewrite %s disable", a.Interface.Name)
+	}
 	return fmt.Sprintf("set interface l2 tag-rewrite %s pop %d", a.Interface.Name, a.Pop-PopOne+1)
 }
 

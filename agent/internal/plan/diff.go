@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/own"
@@ -26,7 +28,9 @@ type Plan struct {
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason.
 //   - What is owned and not named by the intent is left forwarding.
 //   - Only a changed key recreates; everything else changes in place.
-func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal) *Plan {
+//
+// withheld are ends that are not to be touched now, each with its reason; they count as blocked.
+func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
 	d := &differ{estate: survey(s, journal), present: make(map[intent.Key]intent.End, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed))}
 	for _, e := range in.Present {
 		d.present[e.Key] = e
@@ -34,7 +38,10 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal) *Plan {
 	for _, r := range in.Removed {
 		d.removed[r.Key] = true
 	}
-	blocked := make(map[intent.Key]*Reason)
+	blocked := maps.Clone(withheld)
+	if blocked == nil {
+		blocked = make(map[intent.Key]*Reason)
+	}
 	for {
 		// A blocked end keeps what it holds, which may be in the way of another one: look again until
 		// nothing more is blocked.
@@ -44,9 +51,7 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal) *Plan {
 		if len(found) == 0 {
 			break
 		}
-		for key, reason := range found {
-			blocked[key] = reason
-		}
+		maps.Copy(blocked, found)
 	}
 	p := &Plan{Blocked: blocked, Owned: d.holdings}
 	for _, h := range d.holdings {

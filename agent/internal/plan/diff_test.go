@@ -276,7 +276,7 @@ func TestAnOrphanOfACrashIsAdoptedByItsClaimInThatRunOfVPPOnly(t *testing.T) {
 			if !c.blocked {
 				journal.Claims = p.Creations
 			}
-			again := Diff(want(end(1)), m.s, journal)
+			again := Diff(want(end(1)), m.s, journal, nil)
 			if blocked := again.Blocked[end(1).Key] != nil; blocked != c.blocked {
 				t.Fatalf("blocked: %+v", again.Blocked[end(1).Key])
 			}
@@ -304,12 +304,12 @@ func TestAPortWithADescriptionIsClaimedAndKeepsItsTag(t *testing.T) {
 		t.Errorf("the tag became %q", got)
 	}
 	journal := own.Journal{Boot: m.s.Boot, Claims: p.Standing}
-	if left := Diff(want(e), m.s, journal); len(left.Ops) != 0 || len(left.Owned) != 2 {
+	if left := Diff(want(e), m.s, journal, nil); len(left.Ops) != 0 || len(left.Owned) != 2 {
 		t.Errorf("left to do: %v, owned: %d", lines(left.Ops), len(left.Owned))
 	}
-	m.carryOut(Diff(m.without(e), m.s, journal).Ops)
+	m.carryOut(Diff(m.without(e), m.s, journal, nil).Ops)
 	mustEqual(t, m.picture(everything), before)
-	if left := Diff(m.without(e), m.s, journal); len(left.Standing) != 0 {
+	if left := Diff(m.without(e), m.s, journal, nil); len(left.Standing) != 0 {
 		t.Errorf("still claimed: %+v", left.Standing)
 	}
 }

@@ -40,6 +40,10 @@ type selection struct {
 	outer, inner uint16
 }
 
+func selectionOf(sub *observe.Interface) selection {
+	return selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}
+}
+
 func selects(port uint32, a intent.Access) selection {
 	return selection{port, uint8(a.Tagging.Tags()), a.Tagging == intent.Dot1ad, a.Outer, a.Inner}
 }
@@ -78,7 +82,7 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 	claims := claimsByObject(journal)
 	for _, i := range s.Interfaces {
 		if i.IsSub() && !i.Sub.Wide {
-			e.subs[selection{i.Sup, i.Sub.Tags, i.Sub.Dot1ad, i.Sub.Outer, i.Sub.Inner}] = i
+			e.subs[selectionOf(i)] = i
 		}
 		if h := e.holdingOf(i, claims); h != nil {
 			e.byIndex[i.Index] = h

@@ -82,7 +82,7 @@ func (m *model) carryOut(ops []Op) {
 		return i
 	}
 	for _, op := range ops {
-		if reason := Recheck(op, m.s); reason != nil {
+		if reason := NewCheck(m.s).Of(op); reason != nil {
 			m.t.Fatalf("%s is withheld: %+v", op.Action.CLI(), reason)
 		}
 		switch a := op.Action.(type) {
@@ -162,7 +162,7 @@ func (m *model) picture(keep func(*observe.Interface) bool) map[string]string {
 
 func everything(*observe.Interface) bool { return true }
 
-func (m *model) diff(in *intent.Intent) *Plan { return Diff(in, m.s, own.Journal{Boot: m.s.Boot}) }
+func (m *model) diff(in *intent.Intent) *Plan { return Diff(in, m.s, own.Journal{Boot: m.s.Boot}, nil) }
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 

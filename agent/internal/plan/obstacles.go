@@ -125,9 +125,6 @@ func (d *differ) wholePortObstacle(end intent.End, port *observe.Interface) *Rea
 	if linux, paired := d.LCP[port.Index]; paired {
 		return inUse(port, "is paired with the Linux interface %s", linux)
 	}
-	if port.Rewrite != 0 {
-		return inUse(port, "rewrites tags")
-	}
 	return nil
 }
 

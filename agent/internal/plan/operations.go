@@ -141,14 +141,13 @@ const firstFreeID = 4096
 func (b *builder) build(end intent.End) {
 	access := b.refs[end.Key]
 	b.tag(end, access)
-	if pop := rewriteOf(end.Access.Tagging); pop != 0 {
-		b.rewrite(end, access, pop)
-	}
+	b.rewrite(end, access, rewriteOf(end.Access.Tagging))
 	if end.Tunnel.Encapsulation == intent.L2XC {
 		b.connect(end, access, b.refs[end.Other()])
 	} else {
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
+		b.rewrite(end, tunnel, 0)
 		b.connect(end, access, tunnel)
 		b.connect(end, tunnel, access)
 		b.raiseTunnel(end, tunnel)

@@ -27,13 +27,13 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 			for range 8 {
 				in := randomIntent(random)
 				before := m.picture(foreign)
-				p := Diff(in, m.s, journal)
+				p := Diff(in, m.s, journal, nil)
 				m.carryOut(p.Ops)
 				journal.Claims = append(p.Standing, p.Creations...)
 				if after := m.picture(foreign); !maps.Equal(after, before) {
 					t.Fatalf("what others made changed\n got %v\nwant %v\n ops %v", after, before, lines(p.Ops))
 				}
-				left := Diff(in, m.s, journal)
+				left := Diff(in, m.s, journal, nil)
 				if len(left.Ops) != 0 {
 					t.Fatalf("left to do: %v\nafter %v", lines(left.Ops), lines(p.Ops))
 				}

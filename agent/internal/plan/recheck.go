@@ -5,70 +5,99 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// Recheck looks at a newer snapshot and returns why the operation must not be sent after all, or nil.
-// Deletes must still meet the very interface that was planned for, because VPP gives indices and names
-// out again and its delete messages go by key. Creates must still find their key free: VPP refuses a
-// second sub-interface with the same VLAN and stops the traffic of the first one.
-func Recheck(op Op, now *observe.Snapshot) *Reason {
+// Check looks at a newer snapshot for reasons not to send an operation after all.
+type Check struct {
+	now     *observe.Snapshot
+	subs    map[selection]*observe.Interface
+	ids     map[subID]*observe.Interface
+	tunnels map[intent.Identity]*observe.Tunnel
+	byIndex map[uint32]*observe.Tunnel
+}
+
+type subID struct{ port, id uint32 }
+
+// NewCheck prepares the look-ups, so that a plan is checked in one pass however long it is.
+func NewCheck(now *observe.Snapshot) *Check {
+	c := &Check{
+		now: now, subs: make(map[selection]*observe.Interface), ids: make(map[subID]*observe.Interface),
+		tunnels: make(map[intent.Identity]*observe.Tunnel), byIndex: make(map[uint32]*observe.Tunnel),
+	}
+	for _, i := range now.Interfaces {
+		if !i.IsSub() {
+			continue
+		}
+		c.ids[subID{i.Sup, i.Sub.ID}] = i
+		if !i.Sub.Wide {
+			c.subs[selectionOf(i)] = i
+		}
+	}
+	for _, t := range now.Tunnels {
+		c.byIndex[t.Index] = t
+		if t.Default || t.Encapsulation == intent.GENEVE {
+			c.tunnels[t.Identity()] = t
+		}
+	}
+	return c
+}
+
+// Of returns why the operation must not be sent after all, or nil. Deletes must still meet the very
+// interface that was planned for, because VPP gives indices and names out again and its delete messages
+// go by key. Creates must still find their key free: VPP refuses a second sub-interface with the same VLAN
+// and stops the traffic of the first one.
+func (c *Check) Of(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case DeleteSub:
-		return recheckTag(a.Sub, a.Tag, now)
+		return c.tag(a.Sub, a.Tag)
 	case SetTag:
 		if op.Stage == Delete {
-			return recheckTag(a.Interface, a.Was, now)
+			return c.tag(a.Interface, a.Was)
 		}
 	case DeleteTunnel:
-		if reason := recheckTag(a.Interface, a.Tag, now); reason != nil {
+		if reason := c.tag(a.Interface, a.Tag); reason != nil {
 			return reason
 		}
-		for _, t := range now.Tunnels {
-			if t.Index == a.Interface.Index && t.Tunnel == a.Tunnel && t.Default {
-				return nil
-			}
+		if t := c.byIndex[a.Interface.Index]; t == nil || t.Tunnel != a.Tunnel || !t.Default {
+			return changed(a.Interface)
 		}
-		return changed(a.Interface)
 	case CreateSub:
-		return recheckSub(a, now)
+		return c.sub(a)
 	case CreateTunnel:
-		for _, t := range now.Tunnels {
-			if (t.Default || t.Encapsulation == intent.GENEVE) && t.Identity() == a.Tunnel.Identity() {
-				return taken(now, t.Index)
-			}
+		if t := c.tunnels[a.Tunnel.Identity()]; t != nil {
+			return c.taken(t.Index)
 		}
 	}
 	return nil
 }
 
-func recheckTag(ref Ref, tag string, now *observe.Snapshot) *Reason {
-	if i := now.ByIndex(ref.Index); i == nil || i.Name != ref.Name || i.Tag != tag {
+func (c *Check) tag(ref Ref, tag string) *Reason {
+	if i := c.now.ByIndex(ref.Index); i == nil || i.Name != ref.Name || i.Tag != tag {
 		return changed(ref)
 	}
 	return nil
 }
 
-func recheckSub(a CreateSub, now *observe.Snapshot) *Reason {
-	port := now.ByIndex(a.Port.Index)
+func (c *Check) sub(a CreateSub) *Reason {
+	port := c.now.ByIndex(a.Port.Index)
 	if port == nil || port.Name != a.Port.Name {
 		return changed(a.Port)
 	}
-	wanted := selects(port.Index, a.Access)
-	for _, sub := range now.Subs(port.Index) {
-		is := selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}
-		if sub.Sub.ID == a.ID || !sub.Sub.Wide && is == wanted {
-			return taken(now, sub.Index)
-		}
+	if there := c.ids[subID{port.Index, a.ID}]; there != nil {
+		return c.taken(there.Index)
+	}
+	if there := c.subs[selects(port.Index, a.Access)]; there != nil {
+		return c.taken(there.Index)
 	}
 	return nil
 }
 
-func changed(ref Ref) *Reason {
-	return pending("verify_mismatch", ref.Name, "%s changed while the plan was carried out", ref.Name)
-}
-
-func taken(now *observe.Snapshot, index uint32) *Reason {
-	i := now.ByIndex(index)
+func (c *Check) taken(index uint32) *Reason {
+	i := c.now.ByIndex(index)
 	if i == nil {
 		return pending("verify_mismatch", "", "what is to be created is there by now")
 	}
 	return pending("verify_mismatch", Describe(i), "%s stands where another one is to be created", i.Name)
+}
+
+func changed(ref Ref) *Reason {
+	return pending("verify_mismatch", ref.Name, "%s changed while the plan was carried out", ref.Name)
 }

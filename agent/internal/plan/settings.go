@@ -34,15 +34,23 @@ func (b *builder) tag(end intent.End, ref Ref) {
 	}
 }
 
+// rewrite sets what is popped, 0 for nothing. VPP keeps a rewrite by interface index, and one that was set
+// on an interface in L3 mode outlives it: the next interface of that index has it as soon as it is
+// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). So tunnels and whole
+// ports are looked at too.
 func (b *builder) rewrite(end intent.End, ref Ref, pop uint32) {
 	actual := uint32(0)
 	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 forgets the rewrite
 		actual = i.Rewrite
 	}
-	if actual != pop {
-		b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)},
-			"the tags that select the VLL are popped on entry and pushed on exit")
+	if actual == pop {
+		return
 	}
+	why := "the tags that select the VLL are popped on entry and pushed on exit"
+	if pop == 0 {
+		why = "a tag rewrite that an earlier interface of this index left behind would change the customer's frames"
+	}
+	b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)}, "%s", why)
 }
 
 // greMTU is what VPP gives a new GRE tunnel (bytes).

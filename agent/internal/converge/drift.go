@@ -1,0 +1,131 @@
+package converge
+
+import (
+	"context"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// Repair says what becomes of drift: differences that somebody else made to what was verified.
+type Repair string
+
+const (
+	// Auto repairs drift as soon as it is seen. The zero value means the same.
+	Auto Repair = "auto"
+	// Hold reports drift and leaves it until the portal sends the intent again. What has not been
+	// reached yet, such as an end that waits for its port, is still built.
+	Hold Repair = "hold"
+)
+
+// settled are the ends that have been brought where they should be, in one run of VPP and generation: from
+// then on differences are somebody else's doing.
+type settled struct {
+	ends map[intent.Key]bool
+	all  bool // after a start of the agent: the generation had been carried out before
+}
+
+func (s *settled) note(o *Outcome) {
+	if !o.Applied {
+		return
+	}
+	*s = settled{ends: make(map[intent.Key]bool, len(o.Ends))}
+	for _, end := range o.Ends {
+		s.ends[end.Key] = end.Reason == nil
+	}
+}
+
+// drifted are the ends whose operations would repair drift.
+func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
+	held := make(map[intent.Key]*plan.Reason)
+	for _, op := range ops {
+		if held[op.End] == nil && (s.all || s.ends[op.End]) {
+			held[op.End] = driftHeld(op)
+		}
+	}
+	return held
+}
+
+func driftHeld(op plan.Op) *plan.Reason {
+	return &plan.Reason{
+		Status: "pending", Code: "drift_held", Object: op.Drift.Object,
+		Message: "somebody changed " + op.Drift.Field + " of " + op.Drift.Object + "; it is left so until the intent is sent again",
+	}
+}
+
+// attach converges with a new connection. A VPP that restarted keeps nothing, so everything is made again;
+// in one that has the held generation already, differences are drift.
+func (e *Engine) attach(ctx context.Context) {
+	if e.Repair == Hold && e.resume() {
+		e.repair(ctx)
+		return
+	}
+	e.Converge(ctx)
+}
+
+// resume reports whether the held generation was carried out in the VPP now connected.
+func (e *Engine) resume() bool {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	held, _ := e.store.Held()
+	session, err := e.Session()
+	if held == nil || err != nil || e.journal.Of(boot(session)).Applied != held.Generation {
+		return false
+	}
+	if e.settled.ends == nil {
+		e.settled.all = true
+	}
+	e.mu.Lock()
+	e.applied = &Applied{Generation: held.Generation, AtMS: e.now().UnixMilli()}
+	e.mu.Unlock()
+	return true
+}
+
+// repair converges when VPP differs from the held intent, and says whether it did. Ends that were refused
+// wait for their time, and under Hold drift is left alone.
+func (e *Engine) repair(ctx context.Context) bool {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	held, _ := e.store.Held()
+	if held == nil {
+		return false
+	}
+	ahead := e.lookAhead(ctx)
+	_, snapshot, err := ahead.wait()
+	if err != nil {
+		e.log.Warn("drift check failed", "error", err)
+		return false
+	}
+	journal := e.journal.Of(snapshot.Boot)
+	withheld := e.patience.withheld(held, e.now())
+	todo := plan.Diff(held, snapshot, journal, withheld)
+	if e.Repair == Hold {
+		for key, reason := range e.settled.drifted(todo.Ops) {
+			withheld[key] = reason
+		}
+		if len(withheld) > 0 {
+			todo = plan.Diff(held, snapshot, journal, withheld)
+		}
+	}
+	if len(todo.Ops) == 0 {
+		return false
+	}
+	e.mu.Lock()
+	e.totals.Repairs++
+	e.mu.Unlock()
+	for _, op := range todo.Ops {
+		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
+			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
+	}
+	before := e.settled
+	e.convergeLocked(ctx, held, withheld, ahead)
+	e.settled.keep(before, withheld)
+	return true
+}
+
+// keep lets ends that were not attempted stay as settled as they were.
+func (s *settled) keep(before settled, withheld map[intent.Key]*plan.Reason) {
+	for key := range withheld {
+		s.ends[key] = before.all || before.ends[key]
+	}
+}

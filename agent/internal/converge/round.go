@@ -1,0 +1,145 @@
+package converge
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"longline.dev/agent/internal/apply"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/plan"
+)
+
+const (
+	// passes is how often a plan may show further differences when it is read back: a new interface can
+	// have inherited settings from an earlier one of its index.
+	passes = 3
+	// fewTouched is up to how many touched interfaces only these are read back (and all cross-connects).
+	fewTouched = 200
+)
+
+// round brings VPP to the intent. Without anything to do it takes one snapshot and writes nothing; else it
+// reads back what it did and plans again, and only an end with nothing left to do counts as verified.
+func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) (*Outcome, int, error) {
+	session, snapshot, err := ahead.wait()
+	if err != nil {
+		return nil, 0, err
+	}
+	todo := plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld)
+	failed, writes := make(map[intent.Key]*plan.Reason), 0
+	for range passes {
+		ops := without(todo.Ops, failed)
+		if len(ops) == 0 {
+			break
+		}
+		if err := e.journal.Claim(e.journalOf(snapshot, todo.Standing, todo.Creations)); err != nil {
+			return nil, writes, err
+		}
+		result, err := apply.Run(ctx, session, ops, snapshot, looker(session))
+		writes += result.Writes
+		if err != nil {
+			return nil, writes, err
+		}
+		maps.Copy(failed, result.Failed)
+		if snapshot, err = readBack(ctx, session, snapshot, ops, result); err != nil {
+			return nil, writes, err
+		}
+		journal := own.Journal{Boot: snapshot.Boot, Claims: slices.Concat(todo.Standing, unfinished(todo.Creations, result))}
+		todo = plan.Diff(in, snapshot, journal, withheld)
+	}
+	journal := e.journalOf(snapshot, todo.Standing, nil)
+	journal.Applied = in.Generation
+	if err := e.journal.Note(journal); err != nil {
+		return nil, writes, err
+	}
+	return judge(in, todo, failed), writes, nil
+}
+
+func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []own.Claim) own.Journal {
+	return own.Journal{Boot: s.Boot, Claims: slices.Concat(standing, creations), Applied: e.journal.Of(s.Boot).Applied}
+}
+
+// without leaves out what belongs to failed ends.
+func without(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
+	if len(failed) == 0 {
+		return ops
+	}
+	var rest []plan.Op
+	for _, op := range ops {
+		if failed[op.End] == nil {
+			rest = append(rest, op)
+		}
+	}
+	return rest
+}
+
+func looker(session Session) func(context.Context) (*observe.Snapshot, error) {
+	return func(ctx context.Context) (*observe.Snapshot, error) { return observe.Take(ctx, session, boot(session)) }
+}
+
+func readBack(ctx context.Context, session Session, before *observe.Snapshot, ops []plan.Op, result *apply.Result) (*observe.Snapshot, error) {
+	touched := make(map[uint32]bool)
+	for _, op := range ops {
+		ref := op.Action.Target()
+		index, made := result.Made[ref.Made]
+		switch {
+		case ref.Index != observe.NoIndex:
+			touched[ref.Index] = true
+		case made:
+			touched[index] = true
+		}
+	}
+	if len(touched) > fewTouched {
+		return observe.Take(ctx, session, boot(session))
+	}
+	return observe.Refresh(ctx, session, before, touched)
+}
+
+// unfinished are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
+// the agent's, even if something with that key is there.
+func unfinished(creations []own.Claim, result *apply.Result) []own.Claim {
+	var left []own.Claim
+	for _, c := range creations {
+		role := plan.Access
+		if c.Tunnel != nil {
+			role = plan.Tunnel
+		}
+		if result.Untagged[plan.Made{End: c.Key(), Role: role}] {
+			left = append(left, c)
+		}
+	}
+	return left
+}
+
+// ahead is a snapshot that is being taken while an intent goes to disk.
+type ahead struct {
+	session  Session
+	done     chan struct{}
+	cancel   context.CancelFunc
+	snapshot *observe.Snapshot
+	err      error
+}
+
+// lookAhead only reads, so it may run before the intent is safe. The one who asked may go away meanwhile:
+// half of a plan is worse than all of it.
+func (e *Engine) lookAhead(ctx context.Context) *ahead {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a := &ahead{done: make(chan struct{}), cancel: cancel}
+	if a.session, a.err = e.Session(); a.err != nil {
+		close(a.done)
+		return a
+	}
+	go func() {
+		defer close(a.done)
+		a.snapshot, a.err = observe.Take(ctx, a.session, boot(a.session))
+	}()
+	return a
+}
+
+func (a *ahead) wait() (Session, *observe.Snapshot, error) {
+	<-a.done
+	a.cancel()
+	return a.session, a.snapshot, a.err
+}

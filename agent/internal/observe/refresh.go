@@ -1,0 +1,75 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/vxlan"
+)
+
+// Refresh reads the touched interfaces again, and all cross-connects, which VPP gives only as a whole. All
+// else is as in old. That is enough to read back what was done to a few of thousands.
+func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
+	s := &Snapshot{
+		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: old.Bridged, LCP: old.LCP,
+		Supported: old.Supported,
+	}
+	for _, i := range old.Interfaces {
+		if !touched[i.Index] {
+			s.Interfaces = append(s.Interfaces, i)
+		}
+	}
+	for _, t := range old.Tunnels {
+		if !touched[t.Index] {
+			s.Tunnels = append(s.Tunnels, t)
+		}
+	}
+	kept := len(s.Interfaces)
+	if err := session.Dump(ctx, s.dumpsOf(touched), s.add); err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	again := slices.Clone(s.Interfaces[kept:]) // Index sorts
+	s.Index()
+	if err := session.Dump(ctx, s.addressDumps(again), s.add); err != nil {
+		return nil, fmt.Errorf("read back addresses: %w", err)
+	}
+	return s.Index(), sameProcess(ctx, session, s.Boot.PID)
+}
+
+func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
+	dumps := []api.Message{&l2.L2XconnectDump{}}
+	for index := range touched {
+		at := interface_types.InterfaceIndex(index)
+		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})
+		if s.Supported[CanVXLAN] {
+			dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
+		}
+		if s.Supported[CanGENEVE] {
+			dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
+		}
+		if s.Supported[CanGRE] {
+			dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
+		}
+	}
+	return dumps
+}
+
+// sameProcess is an error when another VPP answers than the one that was observed.
+func sameProcess(ctx context.Context, session Session, pid uint32) error {
+	ping, err := session.Call(ctx, &memclnt.ControlPing{})
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	if now := ping.(*memclnt.ControlPingReply).VpePID; now != pid {
+		return fmt.Errorf("observe: VPP changed from process %d to %d meanwhile", pid, now)
+	}
+	return nil
+}
