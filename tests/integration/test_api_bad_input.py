@@ -68,12 +68,32 @@ def test_json_is_utf_8_whatever_else_is_claimed(api: Client, charset: str) -> No
 
 
 @pytest.mark.parametrize("path", ["vlls", "orders", "ports"])
-@pytest.mark.parametrize("position", ["p=garbage", "p=%00", "o=99999999999999999999&p=x", "r=1&p=2020"])
-def test_an_edited_cursor_is_404(api: Client, path: str, position: str) -> None:
-    if path == "ports":
-        position = position.replace("2020", "x")
-    cursor = base64.b64encode(position.encode()).decode()
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        "{",
+        "7",
+        "[]",
+        "[1, 2, 3]",
+        '["2026-01-01T00:00:00", "x"]',
+        "[null, null]",
+        "[null]",
+        "[1e309]",
+        '["\\u0000"]',
+        '["2026-01-01T00:00:00", "00000000-0000-0000-0000-000000000000"]',
+        "[99999999999999999999]",
+        "[" * 3000,
+    ],
+)
+def test_an_edited_cursor_is_404(api: Client, path: str, place: str) -> None:
+    cursor = base64.urlsafe_b64encode(place.encode()).decode() or "x"
     assert_problem(api.get(f"/api/v1/{path}", {"cursor": cursor}), 404)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "", "1.5", "9" * 5000, "٣"])
+def test_a_limit_outside_1_to_200_is_422(api: Client, limit: str) -> None:
+    assert_problem(api.get(PATH, {"limit": limit}), 422)
 
 
 @pytest.mark.parametrize(

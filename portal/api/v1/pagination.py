@@ -1,30 +1,77 @@
-"""Keyset paging: the last page costs what the first does."""
+"""Keyset paging: a page starts behind the last row of the one before; the last costs what the first does."""
 
+import base64
+import json
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from rest_framework.exceptions import NotFound
-from rest_framework.pagination import CursorPagination
+from django.core.exceptions import ValidationError as FieldError
+from django.db.models import Model, Q, QuerySet
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+from rest_framework.utils.urls import replace_query_param
+
+CURSOR, LIMIT = "cursor", "limit"
+DEFAULT_LIMIT, LARGEST_LIMIT = 50, 200
 
 
-class KeysetPagination(CursorPagination):
-    """``{"results": [...], "next": url or null}``; ``?limit=`` up to 200."""
+class KeysetPagination(BasePagination):
+    """``{"results": [...], "next": url or null}``. ``ordering`` must be total: its last field is unique."""
 
-    page_size = 50
-    page_size_query_param = "limit"
-    max_page_size = 200
-    ordering: Any = "id"
+    ordering: tuple[str, ...] = ("id",)
 
-    def paginate_queryset(self, queryset: Any, request: Any, view: Any = None) -> Any:
-        try:
-            return super().paginate_queryset(queryset, request, view)
-        except (ValueError, ValidationError) as error:
-            # A cursor is ours; one whose position cannot be read was edited.
-            raise NotFound(self.invalid_cursor_message) from error
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+        limit = _limit(request)
+        rows = queryset.order_by(*self.ordering)
+        if cursor := request.query_params.get(CURSOR):
+            rows = rows.filter(_behind(self.ordering, _place(cursor, self.ordering, queryset.model)))
+        found = list(rows[: limit + 1])
+        self._next = None
+        if len(found) > limit:
+            found = found[:limit]
+            last = [getattr(found[-1], name.lstrip("-")) for name in self.ordering]
+            self._next = replace_query_param(request.build_absolute_uri(), CURSOR, _cursor(last))
+        return found
 
     def get_paginated_response(self, data: Any) -> Response:
-        return Response({"results": data, "next": self.get_next_link()})
+        return Response({"results": data, "next": self._next})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["results", "next"],
+            "properties": {
+                "results": schema,
+                "next": {
+                    "type": ["string", "null"],
+                    "format": "uri",
+                    "description": "The next page; null after the last.",
+                },
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": CURSOR,
+                "in": "query",
+                "description": "Where the page starts: take the address in `next` as it is.",
+                "schema": {"type": "string", "minLength": 1},
+            },
+            {
+                "name": LIMIT,
+                "in": "query",
+                "description": "How many results at most.",
+                "schema": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": LARGEST_LIMIT,
+                    "default": DEFAULT_LIMIT,
+                },
+            },
+        ]
 
 
 class NewestVllFirst(KeysetPagination):
@@ -33,3 +80,47 @@ class NewestVllFirst(KeysetPagination):
 
 class NewestOrderFirst(KeysetPagination):
     ordering = ("-ordered_at", "-id")
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get(LIMIT, str(DEFAULT_LIMIT))
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= LARGEST_LIMIT):
+        raise ValidationError({LIMIT: [f"Write a whole number from 1 to {LARGEST_LIMIT}."]}, code="limit")
+    return int(text)
+
+
+def _cursor(values: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values, cls=_Exact).encode()).decode()
+
+
+class _Exact(JSONEncoder):
+    """DRF's encoder, but with moments to the microsecond: rows lie closer than a millisecond."""
+
+    def default(self, obj: Any) -> Any:
+        return obj.isoformat() if hasattr(obj, "isoformat") else super().default(obj)
+
+
+def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[Any]:
+    """The values in a cursor of ours; NotFound for one that was edited."""
+    try:
+        texts = json.loads(base64.urlsafe_b64decode(cursor))
+        fields = [model._meta.get_field(name.lstrip("-")) for name in ordering]
+        values = [field.to_python(text) for field, text in zip(fields, texts, strict=True)]
+        for field, value in zip(fields, values, strict=True):
+            field.run_validators(value)
+    except (ValueError, TypeError, OverflowError, RecursionError, FieldError) as error:
+        raise NotFound("This cursor is none of ours. Start again without one.") from error
+    if None in values or not all(getattr(value, "tzinfo", True) for value in values):
+        raise NotFound("This cursor is none of ours. Start again without one.")
+    return values
+
+
+def _behind(ordering: tuple[str, ...], place: list[Any]) -> Q:
+    """The rows after ``place``: for (a, b) ``a >= x AND (a > x OR b > y)``, which an index on both walks."""
+    name, *names = ordering
+    value, *values = place
+    field, sign = name.lstrip("-"), "lt" if name.startswith("-") else "gt"
+    beyond = Q(**{f"{field}__{sign}": value})
+    if not names:
+        return beyond
+    return Q(**{f"{field}__{sign}e": value}) & (beyond | _behind(tuple(names), values))

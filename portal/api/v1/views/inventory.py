@@ -5,6 +5,7 @@ from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 
 from portal.api.v1.conditional import ConditionalRetrieveView
+from portal.api.v1.filters import PortFilters
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, caller
 from portal.api.v1.serializers.inventory import (
@@ -20,6 +21,7 @@ class PortsView(generics.ListAPIView[Port]):
     permission_classes = [IsAuthenticated]
     serializer_class = PortSerializer
     pagination_class = KeysetPagination
+    filterset_class = PortFilters
 
     def get_queryset(self) -> QuerySet[Port]:
         return Port.objects.visible_to(caller(self.request)).select_related("router__site")

@@ -5,6 +5,7 @@ from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 
 from portal.api.v1.conditional import ConditionalRetrieveView
+from portal.api.v1.filters import OrderFilters
 from portal.api.v1.pagination import NewestOrderFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.orders import OrderSerializer
@@ -16,6 +17,7 @@ class OrdersView(generics.ListAPIView[Order]):
     permission_classes = [IsAuthenticated]
     serializer_class = OrderSerializer
     pagination_class = NewestOrderFirst
+    filterset_class = OrderFilters
 
     def get_queryset(self) -> QuerySet[Order]:
         return queries.orders(caller(self.request))

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.filters import VllFilters
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
@@ -31,6 +32,7 @@ class VllsView(generics.ListAPIView[Vll]):
     permission_classes = [IsAuthenticated]
     serializer_class = VllSerializer
     pagination_class = NewestVllFirst
+    filterset_class = VllFilters
 
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))

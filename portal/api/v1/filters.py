@@ -1,0 +1,144 @@
+"""What each list can be narrowed by. An unknown name is refused: it would show too much in silence."""
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+from rest_framework.mixins import ListModelMixin
+from rest_framework.request import Request
+
+from portal.api.v1.pagination import CURSOR, LIMIT
+from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
+from portal.core.tagging import MAX_VLAN, MIN_VLAN
+from portal.inventory.models import Port
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.search import vlls_found
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+
+LARGEST_VNI = 2**24 - 1
+
+
+class StrictFilterBackend(DjangoFilterBackend):
+    """django-filter, which by itself ignores names that it does not know, and empty values."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        if not isinstance(view, ListModelMixin):
+            return queryset
+        filters = getattr(view, "filterset_class", None)
+        known = {CURSOR, LIMIT, *(filters.base_filters if filters else ())}
+        errors = {}
+        for name, values in request.query_params.lists():
+            if name not in known:
+                errors[name[:100]] = f"There is no such filter here; there are {', '.join(sorted(known))}."
+            elif len(values) > 1 or not values[0]:
+                errors[name] = "Write one value."
+        if errors:
+            raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
+        return super().filter_queryset(request, queryset, view)
+
+
+@extend_schema_field({"type": "boolean"})
+class BooleanFilter(django_filters.TypedChoiceFilter):
+    """``true`` or ``false``."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        choices = [("true", "true"), ("false", "false")]
+        super().__init__(choices=choices, coerce=lambda text: text == "true", **kwargs)
+
+
+class WholeNumberField(forms.IntegerField):
+    """Digits only: Django's own field takes ``7.0`` and spaces too."""
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str) and value and not (value.isascii() and value.isdigit()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
+
+
+class WholeNumberFilter(django_filters.Filter):
+    field_class = WholeNumberField
+
+
+def whole_number(minimum: int, maximum: int, **kwargs: Any) -> django_filters.Filter:
+    """A filter by a whole number within bounds, which the schema shows too."""
+    kind = extend_schema_field({"type": "integer", "minimum": minimum, "maximum": maximum})(
+        type("BoundedNumberFilter", (WholeNumberFilter,), {})
+    )
+    return kind(min_value=minimum, max_value=maximum, **kwargs)
+
+
+def text(**kwargs: Any) -> django_filters.CharFilter:
+    """A filter by a text of 1 to 100 characters."""
+    return django_filters.CharFilter(max_length=100, strip=False, **kwargs)
+
+
+class VllFilters(django_filters.FilterSet):
+    lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
+    oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
+    in_sync = BooleanFilter()
+    port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", help_text="The id of a port at either end.")
+    router = text(method="at_router", help_text="The name of a router at either end.")
+    customer = text(field_name="customer__name", help_text="A customer's name.")
+    vni = whole_number(1, LARGEST_VNI)
+    vlan = whole_number(
+        MIN_VLAN, MAX_VLAN, method="at_vlan", help_text="A VLAN, outer or inner, of either end."
+    )
+    q = text(
+        method="found",
+        help_text="Part of a description or of a port's name; a VNI, a VLAN; an id of a VLL or an order.",
+    )
+
+    class Meta:
+        model = Vll
+        fields: list[str] = []
+
+    def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port=value))
+
+    def at_router(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port__router__name=value))
+
+    def at_vlan(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(Q(outer_vlan=value) | Q(inner_vlan=value)))
+
+    def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(pk__in=vlls_found(value))
+
+
+class OrderFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=OrderState.choices)
+    action = django_filters.ChoiceFilter(choices=OrderAction.choices)
+    vll = django_filters.UUIDFilter(field_name="vll")
+
+    class Meta:
+        model = Order
+        fields: list[str] = []
+
+
+class PortFilters(django_filters.FilterSet):
+    router = text(field_name="router__name", help_text="A router's name.")
+    site = text(field_name="router__site__name", help_text="A site's name.")
+    q = text(
+        method="found",
+        help_text="Part of the name of interface, router or site, or of the description.",
+    )
+
+    class Meta:
+        model = Port
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Port], name: str, value: str) -> QuerySet[Port]:
+        places = ("interface", "description", "router__name", "router__site__name")
+        anywhere = Q()
+        for place in places:
+            anywhere |= Q(**{f"{place}__icontains": value})
+        return rows.filter(anywhere)
+
+
+def _with_end(*conditions: Q, **more: Any) -> Exists:
+    """Rows with such an end; a join would list a VLL twice whose both ends match."""
+    return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

@@ -1,0 +1,77 @@
+"""Rate limits: a token that asks too much waits; others do not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from rest_framework.test import APIClient
+
+from portal.accounts.models import User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from tests.integration.isp import Isp
+from tests.integration.test_api_v1 import body, client
+
+pytestmark = pytest.mark.django_db
+VLLS = "/api/v1/vlls"
+
+
+@pytest.fixture(autouse=True)
+def limits(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.LONGLINE_API_READS_PER_MIN = 3
+    settings.LONGLINE_API_WRITES_PER_MIN = 1
+    # A minute that does not end in the middle of a test.
+    now = clock.now().replace(second=20)
+    monkeypatch.setattr("portal.api.v1.throttling.clock.now", lambda: now)
+    cache.clear()
+
+
+def test_a_token_that_asks_too_much_gets_429_and_when_to_come_back(isp: Isp, alice: User) -> None:
+    api = client(alice)
+    assert [api.get(VLLS).status_code for _ in range(3)] == [200, 200, 200]
+    answer = api.get(VLLS)
+    assert (answer.status_code, answer["Content-Type"]) == (429, "application/problem+json")
+    assert 39 <= int(answer["Retry-After"]) <= 41
+    assert answer.json()["request_id"] == answer["X-Request-Id"]
+
+
+def test_reads_do_not_use_up_writes_and_a_refused_write_does_nothing(isp: Isp, alice: User) -> None:
+    api = client(alice)
+    for _ in range(4):
+        api.get(VLLS)
+    assert api.post(VLLS, body(isp), format="json").status_code == 202
+    assert api.post(VLLS, body(isp, description="second"), format="json").status_code == 429
+    assert alice.memberships.get().customer.vlls.count() == 1
+
+
+def test_each_token_counts_for_itself(isp: Isp, alice: User) -> None:
+    one, other = client(alice), client(alice)
+    assert [one.get(VLLS).status_code for _ in range(4)][-1] == 429
+    assert other.get(VLLS).status_code == 200
+
+
+def test_a_session_counts_as_its_user(isp: Isp, alice: User) -> None:
+    api = APIClient()
+    api.force_login(alice)
+    assert [api.get(VLLS).status_code for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_who_is_not_signed_in_is_told_that_and_not_counted(isp: Isp) -> None:
+    assert {APIClient().get(VLLS).status_code for _ in range(5)} == {401}
+
+
+def test_the_next_minute_begins_anew(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = client(alice)
+    assert [api.get(VLLS).status_code for _ in range(4)][-1] == 429
+    later = clock.now() + timedelta(minutes=1)
+    monkeypatch.setattr("portal.api.v1.throttling.clock.now", lambda: later)
+    assert api.get(VLLS).status_code == 200
+
+
+def test_no_limit_where_the_setting_is_0(isp: Isp, alice: User, settings: Any) -> None:
+    settings.LONGLINE_API_READS_PER_MIN = 0
+    _, plain = token_create(user=alice, name="bulk", now=clock.now())
+    api = APIClient()
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
+    assert {api.get(VLLS).status_code for _ in range(9)} == {200}
