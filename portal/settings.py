@@ -183,7 +183,6 @@ REST_FRAMEWORK = {
     "STRICT_JSON": True,
 }
 
-<<<<<<< ours
 # Limits of logins and of API calls: in a database of their own, beside the broker's.
 CACHES = {
     "default": {
@@ -193,11 +192,10 @@ CACHES = {
         "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
     },
 }
-=======
+
 # What one API token may ask in a minute; 0 = as much as it likes.
 LONGLINE_API_READS_PER_MIN = env.int("LONGLINE_API_READS_PER_MIN", default=3000)
 LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=1200)
->>>>>>> theirs
 
 CELERY_BROKER_URL = env.str("REDIS_URL")
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
