@@ -94,25 +94,18 @@ class Portal:
         )
         others = [
             self._child("relay", "python", "manage.py", "relay"),
-            self._child(
-                "worker",
-                "celery",
-                "-A",
-                "portal",
-                "worker",
-                "-Q",
-                "provisioning,telemetry,notifications,celery",
-                "--concurrency",
-                "2",
-                "--loglevel",
-                "INFO",
-            ),
+            self._worker("worker", queues="provisioning,telemetry,notifications", concurrency=2),
+            self._worker("sweeper", queues="sweepers", concurrency=1),
             self._child("beat", "celery", "-A", "portal", "beat", "-s", str(self.folder / "beat-schedule")),
         ]
         for child in (web, door, *others):
             family.start(child)
         web.wait_until(self._web_answers)
         door.wait_until(lambda: accepts(self.agents_port))
+
+    def _worker(self, name: str, *, queues: str, concurrency: int) -> Child:
+        node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
+        return self._child(name, "celery", "-A", "portal", "worker", *node)
 
     def _child(self, name: str, program: str, *arguments: str) -> Child:
         return Child(

@@ -205,12 +205,16 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
 CELERY_TASK_ROUTES = {
+    # Sweepers have a worker of their own: they raise the alarms when all others are busy.
+    "provisioning.sweep": {"queue": "sweepers"},
+    "provisioning.mark_stale": {"queue": "sweepers"},
     "telemetry.*": {"queue": "telemetry"},
     "notifications.*": {"queue": "notifications"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 60,
+    # Longer than a task may run; losing a message costs no more than the sweeper's next round.
+    "visibility_timeout": 120,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
 }

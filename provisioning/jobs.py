@@ -19,6 +19,7 @@ from portal.vll.operations import advance, attempt_record
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
 from provisioning.claims import Claim, claim_router
+from provisioning.evidence import evidence_of
 from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent import RouterIntent, sha256_of
 from provisioning.load import unsettled_keys
@@ -145,7 +146,7 @@ def _record(
 ) -> None:
     match outcome:
         case Answered(reply):
-            kind, answer = Attempt.Outcome.ANSWERED, reply.document
+            kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)
         case Refused(problem=problem):
             kind, answer = Attempt.Outcome.REFUSED, problem
         case Unreachable(error):

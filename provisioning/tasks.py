@@ -9,8 +9,9 @@ from portal.vll.operations import stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
 
-# Past every timeout of an exchange; a task that hangs beyond it is killed, and the sweeper resumes.
-_HARD_LIMIT_S = 60
+# Past every timeout of the two exchanges of a run (agent_client.TOTAL_S); a task that hangs beyond it is
+# killed, and the sweeper resumes.
+_HARD_LIMIT_S = 90
 
 
 @shared_task(name="provisioning.converge_router", time_limit=_HARD_LIMIT_S)

@@ -1,0 +1,27 @@
+"""What is kept of an agent's answer: the whole of it but the ends about which it says nothing new.
+
+A router with a thousand VLLs answers for all of them each time, and one pending end is asked about every
+few seconds; evidence that repeats itself would be hundreds of megabytes a day and router.
+"""
+
+from typing import Any
+
+from portal.inventory.models import Router
+from portal.vll.models import VllEnd
+from provisioning.replies import Reply
+
+
+def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
+    """The answer with only those ends that differ from what is stored; ``unchanged`` counts the others."""
+    stored = {
+        (str(vll), side): (status, revision, reason)
+        for vll, side, status, revision, reason in VllEnd.objects.filter(
+            port__router=router, vll__in={end.vll for end in reply.ends}
+        ).values_list("vll", "side", "status", "status_revision", "reason")
+    }
+    news = [
+        end
+        for end in reply.document["ends"]
+        if stored.get((end["vll"], end["end"])) != (end["status"], end["revision"], end["reason"])
+    ]
+    return {**reply.document, "ends": news, "unchanged": len(reply.ends) - len(news)}
