@@ -221,6 +221,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 # Beat only hurries sweepers that are safe to run twice.
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "provisioning.sweep", "schedule": 5.0, "options": {"expires": 5}},
+    "holds": {"task": "provisioning.free_holds", "schedule": 2.0, "options": {"expires": 2}},
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
@@ -232,6 +233,9 @@ LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
+
+# How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
+LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
 
 # How long counter samples are kept, in days.
 LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=40)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Q, QuerySet
 
 from portal.inventory.models import Router
-from portal.vll.models import VllEnd
+from portal.vll.models import VllEnd, VllTombstone
 from provisioning.claims import is_free
 from provisioning.load import unsettled_ends
 
@@ -21,9 +21,11 @@ def routers_due(*, now: datetime) -> list[int]:
     free = Router.objects.exclude(agent_url="").filter(
         Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__")
     )
-    wanting = _ends_to_ask(now).values("port__router")
+    wanting = Q(pk__in=_ends_to_ask(now).values("port__router")) | Q(
+        pk__in=VllTombstone.objects.exclude(_answered(now)).values("router")
+    )
     return sorted(
-        set(free.filter(pk__in=wanting).values_list("pk", flat=True))
+        set(free.filter(wanting).values_list("pk", flat=True))
         | set(_holding_another(free).exclude(_AHEAD).values_list("pk", flat=True))
     )
 
@@ -41,11 +43,14 @@ _AHEAD = Q(observed__generation_held__gt=F("generation"))
 
 
 def _ends_to_ask(now: datetime) -> QuerySet[VllEnd]:
-    fresh_answer = Q(status_revision=F("vll__revision")) & (
-        Q(status="failed", status_at__gt=now - ASK_AGAIN_AFTER_FAILURE)
-        | (~Q(status="failed") & Q(status_at__gt=now - ASK_AGAIN))
+    return unsettled_ends().exclude(_answered(now) & Q(status_revision=F("vll__revision")))
+
+
+def _answered(now: datetime) -> Q:
+    """Rows whose last answer is too fresh to ask again."""
+    return Q(status="failed", status_at__gt=now - ASK_AGAIN_AFTER_FAILURE) | (
+        ~Q(status="failed") & Q(status_at__gt=now - ASK_AGAIN)
     )
-    return unsettled_ends().exclude(fresh_answer)
 
 
 def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:

@@ -8,7 +8,7 @@ from portal.events.models import Event
 from portal.events.operations import announce
 from portal.inventory.models import Router
 from provisioning.intent import RouterIntent, intent_for
-from provisioning.load import end_rows
+from provisioning.load import end_rows, moved_away
 
 BEHIND_AGENT = "router.behind_agent"
 
@@ -26,7 +26,14 @@ def next_intent(router: Router) -> RouterIntent:
                 [router.pk],
             )
             (generation,) = cursor.fetchone()
-        return intent_for(router=router.name, generation=generation, rows=end_rows(router))
+        return router_intent(router, generation=generation)
+
+
+def router_intent(router: Router, *, generation: int) -> RouterIntent:
+    """What the rows say now that this router is to be, under the number ``generation``."""
+    return intent_for(
+        router=router.name, generation=generation, rows=end_rows(router), moved_away=moved_away(router)
+    )
 
 
 def generation_take_back(router: Router, *, generation: int) -> None:

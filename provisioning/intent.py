@@ -3,10 +3,20 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """A bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes; no excess: both 0."""
+
+    cir_bps: int
+    cbs_bytes: int
+    eir_bps: int
+    ebs_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +24,8 @@ class EndRow:
     """One VLL end on the router, as the database has it.
 
     ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``confirmed_removed``:
-    the router has confirmed that nothing of this revision is left.
+    the router has confirmed that nothing of this revision is left. ``bandwidth`` is what the router is to
+    police, None for nothing.
     """
 
     vll: UUID
@@ -34,6 +45,7 @@ class EndRow:
     local: str | None
     remote: str | None
     vni: int | None
+    bandwidth: Bandwidth | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,7 +65,7 @@ class RouterIntent:
     router: str
     generation: int
     present: tuple[EndRow, ...]
-    removed: tuple[EndRow, ...]
+    removed: tuple[EndKey, ...]
 
     def document(self) -> bytes:
         """The contract's JSON, canonical: sorted names, no white space, so equal content is equal text."""
@@ -66,22 +78,31 @@ class RouterIntent:
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
-    def keys(self) -> frozenset[EndKey]:
+    def end_keys(self) -> frozenset[EndKey]:
         """Every end that this document speaks of."""
-        return frozenset(
-            EndKey(row.vll, row.side, row.revision, row.wanted_present) for row in self.present + self.removed
-        )
+        return frozenset(map(key_of, self.present)) | frozenset(self.removed)
 
 
-def intent_for(*, router: str, generation: int, rows: Iterable[EndRow]) -> RouterIntent:
-    """The intent that these rows amount to: wanted ends, and tombstones until their removal is confirmed."""
-    ordered = sorted(rows, key=lambda row: (str(row.vll), row.side))
+def intent_for(
+    *, router: str, generation: int, rows: Iterable[EndRow], moved_away: Iterable[EndKey] = ()
+) -> RouterIntent:
+    """The intent that these rows amount to: wanted ends, and tombstones until their removal is confirmed.
+
+    ``moved_away`` are ends that have left this router for another one and are not confirmed to be gone.
+    """
+    ordered = sorted(rows, key=_place)
+    unwanted = [key_of(row) for row in ordered if not row.wanted_present and not row.confirmed_removed]
     return RouterIntent(
         router=router,
         generation=generation,
         present=tuple(row for row in ordered if row.wanted_present),
-        removed=tuple(row for row in ordered if not row.wanted_present and not row.confirmed_removed),
+        removed=tuple(sorted([*unwanted, *moved_away], key=_place)),
     )
+
+
+def key_of(row: EndRow) -> EndKey:
+    """Which end this row is about, at which revision."""
+    return EndKey(row.vll, row.side, row.revision, row.wanted_present)
 
 
 def sha256_of(document: bytes) -> str:
@@ -89,7 +110,11 @@ def sha256_of(document: bytes) -> str:
     return hashlib.sha256(document).hexdigest()
 
 
-def _identity(row: EndRow) -> dict[str, Any]:
+def _place(end: EndRow | EndKey) -> tuple[str, str]:
+    return str(end.vll), end.side
+
+
+def _identity(row: EndRow | EndKey) -> dict[str, Any]:
     return {"vll": str(row.vll), "end": row.side, "revision": row.revision}
 
 
@@ -98,6 +123,7 @@ def _present(row: EndRow) -> dict[str, Any]:
         **_identity(row),
         "admin_up": row.admin_up,
         "frame": row.frame,
+        "bandwidth": None if row.bandwidth is None else asdict(row.bandwidth),
         "access": {
             "interface": row.interface,
             "tagging": row.tagging,

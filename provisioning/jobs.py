@@ -131,7 +131,7 @@ def _send_again_if_more_is_wanted(router: Router, sent: RouterIntent, now: datet
 
     Its order was committed before it was sent, so looking after the release cannot miss it.
     """
-    if not unsettled_keys(router) <= sent.keys():
+    if not unsettled_keys(router) <= sent.end_keys():
         with transaction.atomic():
             send_task(CONVERGE_ROUTER, router.pk, now=now)
 

@@ -3,10 +3,12 @@
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from portal.inventory.models import Router
-from portal.vll.models import VllEnd
-from portal.vll.states import AdminStatus, Lifecycle
+from portal.vll.models import Order, VllEnd, VllTombstone
+from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 from provisioning.intent import EndKey, EndRow
 
+# Accepted, but nobody may tell a router of it yet.
+_HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
 _GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
     Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
@@ -15,20 +17,31 @@ _SETTLED = Q(status_revision=F("vll__revision")) & (
 
 
 def end_rows(router: Router) -> list[EndRow]:
-    """Every end on this router whose VLL's life is not over."""
+    """Every end on this router whose VLL's life is not over, and whose order waits for nobody's approval."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
     ends = (
         VllEnd.objects.filter(port__router=router)
         .exclude(vll__lifecycle__in=_GONE)
+        .exclude(vll__in=_HELD_ADDS.values("vll"))
         .select_related("vll", "port")
         .annotate(far_address=Subquery(far.values("tunnel_address")))
     )
     return [_row(end, far_address=end.far_address) for end in ends]
 
 
+def moved_away(router: Router) -> list[EndKey]:
+    """The ends that have left this router for another one, until it confirms that."""
+    left = VllTombstone.objects.filter(router=router).values_list("vll", "side", "revision")
+    return [EndKey(vll, side, revision, present=False) for vll, side, revision in left]
+
+
 def unsettled_ends() -> QuerySet[VllEnd]:
     """Ends whose router has not yet confirmed what is wanted of them now."""
-    return VllEnd.objects.exclude(vll__lifecycle__in=_GONE).exclude(_SETTLED)
+    return (
+        VllEnd.objects.exclude(vll__lifecycle__in=_GONE)
+        .exclude(_SETTLED)
+        .exclude(vll__in=_HELD_ADDS.values("vll"))
+    )
 
 
 def unsettled_keys(router: Router) -> frozenset[EndKey]:
@@ -36,7 +49,7 @@ def unsettled_keys(router: Router) -> frozenset[EndKey]:
     rows = unsettled_ends().filter(port__router=router)
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")
-    )
+    ) | frozenset(moved_away(router))
 
 
 def _row(end: VllEnd, far_address: str | None) -> EndRow:
@@ -48,7 +61,7 @@ def _row(end: VllEnd, far_address: str | None) -> EndRow:
         revision=vll.revision,
         wanted_present=vll.wanted_present,
         confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
-        admin_up=vll.admin_status == AdminStatus.UP and vll.lifecycle != Lifecycle.SUSPENDED,
+        admin_up=vll.admin_status == AdminStatus.UP,
         frame=vll.frame,
         interface=end.port.interface,
         tagging=end.tagging,

@@ -110,7 +110,7 @@ def _end(item: Any, at: str) -> EndAnswer:
 
 
 def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
-    wanted = {(row.vll, row.side, row.revision): row.wanted_present for row in sent.present + sent.removed}
+    wanted = {(key.vll, key.side, key.revision): key.present for key in sent.end_keys()}
     answered: AbstractSet[tuple[UUID, str, int]] = {(end.vll, end.side, end.revision) for end in ends}
     if len(answered) != len(ends) or answered != wanted.keys():
         odd = sorted(answered ^ wanted.keys(), key=str)

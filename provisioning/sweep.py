@@ -8,7 +8,7 @@ from portal.allocation.gre_pairs import rested_gre_pairs_free
 from portal.allocation.vnis import rested_vnis_free
 from portal.events.models import Outbox
 from portal.events.operations import send_task
-from portal.vll.operations import orders_overdue_alarm
+from portal.vll.operations import coolings_off_end, orders_overdue_alarm
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from provisioning.due import routers_behind_agent, routers_due
 from provisioning.generations import behind_agent_announce
@@ -20,6 +20,7 @@ def sweep(*, now: datetime) -> None:
     """One round. Every part stands alone: each is its own transaction."""
     # First, so that no failure further down can keep an alarm from being raised.
     orders_overdue_alarm(now=now)
+    coolings_off_end(now=now)
     routers_resend(now=now)
     behind_agents_announce(now=now)
     rested_vnis_free(now=now)

@@ -5,7 +5,7 @@ from celery import shared_task
 from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
-from portal.vll.operations import stale_vlls_mark
+from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
 
@@ -27,6 +27,11 @@ def sweep() -> None:
 @shared_task(name="provisioning.mark_stale", time_limit=_HARD_LIMIT_S)
 def mark_stale() -> None:
     stale_vlls_mark(now=clock.now())
+
+
+@shared_task(name="provisioning.free_holds", time_limit=_HARD_LIMIT_S)
+def free_holds() -> None:
+    holds_expire(now=clock.now())
 
 
 @shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)

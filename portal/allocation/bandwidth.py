@@ -1,5 +1,7 @@
 """Booking committed bandwidth on ports: a sum that a CHECK constraint guards."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -22,14 +24,44 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None
     except IntegrityError as error:
         if "port_bandwidth_is_never_overbooked" not in str(error):
             raise
-        port.refresh_from_db()
+        port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
         raise PortFull(
             field=f"{side}_end.port", port=str(port), requested_bps=cir_bps, free_bps=port.free_bps
         ) from error
 
 
+def bandwidth_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: Mapping[str, tuple[int, int]],
+    leftover: Mapping[str, UUID],
+) -> None:
+    """Make ``holder`` book exactly ``wanted``, side -> (port id, bit/s), out of what both book now.
+
+    What both book is at least what is wanted. The rest is given back; on a side that ``leftover`` names,
+    what is booked on another port goes to that holder instead. Locks the ports, in id order.
+    """
+    bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
+    changes: dict[int, int] = defaultdict(int)
+    for booking in bookings:
+        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
+            changes[booking.port_id] -= booking.cir_bps
+    for port, cir_bps in wanted.values():
+        changes[port] += cir_bps
+    for port in sorted(changes):
+        Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + changes[port])
+    for booking in bookings:
+        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
+            booking.delete()
+        else:
+            BandwidthBooking.objects.filter(pk=booking.pk).update(holder=leftover[booking.side])
+    for side, (port, cir_bps) in wanted.items():
+        BandwidthBooking.objects.create(port_id=port, holder=holder, side=side, cir_bps=cir_bps)
+
+
 def bandwidth_release(*, holder: UUID) -> None:
-    """Give back what a VLL booked; running it twice gives back once."""
+    """Give back what a holder booked; running it twice gives back once."""
     for booking in BandwidthBooking.objects.filter(holder=holder).order_by("port_id", "side"):
         gone, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
         if gone:

@@ -1,10 +1,12 @@
 """Leasing pairs of tunnel addresses for GRE, of which VPP before 25.10 has one TEB tunnel each."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import product
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 
 from portal.allocation.errors import GrePairsExhausted
 from portal.allocation.models import GrePairLease
@@ -18,12 +20,41 @@ def gre_pair_lease(
 
     Only addresses that the router's agent observes and that the far end has a route to are offered.
     """
-    for a_address, z_address in product(
-        _usable(a_router, z_router, family), _usable(z_router, a_router, family)
-    ):
+    for a_address, z_address in _offered(a_router, z_router, family):
         if _insert(a_address, z_address, holder, now):
             return a_address, z_address
     raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_look(*, a_router: Router, z_router: Router, family: int) -> None:
+    """Raise ``GrePairsExhausted`` where a lease would; writes nothing."""
+    for pair in _offered(a_router, z_router, family):
+        if not GrePairLease.objects.filter(low__in=pair, high__in=pair).exists():
+            return
+    raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: tuple[str, str] | None,
+    leftover: UUID | None,
+    rest: timedelta | None,
+    now: datetime,
+) -> None:
+    """Make ``holder`` hold the pair ``wanted``, in any order, and nothing else, out of what both hold now.
+
+    Another one goes to ``leftover``, or begins its rest.
+    """
+    held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
+    kept = Q(low__in=wanted, high__in=wanted) if wanted else Q(pk=None)
+    others = held.exclude(kept)
+    if leftover is None:
+        others.update(released_at=now, free_at=None if rest is None else now + rest)
+    else:
+        others.update(holder=leftover)
+    held.filter(kept).update(holder=holder)
 
 
 def gre_pair_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
@@ -36,6 +67,10 @@ def gre_pair_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> 
 def rested_gre_pairs_free(*, now: datetime) -> int:
     """Return the pairs whose rest is over; how many."""
     return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
+
+
+def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[str, str]]:
+    return product(_usable(a_router, z_router, family), _usable(z_router, a_router, family))
 
 
 def _usable(router: Router, far: Router, family: int) -> list[str]:

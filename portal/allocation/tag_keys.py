@@ -6,10 +6,11 @@ A key is ``tpid_bit << 24 | outer << 12 | inner``: ``tpid_bit`` is 1 for an oute
 
 from portal.core.tagging import Tagging
 
-WHOLE_PORT = (0, 2**25)
+Keys = tuple[int, int]
+WHOLE_PORT: Keys = (0, 2**25)
 
 
-def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> tuple[int, int]:
+def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Keys:
     """The half-open range of keys.
 
     A sub-interface that is not exact-match also takes frames with more tags than it names
@@ -25,3 +26,8 @@ def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_ma
     if inner is None:
         raise ValueError(f"{tagging} needs an inner VLAN")
     return (base | inner, (base | inner) + 1)
+
+
+def overlap(one: Keys, other: Keys) -> bool:
+    """Whether some frame belongs to both. Of two ranges that overlap, one always contains the other."""
+    return one[0] < other[1] and other[0] < one[1]

@@ -1,5 +1,6 @@
 """Leasing VLANs on a port: an insert that the exclusion constraint may refuse."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -8,8 +9,8 @@ from django.db.backends.postgresql.psycopg_any import NumericRange
 
 from portal.allocation.errors import NoVlanFree, VlanTaken
 from portal.allocation.models import PortVlanLease
-from portal.allocation.tag_keys import tag_keys
-from portal.core.tagging import Tagging
+from portal.allocation.tag_keys import WHOLE_PORT, Keys, overlap, tag_keys
+from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
 from portal.inventory.models import Port
 
 
@@ -23,44 +24,139 @@ def vlan_lease(
     inner: int | None,
     exact_match: bool,
     now: datetime,
-) -> PortVlanLease:
-    """Lease these tags, or raise ``VlanTaken``. ``outer`` None on a tagged service means any free one.
+    own: UUID | None = None,
+) -> int | None:
+    """Lease these tags for ``holder``; the outer VLAN, or None for a whole port.
+
+    Raises VlanTaken, NoVlanFree.
+
+    ``outer`` None on a tagged service means any free one. ``own`` is who may hold frames of this end already:
+    where its lease overlaps, that is widened until ``vlans_settle`` says which of both values stays.
 
     The caller holds the port's row lock, which makes "any" deterministic; uniqueness itself is the
     constraint's work and needs no lock.
     """
+    mine = PortVlanLease.objects.filter(port=port, holder=own, side=side).first() if own else None
     if tagging is not Tagging.UNTAGGED and outer is None:
-        outer = _first_free_outer(port, side, tagging, inner, exact_match)
-    first, end = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
+        taken = vlans_taken(port, besides=mine)
+        outer = vlan_choose(
+            port=port,
+            side=side,
+            tagging=tagging,
+            outer=None,
+            inner=inner,
+            exact_match=exact_match,
+            taken=taken,
+        )
+    keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
     try:
         with transaction.atomic():
-            return PortVlanLease.objects.create(
-                port=port, holder=holder, side=side, keys=NumericRange(first, end), leased_at=now
-            )
+            if mine is not None and overlap(_keys(mine), keys):
+                _widen(mine, keys)
+            else:
+                PortVlanLease.objects.create(
+                    port=port, holder=holder, side=side, keys=NumericRange(*keys), leased_at=now
+                )
     except IntegrityError as error:
         if "vlan_leased_once_per_port" not in str(error):
             raise
-        field = f"{side}_end.port" if tagging is Tagging.UNTAGGED else f"{side}_end.outer_vlan"
-        raise VlanTaken(field=field, port=str(port), tags=_tags(tagging, outer, inner)) from error
+        raise _taken(port, side, tagging, outer, inner) from error
+    return outer
 
 
-def _first_free_outer(port: Port, side: str, tagging: Tagging, inner: int | None, exact_match: bool) -> int:
-    taken = [(lease.keys.lower, lease.keys.upper) for lease in PortVlanLease.objects.filter(port=port)]
-    for outer in range(1, 4095):
-        first, end = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
-        if not any(low < end and first < high for low, high in taken):
-            return outer
-    raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
+def vlan_choose(
+    *,
+    port: Port,
+    side: str,
+    tagging: Tagging,
+    outer: int | None,
+    inner: int | None,
+    exact_match: bool,
+    taken: list[Keys],
+) -> int | None:
+    """The outer VLAN that a lease beside ``taken`` would get; writes nothing.
+
+    Raises VlanTaken, NoVlanFree.
+    """
+    if tagging is not Tagging.UNTAGGED and outer is None:
+        free = free_outer_vlans(taken, tagging=tagging, inner=inner, exact_match=exact_match)
+        if not free:
+            raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
+        return free[0]
+    keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
+    if any(overlap(keys, others) for others in taken):
+        raise _taken(port, side, tagging, outer, inner)
+    return outer
 
 
-def outer_vlan_of(lease: PortVlanLease) -> int | None:
-    """The outer VLAN of a lease, None for a whole port."""
-    return None if lease.keys.upper - lease.keys.lower == 2**25 else (lease.keys.lower >> 12) & 0xFFF
+def vlans_taken(port: Port, *, besides: PortVlanLease | None = None) -> list[Keys]:
+    """The key ranges that are leased on a port."""
+    leases = PortVlanLease.objects.filter(port=port)
+    if besides is not None:
+        leases = leases.exclude(pk=besides.pk)
+    return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
+
+
+def free_outer_vlans(
+    taken: Iterable[Keys], *, tagging: Tagging, inner: int | None, exact_match: bool
+) -> list[int]:
+    """The outer VLANs that a service of this kind could still have, lowest first."""
+    blocked = set()
+    for others in taken:
+        if others == WHOLE_PORT:
+            return []
+        # Every other lease lies under one outer VLAN.
+        outer = (others[0] >> 12) & 0xFFF
+        if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
+            blocked.add(outer)
+    return [outer for outer in range(MIN_VLAN, MAX_VLAN + 1) if outer not in blocked]
+
+
+def vlans_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: Mapping[str, tuple[int, Keys]],
+    leftover: Mapping[str, UUID],
+) -> None:
+    """Make ``holder`` hold exactly ``wanted``, side -> (port id, keys), out of what both hold now.
+
+    The rest is given back; on a side that ``leftover`` names it goes to that holder instead.
+    """
+    leases = list(PortVlanLease.objects.filter(holder__in=(holder, spare)).order_by("pk"))
+    kept: list[PortVlanLease] = []
+    for lease in leases:
+        port, keys = wanted[lease.side]
+        low, high = _keys(lease)
+        if lease.port_id == port and low <= keys[0] and keys[1] <= high:
+            kept.append(lease)
+        elif lease.side in leftover:
+            PortVlanLease.objects.filter(pk=lease.pk).update(holder=leftover[lease.side])
+        else:
+            lease.delete()
+    # Afterwards, so that no side has two leases of one holder for a moment.
+    for lease in kept:
+        keys = wanted[lease.side][1]
+        PortVlanLease.objects.filter(pk=lease.pk).update(holder=holder, keys=NumericRange(*keys))
 
 
 def vlans_release(*, holder: UUID) -> None:
-    """Give back all VLANs of a VLL at once: a customer's VLAN needs no rest."""
+    """Give back all VLANs of a holder at once: a customer's VLAN needs no rest."""
     PortVlanLease.objects.filter(holder=holder).delete()
+
+
+def _widen(lease: PortVlanLease, keys: Keys) -> None:
+    low, high = _keys(lease)
+    PortVlanLease.objects.filter(pk=lease.pk).update(keys=NumericRange(min(low, keys[0]), max(high, keys[1])))
+
+
+def _keys(lease: PortVlanLease) -> Keys:
+    return lease.keys.lower, lease.keys.upper
+
+
+def _taken(port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None) -> VlanTaken:
+    field = f"{side}_end.port" if tagging is Tagging.UNTAGGED else f"{side}_end.outer_vlan"
+    return VlanTaken(field=field, port=str(port), tags=_tags(tagging, outer, inner))
 
 
 def _tags(tagging: Tagging, outer: int | None, inner: int | None) -> str:

@@ -48,6 +48,34 @@ def vni_lease(*, holder: UUID, now: datetime) -> int:
     raise VniPoolExhausted
 
 
+def vni_available() -> bool:
+    """Whether any VNI is neither reserved, leased nor resting."""
+    return bool(_gaps(count=1))
+
+
+def vni_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: int | None,
+    leftover: UUID | None,
+    rest: timedelta | None,
+    now: datetime,
+) -> None:
+    """Make ``holder`` hold the VNI ``wanted`` and nothing else, out of what it and ``spare`` hold now.
+
+    Another one goes to ``leftover``, or begins its rest.
+    """
+    held = VniLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
+    others = held.exclude(vni=wanted) if wanted is not None else held
+    if leftover is None:
+        others.update(released_at=now, free_at=None if rest is None else now + rest)
+    else:
+        others.update(holder=leftover)
+    if wanted is not None:
+        held.filter(vni=wanted).update(holder=holder)
+
+
 def vni_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
     """Begin the rest of a VLL's VNI. ``rest`` None means until somebody says so: the VNI is quarantined."""
     VniLease.objects.filter(holder=holder, released_at__isnull=True).update(
@@ -71,10 +99,10 @@ def _candidates() -> Iterator[int]:
         yield from gaps
 
 
-def _gaps() -> list[int]:
+def _gaps(count: int = _GAPS_A_ROUND) -> list[int]:
     """Some VNIs that are neither reserved nor held by a committed row."""
     with connection.cursor() as cursor:
-        cursor.execute(_GAPS, {"first": FIRST_VNI, "last": LAST_VNI, "count": _GAPS_A_ROUND})
+        cursor.execute(_GAPS, {"first": FIRST_VNI, "last": LAST_VNI, "count": count})
         return [row[0] for row in cursor.fetchall()]
 
 

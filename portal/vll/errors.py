@@ -39,6 +39,15 @@ class PortHasNoCustomer(DomainError):
 
 
 @dataclass(eq=False, kw_only=True)
+class PortOfAnotherCustomer(DomainError):
+    """A line stays with its customer: its ends can move to that customer's ports only."""
+
+    field: str
+    port: str
+    customer: str
+
+
+@dataclass(eq=False, kw_only=True)
 class EndsAreTheSame(DomainError):
     """Both ends pick the same frames of the same port."""
 
@@ -90,6 +99,88 @@ class WrongLifecycle(Conflict):
 
     lifecycle: str
     action: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class WrongOrderState(Conflict):
+    """The order's state does not allow this action."""
+
+    state: str
+    action: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class StaleRevision(Conflict):
+    """The caller decided by an older revision of the VLL than the one that it has now."""
+
+    expected: int
+    current: int
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class NothingToChange(DomainError):
+    """The line is already as it is asked to become."""
+
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class StillBeingRemoved(Conflict):
+    """The router that this end would return to has not confirmed yet that it is gone from there."""
+
+    field: str
+    router: str
+
+
+@dataclass(eq=False, kw_only=True)
+class AlreadyRetried(Conflict):
+    """A failed order is retried once; that retry can be retried in turn."""
+
+    order_id: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class CoolingOffOutOfRange(DomainError):
+    """A cooling-off longer than can be promised, in seconds."""
+
+    value: int
+    maximum: int
+    field: str = "cooling_off"
+
+
+@dataclass(eq=False, kw_only=True)
+class NotForYouToDecide(DomainError):
+    """Only NOC staff approve and reject orders."""
+
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class HoldUnknown(DomainError):
+    """No such hold of this customer, or it has expired."""
+
+    hold: str
+    field: str = "hold"
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyHolds(Conflict):
+    """The customer has as many holds open as it may."""
+
+    customer: str
+    maximum: int
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class HoldRenewedOut(Conflict):
+    """The hold was renewed as often as it may be."""
+
+    maximum: int
     field: str = ""
 
 

@@ -43,6 +43,38 @@ _TEXTS: dict[type[DomainError], str] = {
         "Order {order_id} ({action}) is still {state}. Wait until it has ended."
     ),
     errors.WrongLifecycle: gettext_noop("This line is {lifecycle}; {action} is not possible then."),
+    errors.PortOfAnotherCustomer: gettext_noop(
+        "{port} is not {customer}'s. A line stays with its customer: choose one of its ports."
+    ),
+    errors.WrongOrderState: gettext_noop(
+        "This order is {state}; {action} is not possible then. Look at it again."
+    ),
+    errors.StaleRevision: gettext_noop(
+        "This line has changed: it is at revision {current}, and your change was made for {expected}."
+        " Look again, then repeat it."
+    ),
+    errors.NothingToChange: gettext_noop("The line is like that already; there is nothing to order."),
+    errors.StillBeingRemoved: gettext_noop(
+        "{router} has not confirmed yet that this end is gone from it. Try again when it has, or ask the NOC."
+    ),
+    errors.AlreadyRetried: gettext_noop(
+        "Order {order_id} retries this one already. Look at that order; if it failed too, retry it instead."
+    ),
+    errors.CoolingOffOutOfRange: gettext_noop(
+        "A cooling-off of {value} s is not possible. Choose 0 to {maximum} s."
+    ),
+    errors.NotForYouToDecide: gettext_noop(
+        "Only the NOC approves and rejects orders. Wait for its decision."
+    ),
+    errors.HoldUnknown: gettext_noop(
+        "There is no hold {hold}, or it has expired. Order without it, or make a new one."
+    ),
+    errors.TooManyHolds: gettext_noop(
+        "{customer} has {maximum} holds open, as many as it may. Order with one of them, or give one up."
+    ),
+    errors.HoldRenewedOut: gettext_noop(
+        "This hold was renewed {maximum} times, as often as it may be. Order before it expires."
+    ),
     errors.ConcurrentChange: gettext_noop(
         "Somebody else changed this at the same moment; nothing was done. Look again, then repeat."
     ),

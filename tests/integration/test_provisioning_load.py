@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations import order_delete
+from portal.vll.operations import order_delete, order_suspend
 from provisioning.intent import intent_for
 from provisioning.load import end_rows, unsettled_keys
 from tests.integration.answers import activate, answer
@@ -92,6 +92,6 @@ def test_an_end_is_unsettled_until_its_router_confirms_this_very_revision(isp: I
 def test_a_suspended_vll_is_taken_down_and_kept_built(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    Vll.objects.filter(pk=vll.pk).update(lifecycle="suspended")
+    order_suspend(user=alice, vll=vll, now=clock.now())
     (present,) = document_for(isp, "rhino")["present"]
     assert present["admin_up"] is False

@@ -1,5 +1,7 @@
 from portal.vll.models.attempt import Attempt, RouterConvergence
+from portal.vll.models.hold import Hold
 from portal.vll.models.order import Order
+from portal.vll.models.tombstone import VllTombstone
 from portal.vll.models.vll import Vll, VllEnd
 
-__all__ = ["Attempt", "Order", "RouterConvergence", "Vll", "VllEnd"]
+__all__ = ["Attempt", "Hold", "Order", "RouterConvergence", "Vll", "VllEnd", "VllTombstone"]

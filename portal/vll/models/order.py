@@ -24,8 +24,13 @@ class Order(models.Model):
     state_at = models.DateTimeField()
     # Why it failed or is failing: {"code", "message", "side", "router", ...}; null while all is well.
     failure = models.JSONField(null=True)
+    # When the NOC agreed to an order that was held.
+    approved_at = models.DateTimeField(null=True)
     # When the NOC was told that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
+    # Of a modify: what it replaces and what it makes of it (portal.vll.content.Content as JSON).
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
     retry_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="retries")
 
     objects = TenantQuerySet.as_manager()
@@ -43,8 +48,16 @@ class Order(models.Model):
                 condition=~Q(state__in=sorted(TERMINAL_ORDER_STATES)),
                 name="a_vll_has_one_open_order",
             ),
+            models.CheckConstraint(
+                condition=~Q(action=OrderAction.MODIFY) | Q(before__isnull=False, after__isnull=False),
+                name="a_modify_order_knows_the_way_back",
+            ),
+            models.UniqueConstraint(fields=["retry_of"], name="an_order_is_retried_once"),
         ]
-        indexes = [models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer")]
+        indexes = [
+            models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer"),
+            models.Index(fields=["vll"], condition=Q(state=OrderState.HELD), name="order_held"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.action} {self.vll_id}: {self.state}"

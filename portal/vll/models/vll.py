@@ -42,6 +42,8 @@ class Vll(models.Model):
 
     revision = models.PositiveIntegerField(default=1)
     wanted_present = models.BooleanField(default=True)
+    # When the removal begins; until then, in the cooling-off, it can be taken back.
+    decommission_at = models.DateTimeField(null=True)
 
     objects = TenantQuerySet.as_manager()
 
@@ -74,8 +76,20 @@ class Vll(models.Model):
                 condition=~Q(lifecycle__in=["active", "suspended"]) | Q(wanted_present=True),
                 name="a_vll_in_service_is_wanted",
             ),
+            models.CheckConstraint(
+                condition=Q(decommission_at__isnull=True)
+                | Q(lifecycle__in=[Lifecycle.PENDING_TERMINATE, Lifecycle.TERMINATED]),
+                name="only_a_vll_on_its_way_out_cools_off",
+            ),
         ]
-        indexes = [models.Index(fields=["customer", "-created_at", "-id"], name="vll_by_customer")]
+        indexes = [
+            models.Index(fields=["customer", "-created_at", "-id"], name="vll_by_customer"),
+            models.Index(
+                fields=["decommission_at"],
+                condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
+                name="vll_cooling_off",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.description or str(self.id)

@@ -1,21 +1,41 @@
 """Every write to VLLs and orders. Each function owns one transaction; none talks to the network."""
 
 from portal.vll.operations.advance import advance
+from portal.vll.operations.approve import order_approve, order_reject
 from portal.vll.operations.attempts import attempt_record
+from portal.vll.operations.cancel import order_cancel
 from portal.vll.operations.describe import vll_describe
 from portal.vll.operations.endpoints import EndRequest
+from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
+from portal.vll.operations.modify import Changes, order_modify
 from portal.vll.operations.observe import ends_observed, stale_vlls_mark
 from portal.vll.operations.overdue import orders_overdue_alarm
+from portal.vll.operations.retry import order_retry
 from portal.vll.operations.submit import order_add
-from portal.vll.operations.terminate import order_delete
+from portal.vll.operations.suspend import order_resume, order_suspend
+from portal.vll.operations.terminate import coolings_off_end, order_delete, order_restore
 
 __all__ = [
+    "Changes",
     "EndRequest",
     "advance",
     "attempt_record",
+    "coolings_off_end",
     "ends_observed",
+    "hold_make",
+    "hold_release",
+    "hold_renew",
+    "holds_expire",
     "order_add",
+    "order_approve",
+    "order_cancel",
     "order_delete",
+    "order_modify",
+    "order_reject",
+    "order_restore",
+    "order_resume",
+    "order_retry",
+    "order_suspend",
     "orders_overdue_alarm",
     "stale_vlls_mark",
     "vll_describe",

@@ -7,13 +7,23 @@ from typing import Any
 from django.db import transaction
 
 from portal.inventory.models import Router
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.content import content_of
+from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.answers import EndAnswer
+from portal.vll.operations.cancel import fall_back
 from portal.vll.operations.converging import converge_routers_of
-from portal.vll.operations.release import leases_release
+from portal.vll.operations.leasing import leases_release, leases_settle
+from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.operations.transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.wanting import no_longer_wanted
-from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, Lifecycle, OrderAction, OrderState
+from portal.vll.states import (
+    IN_SERVICE,
+    TERMINAL_ORDER_STATES,
+    AdminStatus,
+    Lifecycle,
+    OrderAction,
+    OrderState,
+)
 
 _REFUSALS = (VllEnd.Status.CONFLICT, VllEnd.Status.FAILED)
 
@@ -39,17 +49,21 @@ def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
             port__router=router, vll__in=by_vll
         ).values_list("vll", "side", "status", "status_revision", "reason")
     }
-    return {
-        answer.vll
-        for answers in by_vll.values()
-        for answer in answers
-        if (answer.vll, answer.side) in stored
-        and stored[answer.vll, answer.side] != (answer.status, answer.revision, answer.reason)
-    } | set(
-        # A VLL with an open order is looked at again, in case an earlier look was cut off.
-        Order.objects.filter(vll__in=by_vll)
-        .exclude(state__in=TERMINAL_ORDER_STATES)
-        .values_list("vll", flat=True)
+    return (
+        {
+            answer.vll
+            for answers in by_vll.values()
+            for answer in answers
+            if (answer.vll, answer.side) in stored
+            and stored[answer.vll, answer.side] != (answer.status, answer.revision, answer.reason)
+        }
+        | set(VllTombstone.objects.filter(vll__in=by_vll, router=router).values_list("vll", flat=True))
+        | set(
+            # A VLL with an open order is looked at again, in case an earlier look was cut off.
+            Order.objects.filter(vll__in=by_vll)
+            .exclude(state__in=TERMINAL_ORDER_STATES)
+            .values_list("vll", flat=True)
+        )
     )
 
 
@@ -64,6 +78,7 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
             ).update(
                 status=answer.status, status_revision=answer.revision, status_at=now, reason=answer.reason
             )
+    tombstones_settle(vll, router, answers, now=now)
     if order is not None and order.state == OrderState.ACKNOWLEDGED:
         order_move(order, OrderState.IN_PROGRESS, now=now)
     if vll.wanted_present:
@@ -79,28 +94,59 @@ def _all_ends_are(vll: Vll, status: str) -> bool:
 def _settle_present(
     vll: Vll, order: Order | None, answers: list[EndAnswer], router: Router, now: datetime
 ) -> None:
-    """Active only when both ends are applied and read back at the revision that is wanted."""
+    """In service only when both ends are applied and read back at the revision that is wanted."""
     verified = _all_ends_are(vll, VllEnd.Status.VERIFIED)
     if vll.lifecycle in IN_SERVICE:
         sync_move(vll.pk, verified, now=now)
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
-    if order is None:
+    # A held modify has not been asked of anybody yet.
+    if order is None or order.state == OrderState.HELD:
         return
     if verified and order.revision == vll.revision:
-        order_move(order, OrderState.COMPLETED, now=now)
-        if vll.lifecycle == Lifecycle.PENDING_ACTIVE:
-            lifecycle_move(vll, Lifecycle.ACTIVE, now=now)
+        _settle_verified(vll, order, now)
         return
     refusal = next(
         (a for a in answers if a.for_good and a.status in _REFUSALS and a.revision == vll.revision), None
     )
-    if refusal is not None and order.action == OrderAction.ADD:
-        _clean_up_after(refusal, vll, order, router, now)
+    giving_up = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
+    if refusal is not None and not giving_up:
+        _give_up_after(refusal, vll, order, router, now)
 
 
-def _clean_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, now: datetime) -> None:
-    """A failed add leaves nothing behind: both ends become tombstones; when they are gone the order fails."""
+def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
+    """Both ends are as the order wants them: what only the other content needed goes back, and it ends.
+
+    An order that ends otherwise than it was meant to waits until nothing of it is left on a router that
+    it moved an end to, so that the same can be ordered again at once (ADR 4).
+    """
+    undone = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
+    left = dict(vll.tombstones.filter(revision=vll.revision).values_list("side", "leases"))
+    if undone and left:
+        return
+    if order.action == OrderAction.MODIFY:
+        leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover=left, now=now)
+    if order.state == OrderState.PENDING_CANCELLATION:
+        order_move(order, OrderState.CANCELLED, now=now)
+    else:
+        order_move(order, OrderState.FAILED if undone else OrderState.COMPLETED, now=now)
+    lifecycle = _lifecycle_of(vll)
+    if vll.lifecycle != lifecycle:
+        lifecycle_move(vll, lifecycle, now=now)
+
+
+def _lifecycle_of(vll: Vll) -> Lifecycle:
+    """Where a line belongs whose ends are both verified."""
+    if vll.decommission_at is not None:
+        return Lifecycle.PENDING_TERMINATE
+    return Lifecycle.ACTIVE if vll.admin_status == AdminStatus.UP else Lifecycle.SUSPENDED
+
+
+def _give_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, now: datetime) -> None:
+    """A failed add leaves nothing behind, a failed modify both ends as they were verified last.
+
+    The order fails when both routers have confirmed that.
+    """
     failure = {
         "side": refusal.side,
         "router": router.name,
@@ -108,8 +154,11 @@ def _clean_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, 
         **(refusal.reason or {}),
     }
     Order.objects.filter(pk=order.pk).update(failure=failure)
-    Vll.objects.filter(pk=vll.pk).update(**no_longer_wanted(vll))
-    converge_routers_of(vll, now=now)
+    if order.action == OrderAction.ADD:
+        Vll.objects.filter(pk=vll.pk).update(**no_longer_wanted(vll))
+        converge_routers_of(vll, now=now)
+    elif order.action == OrderAction.MODIFY:
+        fall_back(order, vll, now=now)
 
 
 def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:
@@ -118,7 +167,7 @@ def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:
         return
     if vll.lifecycle in (Lifecycle.TERMINATED, Lifecycle.CANCELLED):
         return
-    leases_release(vll, now=now)
+    leases_release(vll.pk, now=now)
     given_up = vll.lifecycle == Lifecycle.PENDING_ACTIVE
     lifecycle_move(vll, Lifecycle.CANCELLED if given_up else Lifecycle.TERMINATED, now=now)
     if order is None:

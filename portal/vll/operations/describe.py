@@ -17,16 +17,22 @@ def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vl
     vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
     if not policies.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
-    if description != vll.description:
-        before = vll.description
-        Vll.objects.filter(pk=vll.pk).update(description=description)
-        vll.description = description
-        announce(
-            "vll.described",
-            now=now,
-            customer_id=vll.customer_id,
-            vll_id=vll.pk,
-            actor=user.username,
-            data={"before": before, "after": description},
-        )
+    describe_locked(vll, description, actor=user.username, now=now)
     return vll
+
+
+def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) -> None:
+    """As ``vll_describe``, for a caller who has locked the VLL and asked the policy."""
+    if description == vll.description:
+        return
+    before = vll.description
+    Vll.objects.filter(pk=vll.pk).update(description=description)
+    vll.description = description
+    announce(
+        "vll.described",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        actor=actor,
+        data={"before": before, "after": description},
+    )

@@ -1,5 +1,6 @@
 """From what was asked for an end to the port and the tags that it means, checked but not yet leased."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,8 +13,8 @@ from portal.vll.errors import (
     EndsAreTheSame,
     NotAllowedToOrder,
     PortHasNoCustomer,
+    PortOfAnotherCustomer,
     PortsOfTwoCustomers,
-    PortUnknown,
     RouterHasNoAgent,
 )
 
@@ -44,49 +45,54 @@ def check_end(end: EndRequest, *, side: str) -> None:
         raise
 
 
-def lock_ports(user: User, a_end: EndRequest, z_end: EndRequest) -> tuple[Port, Port]:
-    """Both ports, locked in id order so that no two orders wait for each other.
+def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
+    """Those of the ports that this user may see, by id.
 
-    Raises PortUnknown for a port that does not exist or that this user may not see.
+    ``lock`` takes their row locks in id order, so that no two orders wait for each other.
     """
-    ids = {a_end.port, z_end.port}
-    locked = (
+    ports = (
         Port.objects.visible_to(user)
-        .filter(pk__in=ids)
+        .filter(pk__in=set(ids))
         .order_by("pk")
-        .select_for_update(of=("self",))
         .select_related("router", "customer")
     )
-    ports = {port.pk: port for port in locked}
-    for end, side in ((a_end, "a"), (z_end, "z")):
-        if end.port not in ports:
-            raise PortUnknown(field=f"{side}_end.port", port=end.port)
-    return ports[a_end.port], ports[z_end.port]
+    if lock:
+        ports = ports.select_for_update(of=("self",))
+    return {port.pk: port for port in ports}
 
 
-def check_customer(user: User, a_port: Port, z_port: Port) -> Customer:
+def check_owner(port: Port, *, side: str, owner: Customer | None) -> None:
+    """Whether the port is somebody's, and ``owner``'s where the line has an owner already."""
+    if port.customer is None:
+        raise PortHasNoCustomer(field=f"{side}_end.port", port=str(port))
+    if owner is not None and port.customer_id != owner.pk:
+        raise PortOfAnotherCustomer(field=f"{side}_end.port", port=str(port), customer=owner.name)
+
+
+def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
     """The one customer of both ports, for whom this user may order."""
-    for port, side in ((a_port, "a"), (z_port, "z")):
-        if port.customer is None:
-            raise PortHasNoCustomer(field=f"{side}_end.port", port=str(port))
+    a_port, z_port = ports["a"], ports["z"]
     if a_port.customer_id != z_port.customer_id:
         raise PortsOfTwoCustomers(a_port=str(a_port), z_port=str(z_port))
     customer = a_port.customer
-    assert customer is not None  # noqa: S101 - checked above, for the type checker
+    assert customer is not None  # noqa: S101 - check_owner came before, for the type checker
     if not policies.may_order(user, customer):
         raise NotAllowedToOrder(customer=customer.name)
     return customer
 
 
-def check_distinct(a_port: Port, z_port: Port, a_end: EndRequest, z_end: EndRequest) -> None:
-    """Refuse two ends that pick the same frames of one port, and routers that cannot end VLLs."""
+def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndRequest) -> None:
+    """Refuse two ends that pick the same frames of one port."""
     same_tags = (a_end.tagging, a_end.outer_vlan, a_end.inner_vlan) == (
         z_end.tagging,
         z_end.outer_vlan,
         z_end.inner_vlan,
     )
-    if a_port.pk == z_port.pk and same_tags and a_end.outer_vlan != "any":
-        raise EndsAreTheSame(port=str(a_port))
-    for port, side in ((a_port, "a"), (z_port, "z")):
-        if not port.router.has_agent:
-            raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)
+    if ports["a"].pk == ports["z"].pk and same_tags and a_end.outer_vlan != "any":
+        raise EndsAreTheSame(port=str(ports["a"]))
+
+
+def check_router(port: Port, *, side: str) -> None:
+    """Refuse a router that cannot end VLLs."""
+    if not port.router.has_agent:
+        raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models.functions import Coalesce
 
 from portal.events.operations import announce
 from portal.vll.models import Order
@@ -16,7 +17,8 @@ OVERDUE = timedelta(seconds=110)
 def orders_overdue_alarm(*, now: datetime) -> int:
     """Raise the alarm once for each order that is open for too long; how many. Held ones wait for a human."""
     overdue = (
-        Order.objects.filter(ordered_at__lt=now - OVERDUE, alarmed_at__isnull=True)
+        Order.objects.alias(begun_at=Coalesce("approved_at", "ordered_at"))
+        .filter(begun_at__lt=now - OVERDUE, alarmed_at__isnull=True)
         .exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
         .select_for_update(skip_locked=True)
     )

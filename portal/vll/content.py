@@ -1,0 +1,94 @@
+"""What one revision of a VLL says, as a value: it can be compared, kept with an order, and put back."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from portal.core.tagging import Tagging
+from portal.vll.models import Vll, VllEnd
+
+_LINE = (
+    "svc_mtu",
+    "cir_bps",
+    "requested_transport",
+    "encapsulation",
+    "family",
+    "vni",
+    "frame",
+    "admin_status",
+    "decommission_at",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndContent:
+    """One end as requested and allocated; ``port`` is the port's id."""
+
+    port: int
+    tagging: Tagging
+    requested_outer_vlan: int | None
+    outer_vlan: int | None
+    inner_vlan: int | None
+    exact_match: bool
+    tunnel_address: str | None
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Self:
+        return cls(**kept | {"tagging": Tagging(kept["tagging"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A whole revision. ``svc_mtu`` and ``frame`` in bytes, ``cir_bps`` in bit/s."""
+
+    svc_mtu: int
+    cir_bps: int
+    requested_transport: str
+    encapsulation: str
+    family: int | None
+    vni: int | None
+    frame: int
+    admin_status: str
+    decommission_at: datetime | None
+    a: EndContent
+    z: EndContent
+
+    @property
+    def ends(self) -> dict[str, EndContent]:
+        """The ends by their side."""
+        return {"a": self.a, "z": self.z}
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The values of the Vll's columns."""
+        return {name: getattr(self, name) for name in _LINE}
+
+    def as_json(self) -> dict[str, Any]:
+        """For a JSON column; ``from_json`` reads it back."""
+        at = self.decommission_at
+        return asdict(self) | {"decommission_at": None if at is None else at.isoformat()}
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Self:
+        at = kept["decommission_at"]
+        ends = {side: EndContent.from_json(kept[side]) for side in "az"}
+        return cls(**kept | ends | {"decommission_at": None if at is None else datetime.fromisoformat(at)})
+
+
+def content_of(vll: Vll) -> Content:
+    """What the VLL's revision says now."""
+    ends = {end.side: _end(end) for end in vll.ends.all()}
+    line: dict[str, Any] = {name: getattr(vll, name) for name in _LINE}
+    return Content(**line, a=ends["a"], z=ends["z"])
+
+
+def _end(end: VllEnd) -> EndContent:
+    return EndContent(
+        port=end.port_id,
+        tagging=Tagging(end.tagging),
+        requested_outer_vlan=end.requested_outer_vlan,
+        outer_vlan=end.outer_vlan,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+        tunnel_address=end.tunnel_address,
+    )

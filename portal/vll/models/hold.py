@@ -1,0 +1,47 @@
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+from portal.accounts.models import Customer
+from portal.core.tenancy import TenantQuerySet
+
+MAX_RENEWALS = 3
+MAX_HOLDS = 5
+
+
+class Hold(models.Model):
+    """VLANs and bandwidth on two ports, reserved for a while before anybody orders (OSCARS: 900 s).
+
+    The leases carry this row's id as their holder. The row is deleted when the hold ends, however it ends.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="holds")
+    # Which of the customer's few holds this is: unique, so that there are never more.
+    slot = models.PositiveSmallIntegerField()
+    held_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    renewals = models.PositiveSmallIntegerField(default=0)
+    cir_bps = models.BigIntegerField()
+    # What was leased, by side: portal.vll.content.EndContent as JSON.
+    ends = models.JSONField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["customer", "slot"], name="a_hold_has_its_own_slot"),
+            models.CheckConstraint(condition=Q(slot__range=(1, MAX_HOLDS)), name="a_customer_has_five_holds"),
+            models.CheckConstraint(
+                condition=Q(renewals__lte=MAX_RENEWALS), name="a_hold_is_renewed_three_times"
+            ),
+            models.CheckConstraint(
+                condition=Q(expires_at__gt=F("created_at")), name="a_hold_ends_after_it_begins"
+            ),
+            models.CheckConstraint(condition=Q(cir_bps__gt=0), name="a_hold_books_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"hold {self.id} until {self.expires_at:%H:%M:%S}"

@@ -1,0 +1,38 @@
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from portal.inventory.models import Router
+from portal.vll.models.vll import Vll, VllEnd
+
+
+class VllTombstone(models.Model):
+    """An end that was moved away from a router, until that router confirms that nothing of it is left.
+
+    The row is deleted on that confirmation. ``leases`` is who holds meanwhile what the old place needed;
+    the ends that one change moved share it. A trigger refuses a tombstone where the end itself is.
+    """
+
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones")
+    side = models.CharField(max_length=1)
+    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="vll_tombstones")
+    # The revision that moved the end away.
+    revision = models.PositiveIntegerField()
+    leases = models.UUIDField(default=uuid.uuid4, db_index=True)
+    # The router's newest answer about it.
+    status = models.CharField(max_length=10, choices=VllEnd.Status, default=VllEnd.Status.UNASKED)
+    status_at = models.DateTimeField(null=True)
+    reason = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["vll", "side", "router"], name="one_tombstone_per_end_and_router"
+            ),
+            models.CheckConstraint(condition=Q(side__in=["a", "z"]), name="tombstone_side_is_a_or_z"),
+            models.CheckConstraint(condition=Q(revision__gte=1), name="tombstone_revision_is_a_revision"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side} left {self.router}"

@@ -1,0 +1,67 @@
+"""The NOC's word on an order that is held: everything is leased, and no router has heard of it yet."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core.transport import Transport
+from portal.inventory.models import Port
+from portal.vll.content import Content, content_of
+from portal.vll.errors import NotForYouToDecide, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations.assess import carried_by
+from portal.vll.operations.cancel import held_order_end
+from portal.vll.operations.converging import converge_routers_of
+from portal.vll.operations.modify import request_of
+from portal.vll.operations.revise import revise
+from portal.vll.operations.transitions import order_move
+from portal.vll.states import OrderAction, OrderState
+
+
+@transaction.atomic
+def order_approve(*, user: User, order: Order, now: datetime) -> Order:
+    """Let a held order go to the routers, if the underlay still carries it.
+
+    Raises NotForYouToDecide, WrongOrderState, and a NotServiceable when the underlay has changed meanwhile.
+    """
+    order, vll = _held(user, order, "approve")
+    content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
+    _check_path(content, now)
+    order_move(order, OrderState.IN_PROGRESS, now=now, actor=user.username, approved_at=now)
+    if order.action == OrderAction.ADD:
+        converge_routers_of(vll, now=now)
+    else:
+        revise(vll, content, now=now)
+    return order
+
+
+@transaction.atomic
+def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Order:
+    """Refuse a held order for ``reason``, which the customer reads; its leases go back.
+
+    Raises NotForYouToDecide, WrongOrderState.
+    """
+    order, vll = _held(user, order, "reject")
+    failure = {"code": "rejected", "message": reason}
+    held_order_end(order, vll, OrderState.REJECTED, actor=user.username, now=now, failure=failure)
+    return order
+
+
+def _held(user: User, order: Order, action: str) -> tuple[Order, Vll]:
+    """The order and its VLL, locked: whoever comes second finds it decided."""
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    vll = Vll.objects.select_for_update().get(pk=order.vll_id)
+    order = Order.objects.get(pk=order.pk)
+    if order.state != OrderState.HELD:
+        raise WrongOrderState(state=order.state, action=action)
+    return order, vll
+
+
+def _check_path(content: Content, now: datetime) -> None:
+    ports = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
+    by_side = {side: ports[end.port] for side, end in content.ends.items()}
+    transport = Transport(f"{content.encapsulation}{content.family or ''}")
+    carried_by(by_side, request_of(content), transport, now)

@@ -1,0 +1,211 @@
+"""The rules of a line, all of them at once: what ordering enforces and what validation reports."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from portal.accounts.models import Customer, User
+from portal.core.errors import DomainError
+from portal.core.frames import uni_frame
+from portal.core.tagging import carried_tags
+from portal.core.transport import Family, Transport
+from portal.inventory.models import Port, Router
+from portal.underlay.encapsulation import Serviceable, serviceability
+from portal.underlay.errors import NotServiceable
+from portal.underlay.queries import current_topology, path_policy
+from portal.vll.errors import CirOutOfRange, FrameTooLargeForPort, PortUnknown
+from portal.vll.operations.endpoints import (
+    EndRequest,
+    check_distinct,
+    check_end,
+    check_owner,
+    check_router,
+    customer_of,
+    ports_of,
+)
+
+AUTO = "auto"
+# 1 bit/s to 1 Tbit/s: beyond what a port could be.
+MIN_CIR_BPS, MAX_CIR_BPS = 1, 10**12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRequest:
+    """What a line is to be. ``svc_mtu`` in bytes, ``cir_bps`` in bit/s, ``transport`` ``auto`` or a
+    Transport's value."""
+
+    a_end: EndRequest
+    z_end: EndRequest
+    svc_mtu: int
+    cir_bps: int
+    transport: str
+
+    @property
+    def ends(self) -> dict[str, EndRequest]:
+        """The ends by their side."""
+        return {"a": self.a_end, "z": self.z_end}
+
+    @property
+    def carried_tags(self) -> int:
+        """Tags inside the tunnel."""
+        return carried_tags((end.tagging, end.exact_match) for end in self.ends.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request that breaks no rule, with what it means; ``ports`` by side."""
+
+    request: LineRequest
+    customer: Customer
+    ports: dict[str, Port]
+    serviceable: Serviceable
+
+
+@dataclass(slots=True)
+class Assessment:
+    """What is known of a request: ``refusals`` in the order of the rules, ``ports`` that the user may see."""
+
+    ends: Mapping[str, EndRequest]
+    refusals: list[DomainError] = field(default_factory=list)
+    ports: dict[str, Port] = field(default_factory=dict)
+    customer: Customer | None = None
+    serviceable: Serviceable | None = None
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Collect what is refused inside, and go on."""
+        try:
+            yield
+        except DomainError as refusal:
+            self.refusals.append(refusal)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether both ports are known and on routers that end VLLs."""
+        return len(self.ports) == 2 and all(port.router.has_agent for port in self.ports.values())
+
+    def owned(self) -> Customer:
+        """Whose line it would be; raises the first refusal when there is any."""
+        if self.refusals:
+            raise self.refusals[0]
+        assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was looked at
+        return self.customer
+
+    def accepted(self, request: LineRequest) -> Accepted:
+        """The request's meaning; raises the first refusal when there is any."""
+        customer = self.owned()
+        assert self.serviceable is not None  # noqa: S101 - as above
+        return Accepted(request, customer, self.ports, self.serviceable)
+
+
+def assess(
+    *,
+    user: User,
+    request: LineRequest,
+    now: datetime,
+    lock: bool,
+    owner: Customer | None = None,
+    preferred: Transport | None = None,
+    unchanged_path: Serviceable | None = None,
+    more_ports: Iterable[int] = (),
+) -> Assessment:
+    """Look at every rule, each as far as those before it allow. Writes nothing.
+
+    ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
+    For a line that exists: ``owner`` is its customer, ``preferred`` what ``auto`` keeps while it fits,
+    ``unchanged_path`` spares asking the underlay again for what it carries already.
+    """
+    found = assess_ports(
+        user=user,
+        ends=request.ends,
+        cir_bps=request.cir_bps,
+        lock=lock,
+        owner=owner,
+        more_ports=more_ports,
+    )
+    if found.can_end:
+        with found.noting():
+            found.serviceable = unchanged_path or _serviceable(found, request, preferred, now)
+    for side, port in found.ports.items():
+        with found.noting():
+            _check_frame(port, side, request)
+    return found
+
+
+def assess_ports(
+    *,
+    user: User,
+    ends: Mapping[str, EndRequest],
+    cir_bps: int,
+    lock: bool,
+    owner: Customer | None = None,
+    more_ports: Iterable[int] = (),
+) -> Assessment:
+    """The rules of the two ends and of the rate (bit/s) alone: all that a hold has to keep."""
+    found = Assessment(ends)
+    with found.noting():
+        if not MIN_CIR_BPS <= cir_bps <= MAX_CIR_BPS:
+            raise CirOutOfRange(value=cir_bps, minimum=MIN_CIR_BPS, maximum=MAX_CIR_BPS)
+    for side, end in ends.items():
+        with found.noting():
+            check_end(end, side=side)
+    visible = ports_of(user, {*more_ports, *(end.port for end in ends.values())}, lock=lock)
+    for side, end in ends.items():
+        with found.noting():
+            if end.port not in visible:
+                raise PortUnknown(field=f"{side}_end.port", port=end.port)
+            found.ports[side] = visible[end.port]
+            check_owner(found.ports[side], side=side, owner=owner)
+    if len(found.ports) == 2:
+        if all(port.customer is not None for port in found.ports.values()):
+            with found.noting():
+                found.customer = customer_of(user, found.ports)
+        with found.noting():
+            check_distinct(found.ports, ends["a"], ends["z"])
+    for side, port in found.ports.items():
+        with found.noting():
+            check_router(port, side=side)
+    return found
+
+
+def _check_frame(port: Port, side: str, request: LineRequest) -> None:
+    frame = uni_frame(request.svc_mtu, tagging=request.ends[side].tagging, carried_tags=request.carried_tags)
+    if frame > port.max_frame:
+        field = f"{side}_end.port"
+        raise FrameTooLargeForPort(field=field, port=str(port), frame=frame, max_frame=port.max_frame)
+
+
+def _serviceable(
+    found: Assessment, request: LineRequest, preferred: Transport | None, now: datetime
+) -> Serviceable:
+    asked = None if request.transport == AUTO else Transport(request.transport)
+    if asked is None and preferred is not None:
+        try:
+            return carried_by(found.ports, request, preferred, now)
+        except NotServiceable:
+            pass  # then whatever auto finds
+    return carried_by(found.ports, request, asked, now)
+
+
+def carried_by(
+    ports: Mapping[str, Port], request: LineRequest, transport: Transport | None, now: datetime
+) -> Serviceable:
+    """What carries the request between these ports; ``transport`` None is auto. Raises a NotServiceable."""
+    a_router, z_router = ports["a"].router, ports["z"].router
+    return serviceability(
+        current_topology(now=now),
+        a_router.pk,
+        z_router.pk,
+        a_families=families(a_router),
+        z_families=families(z_router),
+        svc_mtu=request.svc_mtu,
+        carried_tags=request.carried_tags,
+        requested=transport,
+        policy=path_policy(),
+    )
+
+
+def families(router: Router) -> list[Family]:
+    """The families of which the router has a tunnel endpoint."""
+    return [family for family in Family if router.loopback(family)]

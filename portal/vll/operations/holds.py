@@ -1,0 +1,155 @@
+"""Reserving VLANs and bandwidth for a while before ordering."""
+
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from portal.accounts import policies
+from portal.accounts.models import Customer, User
+from portal.events.operations import announce
+from portal.vll.content import EndContent
+from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, TooManyHolds
+from portal.vll.models import Hold
+from portal.vll.models.hold import MAX_HOLDS, MAX_RENEWALS
+from portal.vll.operations.assess import assess_ports
+from portal.vll.operations.endpoints import EndRequest
+from portal.vll.operations.leasing import Leased, ends_lease, leases_release
+
+LASTS = timedelta(seconds=900)
+
+
+@transaction.atomic
+def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int, now: datetime) -> Hold:
+    """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
+
+    Raises what ordering raises about ports and tags, VlanTaken, NoVlanFree, PortFull and TooManyHolds.
+    """
+    ends = {"a": a_end, "z": z_end}
+    found = assess_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
+    customer = found.owned()
+    pk = uuid.uuid4()
+    contents = ends_lease(ends=ends, ports=found.ports, cir_bps=cir_bps, holder=pk, leased=None, now=now)
+    hold = _in_a_free_slot(
+        customer,
+        pk=pk,
+        held_by=user.username,
+        created_at=now,
+        expires_at=now + LASTS,
+        cir_bps=cir_bps,
+        ends={side: asdict(end) for side, end in contents.items()},
+    )
+    _tell("hold.made", hold, now=now, actor=user.username)
+    return hold
+
+
+@transaction.atomic
+def hold_renew(*, user: User, hold: uuid.UUID, now: datetime) -> Hold:
+    """Another 900 s from now, three times at most. Raises HoldUnknown, NotAllowedToOrder, HoldRenewedOut."""
+    row = _locked(user, hold, now)
+    if row.renewals >= MAX_RENEWALS:
+        raise HoldRenewedOut(maximum=MAX_RENEWALS)
+    row.renewals += 1
+    row.expires_at = now + LASTS
+    row.save(update_fields=["renewals", "expires_at"])
+    _tell("hold.renewed", row, now=now, actor=user.username)
+    return row
+
+
+@transaction.atomic
+def hold_release(*, user: User, hold: uuid.UUID, now: datetime) -> None:
+    """Give back what was reserved. Raises HoldUnknown, NotAllowedToOrder."""
+    _end(_locked(user, hold, now), now=now, kind="hold.released", actor=user.username)
+
+
+def holds_expire(*, now: datetime) -> int:
+    """Free what expired; how many. Each is its own transaction, so that none waits for another's ports."""
+    expired = Hold.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
+    return sum(_hold_expire(pk, now) for pk in expired)
+
+
+@transaction.atomic
+def _hold_expire(pk: uuid.UUID, now: datetime) -> int:
+    # One that somebody is ordering with, or renewing, at this moment is left to them.
+    row = Hold.objects.filter(pk=pk, expires_at__lte=now).select_for_update(skip_locked=True).first()
+    if row is None:
+        return 0
+    _end(row, now=now, kind="hold.expired", actor="")
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A hold that an order is taking over, locked until the end of its transaction."""
+
+    row: Hold
+
+    @property
+    def pk(self) -> uuid.UUID:
+        return self.row.pk
+
+    @property
+    def leased(self) -> Leased:
+        """What is reserved."""
+        return Leased(owner=self.row.pk, cir_bps=self.row.cir_bps, ends=ends_of(self.row))
+
+    def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
+        """The hold is over; its leases are somebody else's by now."""
+        _tell(kind, self.row, now=now, actor=actor, vll_id=vll_id)
+        self.row.delete()
+
+
+def hold_take(*, user: User, hold: uuid.UUID, now: datetime) -> Taken:
+    """Lock a hold for an order. Raises HoldUnknown, NotAllowedToOrder."""
+    return Taken(_locked(user, hold, now))
+
+
+def ends_of(hold: Hold) -> dict[str, EndContent]:
+    """What was leased, by side."""
+    return {side: EndContent.from_json(hold.ends[side]) for side in "az"}
+
+
+def _locked(user: User, hold: uuid.UUID, now: datetime) -> Hold:
+    row: Hold | None = (
+        Hold.objects.visible_to(user)
+        .filter(pk=hold, expires_at__gt=now)
+        .select_for_update(of=("self",))
+        .select_related("customer")
+        .first()
+    )
+    if row is None:
+        raise HoldUnknown(hold=str(hold))
+    if not policies.may_order(user, row.customer):
+        raise NotAllowedToOrder(customer=row.customer.name)
+    return row
+
+
+def _in_a_free_slot(customer: Customer, **columns: Any) -> Hold:
+    for slot in range(1, MAX_HOLDS + 1):
+        try:
+            with transaction.atomic():
+                hold: Hold = Hold.objects.create(customer=customer, slot=slot, **columns)
+                return hold
+        except IntegrityError as error:
+            if "a_hold_has_its_own_slot" not in str(error):
+                raise
+    raise TooManyHolds(customer=customer.name, maximum=MAX_HOLDS)
+
+
+def _end(row: Hold, *, now: datetime, kind: str, actor: str) -> None:
+    leases_release(row.pk, now=now)
+    _tell(kind, row, now=now, actor=actor)
+    row.delete()
+
+
+def _tell(kind: str, row: Hold, *, now: datetime, actor: str, vll_id: uuid.UUID | None = None) -> None:
+    announce(
+        kind,
+        now=now,
+        customer_id=row.customer_id,
+        vll_id=vll_id,
+        actor=actor,
+        data={"hold": str(row.pk), "expires_at": row.expires_at.isoformat()},
+    )

@@ -1,0 +1,246 @@
+"""Changing a VLL that is in service: new values are leased beside the old ones until both ends have them."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core.tagging import Tagging
+from portal.core.transport import Transport
+from portal.inventory.models import Port
+from portal.underlay.encapsulation import Serviceable
+from portal.vll.content import Content, EndContent, content_of
+from portal.vll.errors import (
+    NotAllowedToOrder,
+    NothingToChange,
+    OrderIsOpen,
+    StaleRevision,
+    StillBeingRemoved,
+    WrongLifecycle,
+)
+from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
+from portal.vll.operations.assess import LineRequest, assess
+from portal.vll.operations.describe import describe_locked
+from portal.vll.operations.endpoints import EndRequest
+from portal.vll.operations.leasing import Leased, ends_lease, transport_lease
+from portal.vll.operations.revise import revise
+from portal.vll.operations.submit import content_for
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What is to become different; None leaves it as it is. ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
+
+    Of an end those members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port": 12}``.
+    """
+
+    description: str | None = None
+    svc_mtu: int | None = None
+    cir_bps: int | None = None
+    transport: str | None = None
+    a_end: Mapping[str, Any] | None = None
+    z_end: Mapping[str, Any] | None = None
+
+
+@transaction.atomic
+def order_modify(
+    *,
+    user: User,
+    vll: Vll,
+    changes: Changes,
+    now: datetime,
+    expected_revision: int | None = None,
+    retry_of: Order | None = None,
+) -> Order:
+    """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
+
+    A new description counts at once, since no router sees it. Raises NotAllowedToOrder, StaleRevision,
+    OrderIsOpen, WrongLifecycle, NothingToChange, StillBeingRemoved, and whatever refuses a new order.
+    """
+    vll = vll_lock(vll, user, expected_revision=expected_revision)
+    if vll.lifecycle not in IN_SERVICE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
+    before = content_of(vll)
+    if changes.description is not None:
+        describe_locked(vll, changes.description, actor=user.username, now=now)
+    order_id = uuid.uuid4()
+    after = _content_after(user, vll, before, changes, order_id, now)
+    if after == before:
+        raise NothingToChange
+    held = after.cir_bps > before.cir_bps and needs_approval(user, vll.customer, after.cir_bps)
+    return order_change(
+        vll,
+        before=before,
+        after=after,
+        actor=user.username,
+        now=now,
+        pk=order_id,
+        held=held,
+        retry_of=retry_of,
+    )
+
+
+def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> Vll:
+    """The VLL, locked, for a user who may order and while no other order is open.
+
+    Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    if not policies.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    if expected_revision is not None and expected_revision != vll.revision:
+        raise StaleRevision(expected=expected_revision, current=vll.revision)
+    open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if open_order is not None:
+        raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
+    return vll
+
+
+def order_change(
+    vll: Vll,
+    *,
+    before: Content,
+    after: Content,
+    actor: str,
+    now: datetime,
+    pk: uuid.UUID | None = None,
+    held: bool = False,
+    retry_of: Order | None = None,
+) -> Order:
+    """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest."""
+    order = order_acknowledge(
+        vll=vll,
+        action=OrderAction.MODIFY,
+        revision=vll.revision + 1,
+        actor=actor,
+        now=now,
+        pk=pk,
+        held=held,
+        before=before.as_json(),
+        after=after.as_json(),
+        retry_of=retry_of,
+    )
+    if not held:
+        revise(vll, after, now=now)
+    return order
+
+
+def _content_after(
+    user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
+) -> Content:
+    """What the VLL becomes, with everything leased that it does not have yet."""
+    request = LineRequest(
+        a_end=_end_after(before.a, changes.a_end),
+        z_end=_end_after(before.z, changes.z_end),
+        svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
+        cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
+        transport=before.requested_transport if changes.transport is None else changes.transport,
+    )
+    if request == request_of(before):
+        return before
+    accepted = assess(
+        user=user,
+        request=request,
+        now=now,
+        lock=True,
+        owner=vll.customer,
+        preferred=Transport(vll.transport) if changes.transport is None else None,
+        unchanged_path=_unchanged_path(vll, before, request),
+    ).accepted(request)
+    _check_tombstones(vll, before, accepted.ports)
+    leased = Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
+    ends = ends_lease(
+        ends=request.ends,
+        ports=accepted.ports,
+        cir_bps=request.cir_bps,
+        holder=order_id,
+        leased=leased,
+        now=now,
+    )
+    vni, addresses = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
+    return content_for(
+        accepted,
+        ends=ends,
+        vni=vni,
+        addresses=addresses,
+        admin_status=before.admin_status,
+    )
+
+
+def _end_request(end: EndContent) -> EndRequest:
+    """What would order this end again; a VLAN that was left to us stays so."""
+    outer: Any = end.requested_outer_vlan
+    if end.tagging is not Tagging.UNTAGGED and outer is None:
+        outer = "any"
+    return EndRequest(
+        port=end.port,
+        tagging=end.tagging,
+        outer_vlan=outer,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+    )
+
+
+def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest:
+    return replace(_end_request(end), **(changes or {}))
+
+
+def request_of(content: Content) -> LineRequest:
+    return LineRequest(
+        a_end=_end_request(content.a),
+        z_end=_end_request(content.z),
+        svc_mtu=content.svc_mtu,
+        cir_bps=content.cir_bps,
+        transport=content.requested_transport,
+    )
+
+
+def _unchanged_path(vll: Vll, before: Content, request: LineRequest) -> Serviceable | None:
+    """What carries the line now, when the change asks nothing new of the underlay."""
+    now_asked = request_of(before)
+    same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
+    same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
+    if same_ports and same_size and request.transport == now_asked.transport:
+        return Serviceable(Transport(vll.transport), before.frame)
+    return None
+
+
+def _check_tombstones(vll: Vll, before: Content, ports: Mapping[str, Port]) -> None:
+    """An end may not return to a router that still has to confirm that it is gone from there."""
+    for side, port in ports.items():
+        if port.pk == before.ends[side].port:
+            continue
+        if VllTombstone.objects.filter(vll=vll, side=side, router=port.router_id).exists():
+            raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
+
+
+def changes_of(order: Order) -> Changes:
+    """What a modify order asked for, to ask for it again."""
+    before, after = (request_of(Content.from_json(kept or {})) for kept in (order.before, order.after))
+    return Changes(
+        svc_mtu=_if_other(before.svc_mtu, after.svc_mtu),
+        cir_bps=_if_other(before.cir_bps, after.cir_bps),
+        transport=_if_other(before.transport, after.transport),
+        a_end=_end_changes(before.a_end, after.a_end),
+        z_end=_end_changes(before.z_end, after.z_end),
+    )
+
+
+def _if_other(before: Any, after: Any) -> Any:
+    return None if before == after else after
+
+
+def _end_changes(before: EndRequest, after: EndRequest) -> dict[str, Any] | None:
+    changed = {
+        name: getattr(after, name)
+        for name in EndRequest.__slots__
+        if getattr(after, name) != getattr(before, name)
+    }
+    return changed or None
