@@ -108,6 +108,8 @@ ACCOUNT_PRESERVE_USERNAME_CASING = True
 MFA_ADAPTER = "portal.accounts.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Longline"
+# A code counts for one step after its own: typing takes time, and phones run late (RFC 6238, 5.2).
+MFA_TOTP_TOLERANCE = 1
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Whether NOC staff must have TOTP before any page opens to them.
 LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
@@ -223,6 +225,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "provisioning.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "holds": {"task": "provisioning.free_holds", "schedule": 2.0, "options": {"expires": 2}},
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
+    "notifications": {"task": "notifications.sweep", "schedule": 60.0, "options": {"expires": 60}},
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
 }

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
@@ -42,3 +43,13 @@ def keep_partitions() -> None:
 @shared_task(name="notifications.send_password_reset", time_limit=_HARD_LIMIT_S)
 def send_password_reset(user_id: int) -> None:
     password_reset_mail(user_id=user_id, now=clock.now())
+
+
+@shared_task(name="notifications.send_invitation", time_limit=_HARD_LIMIT_S)
+def send_invitation(invitation_id: int) -> None:
+    invitation_send(invitation_id=invitation_id, now=clock.now())
+
+
+@shared_task(name="notifications.sweep", time_limit=_HARD_LIMIT_S)
+def sweep_notifications() -> None:
+    invitations_resend(now=clock.now())

@@ -31,4 +31,5 @@ def link(path: str) -> str:
 
 def portal_address() -> str:
     """What people know the portal by."""
-    return urlsplit(settings.BASE_URL).netloc
+    netloc: str = urlsplit(settings.BASE_URL).netloc
+    return netloc

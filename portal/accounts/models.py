@@ -1,8 +1,14 @@
 """Who may do what: users, customers, memberships and API tokens."""
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Lower
+
+from portal.accounts.fields import CidrField
 
 
 class Customer(models.Model):
@@ -40,17 +46,25 @@ class User(AbstractUser):
         NOC_ADMIN = "nocAdmin"
 
     noc_role = models.CharField(max_length=10, choices=NocRole, default=NocRole.NONE)
+    # What the API token that this user acts through lacks; never stored.
+    noc_powers_left_behind = False
 
     class Meta(AbstractUser.Meta):
         constraints = [
             models.CheckConstraint(
                 condition=Q(noc_role__in=["none", "noc", "nocAdmin"]), name="noc_role_is_a_known_role"
             ),
+            # Single sign-on and invitations find people by it.
+            models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
         ]
 
     @property
     def is_noc(self) -> bool:
-        return self.is_active and self.noc_role != self.NocRole.NONE
+        return self.is_active and self.noc_role != self.NocRole.NONE and not self.noc_powers_left_behind
+
+    @property
+    def is_noc_admin(self) -> bool:
+        return self.is_noc and self.noc_role == self.NocRole.NOC_ADMIN
 
 
 class Membership(models.Model):
@@ -77,6 +91,57 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.customer}"
 
 
+class Invitation(models.Model):
+    """A mailed offer of a role. Its link is signed, works once and until ``expires_at``."""
+
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Membership.Role)
+    invited_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    # A sender holds the mail until then; it is sent again unless sent_at is set.
+    sending_until = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "customer",
+                Lower("email"),
+                condition=Q(accepted_at__isnull=True, revoked_at__isnull=True),
+                name="one_open_invitation_per_customer_and_address",
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "operator", "admin"]), name="invitation_role_is_a_known_role"
+            ),
+            models.CheckConstraint(
+                condition=Q(expires_at__gt=F("created_at")), name="an_invitation_expires_after_it_is_made"
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted_at__isnull=True) | Q(revoked_at__isnull=True),
+                name="an_invitation_is_accepted_or_revoked",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} as {self.role} of {self.customer}"
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for. Its user's own rights limit it further."""
+
+    READ = "read"
+    ORDER = "order"
+    NOC = "noc"
+
+
+def every_scope() -> list[str]:
+    return list(Scope.values)
+
+
 class ApiToken(models.Model):
     """A secret that acts as its user. Only the peppered HMAC of the secret is stored."""
 
@@ -84,6 +149,9 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.BinaryField(max_length=32)
+    scopes: Any = ArrayField(models.CharField(max_length=10, choices=Scope), default=every_scope)
+    # From where it may be used; anywhere when empty.
+    allowed_networks: Any = ArrayField(CidrField(), default=list, blank=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -94,6 +162,10 @@ class ApiToken(models.Model):
             models.CheckConstraint(
                 condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
                 name="a_token_expires_after_it_is_made",
+            ),
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=["read", "order", "noc"]) & Q(scopes__len__gt=0),
+                name="a_token_has_known_scopes",
             ),
         ]
 

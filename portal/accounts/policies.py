@@ -34,6 +34,18 @@ def may_order_for_anyone(user: User) -> bool:
     return user.is_noc or orderable_customers(user).exists()
 
 
+def may_manage_team(user: User, customer: Customer) -> bool:
+    """Admins of the customer, and NOC admins on their behalf."""
+    return (
+        user.is_noc_admin or user.memberships.filter(customer=customer, role=Membership.Role.ADMIN).exists()
+    )
+
+
+def visible_customers(user: User) -> QuerySet[Customer]:
+    """The customers that this user may know of."""
+    return Customer.objects.all() if user.is_noc else Customer.objects.filter(memberships__user=user)
+
+
 def may_run_the_network(user: User) -> bool:
     """NOC staff: routers, agents and what they last said."""
     return user.is_noc

@@ -3,11 +3,16 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import QuerySet
 
-from portal.accounts.models import ApiToken, User
+from portal.accounts.errors import ExpiryInThePast, NetworkNotHeld, OutlivesItsMaker, ScopeNotHeld
+from portal.accounts.fields import Network
+from portal.accounts.models import ApiToken, Scope, User
+from portal.core.client_address import Address
 
 _SCHEME = "ll"
 _USED_RESOLUTION = timedelta(minutes=1)
@@ -18,14 +23,52 @@ def _digest(secret: str) -> bytes:
 
 
 def token_create(
-    *, user: User, name: str, now: datetime, expires_at: datetime | None = None
+    *,
+    user: User,
+    name: str,
+    now: datetime,
+    expires_at: datetime | None = None,
+    scopes: Collection[str] = tuple(Scope.values),
+    allowed_networks: Sequence[Network] = (),
+    made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its only plain text."""
+    """A new token and its only plain text.
+
+    Made with another token, it may nothing that one may not: Raises ScopeNotHeld, NetworkNotHeld,
+    OutlivesItsMaker. Raises ExpiryInThePast.
+    """
+    if expires_at is not None and expires_at <= now:
+        raise ExpiryInThePast
+    if made_with is not None:
+        expires_at = expires_at or made_with.expires_at
+        allowed_networks = allowed_networks or made_with.allowed_networks
+        _check_within(made_with, scopes, allowed_networks, expires_at)
     prefix, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
-        user=user, name=name, prefix=prefix, digest=_digest(secret), created_at=now, expires_at=expires_at
+        user=user,
+        name=name,
+        prefix=prefix,
+        digest=_digest(secret),
+        scopes=[scope for scope in Scope.values if scope in scopes],
+        allowed_networks=list(allowed_networks),
+        created_at=now,
+        expires_at=expires_at,
     )
     return token, f"{_SCHEME}_{prefix}_{secret}"
+
+
+def _check_within(
+    maker: ApiToken, scopes: Collection[str], networks: Sequence[Network], expires_at: datetime | None
+) -> None:
+    for scope in sorted(set(scopes) - set(maker.scopes)):
+        raise ScopeNotHeld(scope=scope)
+    for network in networks:
+        if maker.allowed_networks and not any(
+            network.version == held.version and network.subnet_of(held) for held in maker.allowed_networks
+        ):
+            raise NetworkNotHeld(network=str(network))
+    if maker.expires_at is not None and (expires_at is None or expires_at > maker.expires_at):
+        raise OutlivesItsMaker(latest=maker.expires_at.isoformat())
 
 
 def token_find(plain: str, *, now: datetime) -> ApiToken | None:
@@ -42,3 +85,20 @@ def token_find(plain: str, *, now: datetime) -> ApiToken | None:
     if token.last_used_at is None or now - token.last_used_at > _USED_RESOLUTION:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
+
+
+def token_allows_address(token: ApiToken, address: Address | None) -> bool:
+    """Whether it may be used from there. A caller without an address is in no network."""
+    return not token.allowed_networks or (
+        address is not None and any(address in network for network in token.allowed_networks)
+    )
+
+
+def token_revoke(*, token: ApiToken, now: datetime) -> None:
+    """End it at once; done twice is done."""
+    ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now)
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """The user's own tokens that were not revoked, newest first."""
+    return ApiToken.objects.filter(user=user, revoked_at__isnull=True).order_by("-created_at", "-id")

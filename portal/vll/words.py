@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.accounts import words as accounts
 from portal.allocation import errors as allocation
 from portal.core import frames, tagging
 from portal.core.errors import DomainError
@@ -17,6 +18,7 @@ from portal.vll import errors
 
 # Errors whose sentence is a text with their facts in it.
 _TEXTS: dict[type[DomainError], str] = {
+    **accounts.TEXTS,
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
     ),

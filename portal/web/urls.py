@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.web.views import lists, order, overview, routers, vll
+from portal.web.views import invitation, lists, order, overview, routers, team, tokens, vll
 
 app_name = "web"
 urlpatterns = [
@@ -13,5 +13,20 @@ urlpatterns = [
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
+    path("team/", team.teams, name="teams"),
+    path("team/<int:customer_id>/", team.page, name="team"),
+    path("team/<int:customer_id>/invite/", team.invite, name="invite"),
+    path(
+        "team/<int:customer_id>/members/<int:membership_id>/role/", team.change_role, name="member-role"
+    ),
+    path("team/<int:customer_id>/members/<int:membership_id>/remove/", team.remove, name="member-remove"),
+    path(
+        "team/<int:customer_id>/invitations/<int:invitation_id>/revoke/",
+        team.revoke,
+        name="invitation-revoke",
+    ),
+    path("invitations/<str:signed>/", invitation.invitation, name="invitation"),
+    path("account/tokens/", tokens.tokens, name="tokens"),
+    path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
     path("routers/", routers.routers, name="routers"),
 ]

@@ -1,4 +1,5 @@
-"""The cast: Alice orders for Alpine Dairy, Bob may only look, Charlie is a stranger, Nora is the NOC."""
+"""The cast: Ada runs Alpine Dairy's team, Alice orders for it, Bob may only look, Charlie is a stranger,
+Nora is the NOC."""
 
 import pytest
 
@@ -15,6 +16,11 @@ def dairy(db: None) -> Customer:
 @pytest.fixture
 def bakery(db: None) -> Customer:
     return Customer.objects.create(name="Basel Bakery", created_at=clock.now())
+
+
+@pytest.fixture
+def ada(dairy: Customer) -> User:
+    return member("ada", dairy, "admin")
 
 
 @pytest.fixture

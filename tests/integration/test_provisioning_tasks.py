@@ -6,7 +6,9 @@ import pytest
 from celery import current_app
 from django.conf import settings
 
+from portal.accounts.invitations import SEND_INVITATION
 from portal.accounts.models import User
+from portal.accounts.password_reset import SEND_PASSWORD_RESET
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
@@ -21,7 +23,7 @@ from tests.integration.orders import order
 SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
-@pytest.mark.parametrize("name", sorted(SCHEDULED | {CONVERGE_ROUTER}))
+@pytest.mark.parametrize("name", sorted(SCHEDULED | {CONVERGE_ROUTER, SEND_INVITATION, SEND_PASSWORD_RESET}))
 def test_every_name_that_is_sent_is_registered(name: str) -> None:
     current_app.loader.import_default_modules()
     assert name in current_app.tasks

@@ -1,16 +1,23 @@
-"""``Authorization: Bearer ll_<prefix>_<secret>``."""
+"""``Authorization: Bearer ll_<prefix>_<secret>``, and what the token's scopes leave of its user's rights."""
 
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
-from portal.accounts.models import ApiToken, User
-from portal.accounts.tokens import token_find
+from portal.accounts.models import ApiToken, Scope, User
+from portal.accounts.tokens import token_allows_address, token_find
 from portal.core import clock
+from portal.core.client_address import client_address
 
 
 class BearerTokenAuthentication(BaseAuthentication):
-    """Authenticates by API token (RFC 6750); other schemes are left to the next class."""
+    """Authenticates by API token (RFC 6750); other schemes are left to the next class.
+
+    Scopes are enforced here and nowhere else. Writing needs ``order`` or ``noc``; a view that writes nothing
+    although it is POSTed to says so with ``writes = False``. Without ``noc``, a token of NOC staff has the
+    rights of somebody who is not NOC staff.
+    """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, plain = get_authorization_header(request).decode("latin-1").partition(" ")
@@ -19,7 +26,17 @@ class BearerTokenAuthentication(BaseAuthentication):
         token = token_find(plain.strip(), now=clock.now())
         if token is None:
             raise AuthenticationFailed("This API token is unknown, expired or revoked.")
+        if not token_allows_address(token, client_address(request)):
+            raise PermissionDenied("This API token may not be used from your address.")
+        if _writes(request) and not {Scope.ORDER, Scope.NOC} & set(token.scopes):
+            raise PermissionDenied("This API token may only read. Use one with the scope order or noc.")
+        token.user.noc_powers_left_behind = Scope.NOC not in token.scopes
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="longline"'
+
+
+def _writes(request: Request) -> bool:
+    view = (request.parser_context or {}).get("view")
+    return request.method not in SAFE_METHODS and getattr(view, "writes", True)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.api.v1.views import inventory, jobs, orders, vlls
+from portal.api.v1.views import inventory, jobs, orders, tokens, vlls
 
 app_name = "api-v1"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("orders", orders.OrdersView.as_view(), name="orders"),
     path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
+    path("tokens", tokens.TokensView.as_view(), name="tokens"),
+    path("tokens/<int:pk>", tokens.TokenView.as_view(), name="token"),
     path("ports", inventory.PortsView.as_view(), name="ports"),
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
     path("sites", inventory.SitesView.as_view(), name="sites"),

@@ -1,0 +1,80 @@
+"""Refusals about people and tokens: types with facts, worded by ``portal.accounts.words``."""
+
+from dataclasses import dataclass
+
+from portal.core.errors import Conflict, DomainError
+
+
+@dataclass(eq=False, kw_only=True)
+class LastAdmin(Conflict):
+    """A customer without an admin could never invite anybody again."""
+
+    customer: str
+    field: str = "role"
+
+
+@dataclass(eq=False, kw_only=True)
+class AlreadyMember(Conflict):
+    """The address belongs to somebody who is a member of the customer."""
+
+    email: str
+    customer: str
+    field: str = "email"
+
+
+@dataclass(eq=False, kw_only=True)
+class AlreadyInvited(Conflict):
+    """An invitation to that address is open."""
+
+    email: str
+    field: str = "email"
+
+
+class InvitationUsed(Conflict):
+    """The invitation was accepted, revoked or has expired; which, is nobody's business but the admin's."""
+
+
+@dataclass(eq=False, kw_only=True)
+class InvitationForSomebodyElse(Conflict):
+    """The reader is signed in with another address than the one invited."""
+
+    email: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class UsernameTaken(Conflict):
+    """Somebody signs in by that name already."""
+
+    username: str
+    field: str = "username"
+
+
+@dataclass(eq=False, kw_only=True)
+class ScopeNotHeld(DomainError):
+    """A token hands on only what it may itself."""
+
+    scope: str
+    field: str = "scopes"
+
+
+@dataclass(eq=False, kw_only=True)
+class NetworkNotHeld(DomainError):
+    """A token hands on only the networks that it may be used from."""
+
+    network: str
+    field: str = "allowed_networks"
+
+
+@dataclass(eq=False, kw_only=True)
+class OutlivesItsMaker(DomainError):
+    """A token made with a token ends no later than that one."""
+
+    latest: str
+    field: str = "expires_at"
+
+
+class ExpiryInThePast(DomainError):
+    """A token that is dead before it lives."""
+
+    field = "expires_at"

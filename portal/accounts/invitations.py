@@ -1,0 +1,160 @@
+"""Inviting people by e-mail. The row decides; the link only carries its signed number."""
+
+from datetime import datetime, timedelta
+
+from allauth.account.models import EmailAddress
+from django.core import signing
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from portal.accounts import mail
+from portal.accounts.errors import (
+    AlreadyInvited,
+    AlreadyMember,
+    InvitationForSomebodyElse,
+    InvitationUsed,
+    UsernameTaken,
+)
+from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.events.operations import send_task
+
+GOOD_FOR = timedelta(days=7)
+SEND_INVITATION = "notifications.send_invitation"
+# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
+_SENDING = timedelta(seconds=60)
+_SIGNER = signing.Signer(salt="invitation")
+
+
+@transaction.atomic
+def invite(*, by: User, customer: Customer, email: str, role: str, now: datetime) -> Invitation:
+    """Offer ``role`` to whoever reads ``email``. Raises AlreadyMember, AlreadyInvited."""
+    if Membership.objects.filter(customer=customer, user__email__iexact=email).exists():
+        raise AlreadyMember(email=email, customer=customer.name)
+    _lapsed_close(customer, email, now)
+    try:
+        with transaction.atomic():
+            invitation = Invitation.objects.create(
+                customer=customer,
+                email=email,
+                role=role,
+                invited_by=by,
+                created_at=now,
+                expires_at=now + GOOD_FOR,
+            )
+    except IntegrityError as error:
+        raise AlreadyInvited(email=email) from error
+    send_task(SEND_INVITATION, invitation.pk, now=now)
+    return invitation
+
+
+def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
+    """Make the link worthless. Raises InvitationUsed."""
+    if not open_invitations(now).filter(pk=invitation.pk).update(revoked_at=now):
+        raise InvitationUsed
+
+
+def invitation_of(signed: str, *, now: datetime) -> Invitation:
+    """What a link leads to. Raises InvitationUsed, also for a link that we never made."""
+    try:
+        number = int(_SIGNER.unsign(signed))
+    except (signing.BadSignature, ValueError) as error:
+        raise InvitationUsed from error
+    found = open_invitations(now).select_related("customer").filter(pk=number).first()
+    if found is None:
+        raise InvitationUsed
+    return found
+
+
+@transaction.atomic
+def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
+    """Join with an account that exists. Raises InvitationUsed, InvitationForSomebodyElse."""
+    if user.email.lower() != invitation.email.lower():
+        raise InvitationForSomebodyElse(email=invitation.email)
+    _take(invitation, now)
+    Membership.objects.get_or_create(
+        user=user, customer=invitation.customer, defaults={"role": invitation.role}
+    )
+
+
+@transaction.atomic
+def accept_as_new(*, username: str, password: str, invitation: Invitation, now: datetime) -> User:
+    """Make an account for the address that the link was mailed to, and join. Raises InvitationUsed,
+    UsernameTaken. ``password`` has passed the validators."""
+    _take(invitation, now)
+    try:
+        with transaction.atomic():
+            user = User.objects.create_user(username, email=invitation.email, password=password)
+    except IntegrityError as error:
+        raise UsernameTaken(username=username) from error
+    EmailAddress.objects.create(user=user, email=invitation.email.lower(), verified=True, primary=True)
+    Membership.objects.create(user=user, customer=invitation.customer, role=invitation.role)
+    return user
+
+
+def open_invitations(now: datetime) -> QuerySet[Invitation]:
+    """Those whose link still works."""
+    return Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now)
+
+
+def invitation_path(invitation: Invitation) -> str:
+    """Where the link leads."""
+    return reverse("web:invitation", kwargs={"signed": _SIGNER.sign(str(invitation.pk))})
+
+
+def invitation_send(*, invitation_id: int, now: datetime) -> None:
+    """Send the mail of an open invitation, unless it was sent or is being sent."""
+    held = _unsent(now).filter(pk=invitation_id).update(sending_until=now + _SENDING)
+    if not held:
+        return
+    invitation = Invitation.objects.select_related("customer", "invited_by").get(pk=invitation_id)
+    mail.send(
+        to=invitation.email,
+        subject=_("Join {customer}").format(customer=invitation.customer.name),
+        text=_(
+            "{inviter} invites you to {customer} at {portal}, as {role}.\n\n"
+            "Accept before {until:%Y-%m-%d %H:%M} UTC:\n{link}\n\n"
+            "If you do not know what this is about, do nothing."
+        ).format(
+            inviter=mail.one_line(invitation.invited_by.get_full_name() or invitation.invited_by.username),
+            customer=mail.one_line(invitation.customer.name),
+            portal=mail.portal_address(),
+            role=invitation.role,
+            until=invitation.expires_at,
+            link=mail.link(invitation_path(invitation)),
+        ),
+        identity=f"invitation-{invitation.pk}",
+    )
+    Invitation.objects.filter(pk=invitation_id).update(sent_at=now)
+
+
+def invitations_resend(*, now: datetime) -> list[int]:
+    """Ask again for mails that no server has taken, a minute after they were wanted; whose."""
+    waiting = _unsent(now).filter(created_at__lt=now - _SENDING)
+    due = sorted(waiting.values_list("pk", flat=True))
+    for invitation_id in due:
+        send_task(SEND_INVITATION, invitation_id, now=now)
+    return due
+
+
+def _unsent(now: datetime) -> QuerySet[Invitation]:
+    free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
+    return open_invitations(now).filter(free, sent_at__isnull=True)
+
+
+def _take(invitation: Invitation, now: datetime) -> None:
+    """Compare-and-swap: of two readers of one link, one joins."""
+    if not open_invitations(now).filter(pk=invitation.pk).update(accepted_at=now):
+        raise InvitationUsed
+
+
+def _lapsed_close(customer: Customer, email: str, now: datetime) -> None:
+    Invitation.objects.annotate(address=Lower("email")).filter(
+        customer=customer,
+        address=email.lower(),
+        accepted_at__isnull=True,
+        revoked_at__isnull=True,
+        expires_at__lte=now,
+    ).update(revoked_at=now)

@@ -1,0 +1,36 @@
+"""Who belongs to a customer, and as what. A customer is never left without an admin."""
+
+from django.db import transaction
+
+from portal.accounts.errors import LastAdmin
+from portal.accounts.models import Customer, Membership
+
+
+@transaction.atomic
+def role_change(*, membership: Membership, role: str) -> None:
+    """Give a member another role. Raises LastAdmin."""
+    _lock(membership.customer)
+    if role != Membership.Role.ADMIN:
+        _another_admin_stays(membership)
+    Membership.objects.filter(pk=membership.pk).update(role=role)
+
+
+@transaction.atomic
+def member_remove(*, membership: Membership) -> None:
+    """End a membership; the person's account stays. Raises LastAdmin."""
+    _lock(membership.customer)
+    _another_admin_stays(membership)
+    Membership.objects.filter(pk=membership.pk).delete()
+
+
+def _lock(customer: Customer) -> None:
+    """One change of a team at a time: two admins cannot each rely on the other staying."""
+    Customer.objects.select_for_update().get(pk=customer.pk)
+
+
+def _another_admin_stays(membership: Membership) -> None:
+    admins = Membership.objects.filter(
+        customer=membership.customer, role=Membership.Role.ADMIN, user__is_active=True
+    )
+    if admins.filter(pk=membership.pk).exists() and not admins.exclude(pk=membership.pk).exists():
+        raise LastAdmin(customer=membership.customer.name)

@@ -1,0 +1,29 @@
+"""The words for refusals about people and tokens, with the errors' facts in them."""
+
+from django.utils.translation import gettext_noop
+
+from portal.accounts import errors
+from portal.core.errors import DomainError
+
+TEXTS: dict[type[DomainError], str] = {
+    errors.LastAdmin: gettext_noop(
+        "{customer} would be left without an admin. Make somebody else an admin first."
+    ),
+    errors.AlreadyMember: gettext_noop("{email} is a member of {customer} already. Change the role instead."),
+    errors.AlreadyInvited: gettext_noop("{email} has an open invitation. Take it back first to invite anew."),
+    errors.InvitationUsed: gettext_noop(
+        "This invitation is no longer good: it was used, taken back, or is too old. Ask for a new one."
+    ),
+    errors.InvitationForSomebodyElse: gettext_noop(
+        "This invitation is for {email}. Sign out, and open it again."
+    ),
+    errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
+    errors.ScopeNotHeld: gettext_noop(
+        "A token can only make tokens with scopes of its own; {scope} is not one of them."
+    ),
+    errors.NetworkNotHeld: gettext_noop(
+        "A token can only make tokens for networks of its own; {network} is in none of them."
+    ),
+    errors.OutlivesItsMaker: gettext_noop("A token made with a token ends with it, {latest} at the latest."),
+    errors.ExpiryInThePast: gettext_noop("The expiry is in the past. Choose a later one, or none."),
+}

@@ -1,0 +1,50 @@
+"""API tokens over the wire: everything but the secret, which is in one answer only."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.accounts.fields import Network, network_of
+from portal.accounts.models import ApiToken, Scope
+
+
+class NetworkField(serializers.CharField):
+    """``192.0.2.0/24``; a single address is a network of one."""
+
+    def to_internal_value(self, data: Any) -> Network:  # type: ignore[override]
+        text: str = super().to_internal_value(data)
+        return network_of(text)
+
+    def to_representation(self, value: Network) -> str:  # type: ignore[override]
+        return str(value)
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    """A token as its owner sees it."""
+
+    allowed_networks = serializers.ListField(child=NetworkField())
+
+    class Meta:
+        model = ApiToken
+        fields = (
+            "id",
+            "name",
+            "prefix",
+            "scopes",
+            "allowed_networks",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        )
+        read_only_fields = fields
+
+
+class TokenCreateSerializer(serializers.Serializer[ApiToken]):
+    """What to make. Without networks it may be used from anywhere, without an expiry until it is revoked."""
+
+    name = serializers.CharField(max_length=100)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Scope.choices), min_length=1, max_length=3
+    )
+    allowed_networks = serializers.ListField(child=NetworkField(), max_length=20, default=list)
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)

@@ -1,0 +1,50 @@
+"""The caller's own API tokens."""
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import generics, status
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import ApiToken
+from portal.accounts.tokens import token_create, token_revoke, tokens_of
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenSerializer
+from portal.core import clock
+
+
+class TokensView(generics.ListAPIView[ApiToken]):
+    """The tokens that were not revoked, and making a new one; its ``secret`` is in that answer only."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = TokenSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_of(caller(self.request))
+
+    def post(self, request: Request) -> Response:
+        body = TokenCreateSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        made_with = request.auth if isinstance(request.auth, ApiToken) else None
+        token, plain = token_create(
+            user=caller(request), now=clock.now(), made_with=made_with, **body.validated_data
+        )
+        answer = {**TokenSerializer(token).data, "secret": plain}
+        return Response(answer, status=status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
+
+
+class TokenView(generics.RetrieveAPIView[ApiToken]):
+    """One token; ``DELETE`` revokes it."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = TokenSerializer
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_of(caller(self.request))
+
+    def delete(self, request: Request, pk: int) -> Response:
+        token_revoke(token=get_object_or_404(self.get_queryset(), pk=pk), now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)

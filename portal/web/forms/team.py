@@ -1,0 +1,56 @@
+"""Inviting people, and accepting."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Membership, User
+from portal.web.forms.look import TablerForm
+
+
+class InviteForm(TablerForm):
+    """Whom, and as what."""
+
+    email = forms.EmailField(label=_("E-mail address"), max_length=254)
+    role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices)
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.ChoiceField(choices=Membership.Role.choices)
+
+
+class NewAccountForm(TablerForm):
+    """A name and a password for somebody who was invited."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        max_length=256,
+        help_text=_("At least 12 characters, and not one of the usual ones."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def __init__(self, *args: Any, email: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._email = email
+
+    def clean(self) -> dict[str, Any]:
+        wanted = super().clean() or {}
+        if "password" in wanted:
+            user = User(username=wanted.get("username", ""), email=self._email)
+            try:
+                validate_password(wanted["password"], user=user)
+            except forms.ValidationError as error:
+                self.add_error("password", error)
+        return wanted

@@ -1,0 +1,55 @@
+"""Making an API token."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.fields import Network, network_of
+from portal.accounts.models import Scope, User
+from portal.web.forms.look import TablerForm
+
+MAX_NETWORKS = 20
+_SCOPES = {
+    Scope.READ: _("Read"),
+    Scope.ORDER: _("Order and change"),
+    Scope.NOC: _("Act as the NOC"),
+}
+_LIVES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("a year")), ("", _("until it is revoked"))]
+
+
+class TokenForm(TablerForm):
+    """A name to know it by, what it may be used for, from where, and for how long."""
+
+    name = forms.CharField(label=_("What is it for?"), max_length=100)
+    scope = forms.ChoiceField(label=_("It may"))
+    days = forms.ChoiceField(label=_("It lives"), choices=_LIVES, required=False)
+    networks = forms.CharField(
+        label=_("Only from these networks"),
+        required=False,
+        max_length=1000,
+        help_text=_("Such as 192.0.2.0/24, separated by spaces; from anywhere when empty."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offered = [scope for scope in Scope if scope != Scope.NOC or user.is_noc]
+        self.fields["scope"].choices = [(scope.value, _SCOPES[scope]) for scope in offered]  # type: ignore[attr-defined]
+
+    def clean_networks(self) -> list[Network]:
+        texts = self.cleaned_data["networks"].replace(",", " ").split()
+        if len(texts) > MAX_NETWORKS:
+            raise forms.ValidationError(_("At most %(n)d networks.") % {"n": MAX_NETWORKS})
+        return [network_of(text) for text in texts]
+
+    def wanted(self, now: datetime) -> dict[str, Any]:
+        """The keywords of ``token_create``: every scope up to the chosen one."""
+        scopes = list(Scope.values)
+        days = self.cleaned_data["days"]
+        return {
+            "name": self.cleaned_data["name"],
+            "scopes": scopes[: scopes.index(self.cleaned_data["scope"]) + 1],
+            "allowed_networks": self.cleaned_data["networks"],
+            "expires_at": now + timedelta(days=int(days)) if days else None,
+        }

@@ -1,0 +1,71 @@
+"""Where the link of an invitation leads: an account for somebody new, a membership for somebody known."""
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts import invitations
+from portal.accounts.models import Invitation, User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import words
+from portal.web.access import public
+from portal.web.forms.team import NewAccountForm
+
+_ALLAUTH = "allauth.account.auth_backends.AuthenticationBackend"
+
+
+@public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, signed: str) -> HttpResponse:
+    """GET shows what is offered; POST accepts it. A link that is no longer good is 410."""
+    try:
+        found = invitations.invitation_of(signed, now=clock.now())
+    except DomainError as error:
+        return render(request, "team/invitation_gone.html", {"why": words.sentence(error)}, status=410)
+    known = User.objects.filter(email__iexact=found.email).exists()
+    if isinstance(request.user, User):
+        return _as_oneself(request, request.user, found)
+    if known:
+        return render(request, "team/invitation_sign_in.html", {"invitation": found})
+    return _as_somebody_new(request, found)
+
+
+def _as_oneself(request: HttpRequest, user: User, found: Invitation) -> HttpResponse:
+    refusal = ""
+    if request.method == "POST":
+        try:
+            invitations.accept_as(user=user, invitation=found, now=clock.now())
+        except DomainError as error:
+            refusal = words.sentence(error)
+        else:
+            return _welcome(request, found)
+    context = {"invitation": found, "refusal": refusal}
+    return render(request, "team/invitation.html", context, status=409 if refusal else None)
+
+
+def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
+    if request.method != "POST":
+        return render(
+            request, "team/invitation.html", {"invitation": found, "form": NewAccountForm(email=found.email)}
+        )
+    form = NewAccountForm(request.POST, email=found.email)
+    if form.is_valid():
+        try:
+            user = invitations.accept_as_new(invitation=found, now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(error.field or None, words.sentence(error))
+        else:
+            login(request, user, backend=_ALLAUTH)
+            return _welcome(request, found)
+    return render(request, "team/invitation.html", {"invitation": found, "form": form}, status=422)
+
+
+def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
+    messages.success(request, _("Welcome to %(customer)s.") % {"customer": found.customer.name})
+    return redirect("web:overview")

@@ -1,0 +1,126 @@
+"""A customer's people: who they are, inviting, changing roles, removing."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import invitations, policies, team
+from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import words
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.team import InviteForm, RoleForm
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The people of a customer."""
+
+    customer: Customer
+
+
+def visible_team(user: User, customer_id: int) -> Team:
+    return Team(get_object_or_404(policies.visible_customers(user), pk=customer_id))
+
+
+def visible_member(user: User, customer_id: int, membership_id: int) -> Membership:
+    mine = policies.visible_customers(user).filter(pk=customer_id)
+    return get_object_or_404(
+        Membership.objects.select_related("customer"), pk=membership_id, customer__in=mine
+    )
+
+
+def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invitation:
+    mine = policies.visible_customers(user).filter(pk=customer_id)
+    return get_object_or_404(
+        Invitation.objects.select_related("customer"), pk=invitation_id, customer__in=mine
+    )
+
+
+@requires(policies.may_sign_in)
+def teams(request: SignedInRequest) -> HttpResponse:
+    """The customers whose people the reader may see; the only one at once."""
+    found = list(policies.visible_customers(request.user).order_by("name"))
+    if len(found) == 1:
+        return redirect("web:team", customer_id=found[0].pk)
+    return render(request, "team/teams.html", {"customers": found})
+
+
+@requires(policies.may_see, of=visible_team)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, found: Team) -> HttpResponse:
+    return _page(request, found.customer, InviteForm())
+
+
+@requires(policies.may_manage_team, of=visible_team)
+@require_POST
+def invite(request: SignedInRequest, found: Team) -> HttpResponse:
+    """Invite, or show the page again with what is wrong."""
+    form = InviteForm(request.POST)
+    if form.is_valid():
+        try:
+            invitations.invite(by=request.user, customer=found.customer, now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(error.field or None, words.sentence(error))
+        else:
+            messages.success(request, _("The invitation is on its way."))
+            return redirect("web:team", customer_id=found.customer.pk)
+    return _page(request, found.customer, form, status=422)
+
+
+@requires(policies.may_manage_team, of=visible_member)
+@require_POST
+def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
+    form = RoleForm(request.POST)
+    if form.is_valid():
+        try:
+            team.role_change(membership=member, role=form.cleaned_data["role"])
+        except DomainError as error:
+            messages.error(request, words.sentence(error))
+        else:
+            messages.success(request, _("The role is changed."))
+    return redirect("web:team", customer_id=member.customer_id)
+
+
+@requires(policies.may_manage_team, of=visible_member)
+@require_POST
+def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
+    try:
+        team.member_remove(membership=member)
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("The member is removed."))
+    still_visible = policies.may_see(request.user, member.customer)
+    return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
+
+
+@requires(policies.may_manage_team, of=visible_invitation)
+@require_POST
+def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
+    try:
+        invitations.invitation_revoke(invitation=invitation, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("The invitation is taken back."))
+    return redirect("web:team", customer_id=invitation.customer_id)
+
+
+def _page(
+    request: SignedInRequest, customer: Customer, form: InviteForm, status: int | None = None
+) -> HttpResponse:
+    context = {
+        "customer": customer,
+        "members": customer.memberships.select_related("user").order_by("user__username"),
+        "roles": Membership.Role.choices,
+        "invitations": invitations.open_invitations(clock.now()).filter(customer=customer).order_by("email"),
+        "may_manage": policies.may_manage_team(request.user, customer),
+        "form": form,
+    }
+    return render(request, "team/team.html", context, status=status)

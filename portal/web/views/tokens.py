@@ -1,0 +1,39 @@
+"""The reader's own API tokens."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import policies
+from portal.accounts.tokens import token_create, token_revoke, tokens_of
+from portal.core import clock
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.tokens import TokenForm
+
+
+@requires(policies.may_sign_in)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: SignedInRequest) -> HttpResponse:
+    """GET lists them; POST makes one and shows its secret, in this answer only."""
+    form, secret, status = TokenForm(user=request.user), "", None
+    if request.method == "POST":
+        asked = TokenForm(request.POST, user=request.user)
+        now = clock.now()
+        if asked.is_valid():
+            _token, secret = token_create(user=request.user, now=now, **asked.wanted(now))
+        else:
+            form, status = asked, 422
+    context = {"tokens": tokens_of(request.user), "form": form, "secret": secret, "now": clock.now()}
+    return render(request, "tokens/tokens.html", context, status=status)
+
+
+@requires(policies.may_sign_in)
+@require_POST
+def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
+    token_revoke(token=get_object_or_404(tokens_of(request.user), pk=token_id), now=clock.now())
+    messages.success(request, _("The token is revoked."))
+    return redirect("web:tokens")

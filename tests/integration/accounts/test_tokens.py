@@ -1,0 +1,161 @@
+"""API tokens: what each may be used for, from where, until when, and by whom it is made."""
+
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+from rest_framework.test import APIClient
+
+from portal.accounts.models import ApiToken, User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def caller_with(user: User, **more: Any) -> APIClient:
+    _, plain = token_create(user=user, name="test", now=clock.now(), **more)
+    return APIClient(headers={"Authorization": f"Bearer {plain}"})
+
+
+class TestScopes:
+    def test_a_reading_token_reads(self, alice: User) -> None:
+        assert caller_with(alice, scopes=["read"]).get("/api/v1/vlls").status_code == 200
+
+    def test_a_reading_token_writes_nothing(self, alice: User, isp: Isp) -> None:
+        vll = order(isp, alice).vll
+        client = caller_with(alice, scopes=["read"])
+        for answer in (
+            client.post("/api/v1/vlls", {}, format="json"),
+            client.delete(f"/api/v1/vlls/{vll.pk}"),
+            client.post("/api/v1/tokens", {}, format="json"),
+        ):
+            assert answer.status_code == 403
+            assert "may only read" in answer.json()["detail"]
+        assert Vll.objects.get().wanted_present
+
+    def test_an_ordering_token_gets_past_the_gate(self, alice: User) -> None:
+        answer = caller_with(alice, scopes=["read", "order"]).post("/api/v1/vlls", {}, format="json")
+        assert answer.status_code != 403
+
+    def test_a_token_of_the_noc_without_its_scope_sees_no_tenant(
+        self, alice: User, nora: User, isp: Isp
+    ) -> None:
+        order(isp, alice)
+        seen = {
+            scopes: len(caller_with(nora, scopes=scopes).get("/api/v1/vlls").json()["results"])
+            for scopes in (("read",), ("read", "order"), ("noc",))
+        }
+        assert seen == {("read",): 0, ("read", "order"): 0, ("noc",): 1}
+        assert caller_with(nora, scopes=["read"]).get("/api/v1/routers").status_code == 403
+
+    def test_the_noc_scope_makes_nobody_noc(self, alice: User) -> None:
+        assert caller_with(alice, scopes=["noc"]).get("/api/v1/routers").status_code == 403
+
+    def test_an_unknown_scope_is_refused_by_the_database(self, alice: User) -> None:
+        token, _ = token_create(user=alice, name="test", now=clock.now())
+        with pytest.raises(IntegrityError):
+            ApiToken.objects.filter(pk=token.pk).update(scopes=["root"])
+
+
+class TestNetworks:
+    def get(self, user: User, network: str, **more: Any) -> int:
+        client = caller_with(user, allowed_networks=[ip_network(network)])
+        return int(client.get("/api/v1/vlls", **more).status_code)
+
+    def test_a_token_works_from_its_networks_only(self, alice: User) -> None:
+        assert self.get(alice, "192.0.2.0/24", REMOTE_ADDR="192.0.2.7") == 200
+        assert self.get(alice, "192.0.2.0/24", REMOTE_ADDR="198.51.100.7") == 403
+        assert self.get(alice, "2001:db8::/32", REMOTE_ADDR="2001:db8::7") == 200
+        assert self.get(alice, "192.0.2.0/24", REMOTE_ADDR="::ffff:192.0.2.7") == 200
+
+    def test_a_callers_own_word_about_its_address_does_not_count(self, alice: User) -> None:
+        said = {"HTTP_X_FORWARDED_FOR": "192.0.2.7"}
+        assert self.get(alice, "192.0.2.0/24", REMOTE_ADDR="198.51.100.7", **said) == 403
+
+    def test_a_trusted_proxys_word_counts_and_not_what_stands_before_it(
+        self, alice: User, settings: Any
+    ) -> None:
+        settings.LONGLINE_TRUSTED_PROXIES = ["10.0.0.0/29"]
+        for said, status in (("192.0.2.7", 200), ("192.0.2.7, 198.51.100.7", 403), ("nonsense", 403)):
+            answer = self.get(alice, "192.0.2.0/24", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=said)
+            assert (said, answer) == (said, status)
+
+
+class TestApi:
+    def make(self, client: APIClient, **changes: Any) -> Any:
+        wanted = {"name": "ci", "scopes": ["read"], "allowed_networks": ["192.0.2.0/24"], **changes}
+        return client.post("/api/v1/tokens", wanted, format="json")
+
+    def test_the_secret_is_shown_once_and_works(self, alice: User) -> None:
+        made = self.make(caller_with(alice), allowed_networks=["127.0.0.1/32"])
+        assert made.status_code == 201
+        secret = made.json()["secret"]
+        client = APIClient(headers={"Authorization": f"Bearer {secret}"})
+        listed = client.get("/api/v1/tokens").json()["results"]
+        assert {row["name"] for row in listed} == {"ci", "test"}
+        assert secret.split("_")[2] not in str(listed)
+
+    def test_revoking_ends_it_at_once(self, alice: User) -> None:
+        client = caller_with(alice)
+        made = self.make(client, allowed_networks=[]).json()
+        assert client.delete(f"/api/v1/tokens/{made['id']}").status_code == 204
+        dead = APIClient(headers={"Authorization": f"Bearer {made['secret']}"})
+        assert dead.get("/api/v1/vlls").status_code == 401
+
+    def test_nobody_sees_or_revokes_another_persons_token(
+        self, alice: User, charlie: User, nora: User
+    ) -> None:
+        theirs, _ = token_create(user=alice, name="hers", now=clock.now())
+        for stranger in (charlie, nora):
+            client = caller_with(stranger)
+            assert client.get(f"/api/v1/tokens/{theirs.pk}").status_code == 404
+            assert client.delete(f"/api/v1/tokens/{theirs.pk}").status_code == 404
+
+    def test_a_token_hands_on_no_more_than_it_has(self, alice: User) -> None:
+        soon = clock.now() + timedelta(days=1)
+        narrow = caller_with(
+            alice, scopes=["order"], allowed_networks=[ip_network("127.0.0.0/24")], expires_at=soon
+        )
+        codes = [
+            self.make(narrow, **changes).json()["errors"][0]["code"]
+            for changes in (
+                {"scopes": ["noc"]},
+                {"scopes": ["order"], "allowed_networks": ["0.0.0.0/0"]},
+                {"scopes": ["order"], "allowed_networks": [], "expires_at": "2999-01-01T00:00:00Z"},
+            )
+        ]
+        assert codes == ["scope-not-held", "network-not-held", "outlives-its-maker"]
+        inherited = self.make(narrow, scopes=["order"], allowed_networks=[]).json()
+        assert inherited["allowed_networks"] == ["127.0.0.0/24"]
+        assert inherited["expires_at"] is not None
+
+    @pytest.mark.parametrize("network", ["192.0.2.1/24", "300.0.0.0/8", "0x7f000001", "fe80::1%eth0/64", ""])
+    def test_what_is_no_network_is_refused(self, alice: User, network: str) -> None:
+        assert self.make(caller_with(alice), allowed_networks=[network]).status_code == 422
+
+
+class TestPage:
+    def test_alice_makes_a_token_sees_it_once_and_revokes_it(self, alice: User) -> None:
+        client = signed_in(alice)
+        form = {"name": "laptop", "scope": "order", "days": "30", "networks": "192.0.2.0/24 2001:db8::/32"}
+        made = client.post("/account/tokens/", form)
+        token = ApiToken.objects.get()
+        assert f"ll_{token.prefix}_" in made.content.decode()
+        assert token.scopes == ["read", "order"]
+        assert [str(network) for network in token.allowed_networks] == ["192.0.2.0/24", "2001:db8::/32"]
+        assert 'id="secret"' not in client.get("/account/tokens/").content.decode()
+        client.post(f"/account/tokens/{token.pk}/revoke/")
+        assert "No tokens yet" in text(client.get("/account/tokens/"))
+
+    def test_the_noc_scope_is_offered_to_the_noc_alone(self, alice: User, nora: User) -> None:
+        assert "Act as the NOC" not in text(signed_in(alice).get("/account/tokens/"))
+        assert "Act as the NOC" in text(signed_in(nora).get("/account/tokens/"))
+        forged = {"name": "x", "scope": "noc", "days": "30"}
+        assert signed_in(alice).post("/account/tokens/", forged).status_code == 422
