@@ -18,7 +18,7 @@ from tests.faults.checker import Checker
 from tests.faults.customer import Customer, Line
 from tests.faults.vpp_hand import Hand
 
-LINES = 24
+LINES = 16
 REST_WITHIN_S = 90
 _numbers = count(1)
 
@@ -57,9 +57,9 @@ def alice(product: Stack) -> Customer:
     return Customer(product.url, product.loaded["customer_token"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def line(product: Stack) -> Line:
-    """Ports that no other test uses."""
+    """Ports that no other file's tests use."""
     interface = f"memif{next(_numbers)}/0"
     return Line(interface, product.port("rhino", interface), product.port("hippo", interface))
 
@@ -67,6 +67,7 @@ def line(product: Stack) -> Line:
 @pytest.fixture(autouse=True)
 def at_rest_afterwards(product: Stack, checker: Checker) -> Iterator[None]:
     product.family.raise_if_dead()
+    assert not (unrest := checker.unrest()), f"an earlier test left unrest: {unrest[:3]}"
     yield
     product.family.raise_if_dead()
     checker.require_rest(within_s=REST_WITHIN_S)

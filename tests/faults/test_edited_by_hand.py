@@ -1,5 +1,7 @@
 """Somebody changes VPP past the agent: ours is repaired or reported, theirs is left alone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from devstack.stack import Stack
@@ -27,7 +29,9 @@ def access_of(checker: Checker, vll: str) -> str:
 
 
 @pytest.mark.parametrize("edit", [Hand.down, Hand.disconnect, Hand.delete_sub])
-def test_what_somebody_changed_of_ours_is_put_right(checker: Checker, active: Answer, edit) -> None:
+def test_what_somebody_changed_of_ours_is_put_right(
+    checker: Checker, active: Answer, edit: Callable[[Hand, str], None]
+) -> None:
     hand = checker.hands["rhino"]
     edit(hand, access_of(checker, active.vll))
     assert wait(lambda: not flaws(checker.wanted(), checker.views()), timeout_s=NOTICED_WITHIN_S)

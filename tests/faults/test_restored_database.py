@@ -1,0 +1,69 @@
+"""A database put back from an older backup knows less than the agents: it may alarm, and must not delete."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker, wait
+from tests.faults.customer import Customer, Line
+from tests.faults.database_copy import WRITERS, dump, restore
+from tests.faults.vpp_hand import View
+
+ALARM_WITHIN_S = 60
+RECONCILED_WITHIN_S = 30
+
+
+@contextmanager
+def writers_stopped(product: Stack) -> Iterator[None]:
+    for name in WRITERS:
+        product.family[name].stop()
+    yield
+    for name in WRITERS:
+        product.family[name].restart()
+
+
+def ours(views: dict[str, View]) -> dict[str, list[dict]]:
+    return {router: view.tagged() for router, view in views.items()}
+
+
+def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
+    product: Stack, alice: Customer, checker: Checker, line: Line, tmp_path: Path
+) -> None:
+    url = product.portal.services.database_url
+    older = dump(url, tmp_path / "older")
+    unknown = alice.post(line.order())
+    checker.require_terminal([unknown.order], within_s=30)
+    checker.require_rest(within_s=30)
+    before = ours(checker.views())
+    [(told,)] = checker.sql(ALARMS)
+
+    with writers_stopped(product):
+        newer = dump(url, tmp_path / "newer")
+        restore(url, older)
+    assert wait(lambda: checker.sql(ALARMS)[0][0] >= told + 2, timeout_s=ALARM_WITHIN_S), "no alarm"
+    # An order that needs both routers has to wait for a human: it cannot be told from a rewrite.
+    late = alice.post(line.order(vlan=4000))
+    assert late.status == 202
+    assert not wait(lambda: checker.states([late.order])[late.order] == "completed", timeout_s=8)
+    assert ours(checker.views()) == before
+
+    for router in ("rhino", "hippo"):
+        product.portal.manage("reconcile", router)
+    checker.require_terminal([late.order], within_s=RECONCILED_WITHIN_S)
+    after = ours(checker.views())
+    for router, owned in before.items():
+        assert [each for each in after[router] if unknown.vll in each["tag"]] == [
+            each for each in owned if unknown.vll in each["tag"]
+        ], "what the older database does not know must go on forwarding"
+    checker.require_terminal([alice.remove(late.vll)], within_s=30)
+
+    with writers_stopped(product):
+        restore(url, newer)
+    for router in ("rhino", "hippo"):
+        product.portal.manage("reconcile", router)
+    checker.require_rest(within_s=RECONCILED_WITHIN_S)
+    assert ours(checker.views()) == before
+
+
+ALARMS = "SELECT count(*) FROM events_event WHERE kind = 'router.behind_agent'"
