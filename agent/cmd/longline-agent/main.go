@@ -8,31 +8,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"sync"
 	"syscall"
-	"time"
 
 	"longline.dev/agent/internal/config"
-	"longline.dev/agent/internal/converge"
-	"longline.dev/agent/internal/identity"
-	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/metrics"
-	"longline.dev/agent/internal/own"
-	"longline.dev/agent/internal/report"
-	"longline.dev/agent/internal/server"
-	"longline.dev/agent/internal/statseg"
-	"longline.dev/agent/internal/vpp"
 )
 
 const (
 	version = "0.1.0"
-	// vppTimeout is the longest silence of VPP that is not taken for its death. A full dump on a busy router
-	// takes far less.
-	vppTimeout = 5 * time.Second
+	// releases are those whose messages were compared; what a VPP lacks is found out from its message table.
+	releases      = "23.10 to 26.06"
+	defaultConfig = "/etc/longline/agent.yaml"
 	// gcPercent spares the collector: a pass over a thousand VLLs allocates a few MB that are garbage at its
 	// end, and with Go's default of 100 the collector runs several times within it.
 	gcPercent = 400
@@ -43,78 +31,69 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	var usage *usageError
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &usage):
+		fmt.Fprintln(os.Stderr, "longline-agent:", err, "(see longline-agent -help)")
+		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "longline-agent:", err)
 		os.Exit(1)
 	}
 }
 
+// usageError is a command line that cannot be meant.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("longline-agent", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	path := flags.String("config", "", "YAML configuration `FILE`")
-	showVersion := flags.Bool("version", false, "print the version and the supported VPP releases, and exit")
-	if err := flags.Parse(args); err != nil {
+	if len(args) > 0 {
+		switch args[0] {
+		case "plan":
+			return runPlan(ctx, args[1:], stdout)
+		case "state":
+			return runState(ctx, args[1:], stdout)
+		case "help", "-help", "--help", "-h":
+			manual(stdout)
+			return nil
+		}
+	}
+	flags := quietFlags()
+	path := flags.String("config", defaultConfig, "")
+	showVersion := flags.Bool("version", false, "")
+	checkOnly := flags.Bool("check-config", false, "")
+	if err := parse(flags, args); err != nil {
 		return err
 	}
 	if *showVersion {
-		_, err := fmt.Fprintf(stdout, "longline-agent %s (VPP 23.10 to 26.06)\n", version)
+		_, err := fmt.Fprintf(stdout, "longline-agent %s\nVPP releases supported: %s\n", version, releases)
 		return err
-	}
-	if *path == "" || flags.NArg() > 0 {
-		flags.Usage()
-		return errors.New("-config FILE is required, and nothing else")
 	}
 	c, err := config.Load(*path)
 	if err != nil {
 		return err
 	}
+	if *checkOnly {
+		_, err := fmt.Fprintf(stdout, "%s is valid\n", *path)
+		return err
+	}
 	return serve(ctx, c, slog.New(slog.NewJSONHandler(stderr, nil)).With("router", c.Router))
 }
 
-// serve runs until ctx ends or the listener fails.
-func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	files, err := identity.Load(c.TLS, c.Router)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return err
-	}
-	store, err := intent.OpenStore(c.StateDir, c.Router)
-	if err != nil {
-		return err
-	}
-	journal, err := own.OpenJournal(c.StateDir)
-	if err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return err
-	}
-	engine := converge.New(store, journal, log, time.Now)
-	options := report.Options{
-		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: time.Duration(c.Report.Interval),
-		Router: c.Router, Version: version, Log: log, Now: time.Now,
-	}
-	if c.Report.URL != "" {
-		options.Client = report.NewClient(c.Report.URL, files.Client())
-	}
-	reporter := report.New(options)
-	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
-		return statseg.BootTime(ctx, c.VPP.StatsSocket)
-	}}
+// quietFlags leaves all printing to its caller: the manual is no list of flags.
+func quietFlags() *flag.FlagSet {
+	flags := flag.NewFlagSet("longline-agent", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
 
-	ctx, cancel := context.WithCancel(ctx)
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	defer cancel()
-	workers.Go(func() { dialer.Keep(ctx, log, engine.Serve) })
-	workers.Go(func() { reporter.Run(ctx) })
-	log.Info("listening", "address", listener.Addr().String(), "version", version)
-	door := server.New(c.Router, version, engine, metrics.Registry(engine, reporter, version), log)
-	return door.Serve(ctx, listener, files.Server())
+func parse(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return &usageError{err.Error()}
+	}
+	if flags.NArg() > 0 {
+		return &usageError{fmt.Sprintf("%q is no command and no option", flags.Arg(0))}
+	}
+	return nil
 }

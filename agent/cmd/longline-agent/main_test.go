@@ -406,17 +406,3 @@ func TestWithoutVPPTheIntentIsHeldAndAppliedLater(t *testing.T) {
 	t.Cleanup(sim.Stop)
 	a.awaitOwned(2)
 }
-
-func TestTheVersionNamesTheReleasesOfVPP(t *testing.T) {
-	var stdout bytes.Buffer
-	if err := run(t.Context(), []string{"-version"}, &stdout, &bytes.Buffer{}); err != nil || !strings.Contains(stdout.String(), "23.10 to 26.06") {
-		t.Errorf("got %q, %v", stdout.String(), err)
-	}
-}
-
-func TestWithoutAConfigurationItSaysSo(t *testing.T) {
-	var stderr bytes.Buffer
-	if err := run(t.Context(), nil, &bytes.Buffer{}, &stderr); err == nil || !strings.Contains(stderr.String(), "-config") {
-		t.Errorf("got %v, %q", err, stderr.String())
-	}
-}

@@ -1,15 +1,14 @@
-// Package config reads the agent's YAML file.
+// Package config reads the agent's YAML file. Its keys are a table: the same one that checks the file
+// prints the reference.
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -17,110 +16,101 @@ import (
 
 // Config is the whole file. Relative paths are relative to the file's folder.
 type Config struct {
-	Router   string `json:"router"`    // this router's name, as in its certificate
-	Listen   string `json:"listen"`    // host:port of the HTTPS listener
-	StateDir string `json:"state_dir"` // intent.json and journal.json
-	TLS      TLS    `json:"tls"`
-	VPP      VPP    `json:"vpp"`
-	Report   Report `json:"report"`
+	Router        string // this router's name, as in its certificate
+	Listen        string // host:port of the HTTPS listener
+	StateDir      string // what has to survive a restart
+	ControlSocket string // Unix socket of the commands plan and state
+	TLS           TLS
+	VPP           VPP
+	Report        Report
+	Metrics       Metrics
 }
 
 // TLS names PEM files: the CA, and this router's certificate and key.
-type TLS struct {
-	CA          string `json:"ca"`
-	Certificate string `json:"certificate"`
-	Key         string `json:"key"`
-}
+type TLS struct{ CA, Certificate, Key string }
 
 // VPP names VPP's sockets.
-type VPP struct {
-	APISocket   string `json:"api_socket"`
-	StatsSocket string `json:"stats_socket"`
-}
+type VPP struct{ APISocket, StatsSocket string }
 
 // Report says where reports go; with an empty URL none are sent.
 type Report struct {
-	URL      string   `json:"url"`
-	Interval Duration `json:"interval"` // default 10s
+	URL        string
+	Interval   time.Duration
+	StoreLimit int64 // bytes of counter samples kept on disk while the portal is away
 }
 
-// Duration is written like "10s".
-type Duration time.Duration
+// Metrics is the optional listener for Prometheus; with an empty Listen there is none.
+type Metrics struct{ Listen string }
 
-// UnmarshalJSON reads Go's notation of durations.
-func (d *Duration) UnmarshalJSON(data []byte) error {
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf(`a duration is written like "10s": %w`, err)
-	}
-	parsed, err := time.ParseDuration(text)
-	if err != nil {
-		return err
-	}
-	*d = Duration(parsed)
-	return nil
-}
+// maxSocketPath is what sockaddr_un holds, less its NUL (bytes).
+const maxSocketPath = 107
 
-const (
-	defaultInterval = 10 * time.Second
-	leastInterval   = time.Second
-)
-
-var routerName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
-
-// Load reads the file. Unknown keys, missing ones and wrong values are errors; all of them are named.
+// Load reads the file. Unknown keys, missing ones and wrong values are errors that begin with the key's path;
+// all of them are named.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	c := &Config{}
-	if err := yaml.UnmarshalStrict(data, c); err != nil {
+	c, err := parse(data, filepath.Dir(path))
+	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", path, err)
-	}
-	if c.Report.Interval == 0 {
-		c.Report.Interval = Duration(defaultInterval)
-	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("config %s: %w", path, err)
-	}
-	folder := filepath.Dir(path)
-	for _, p := range c.paths() {
-		if !filepath.IsAbs(*p) {
-			*p = filepath.Join(folder, *p)
-		}
 	}
 	return c, nil
 }
 
-func (c *Config) paths() map[string]*string {
-	return map[string]*string{
-		"state_dir": &c.StateDir, "tls.ca": &c.TLS.CA, "tls.certificate": &c.TLS.Certificate, "tls.key": &c.TLS.Key,
-		"vpp.api_socket": &c.VPP.APISocket, "vpp.stats_socket": &c.VPP.StatsSocket,
+func parse(data []byte, folder string) (*Config, error) {
+	tree := make(map[string]any)
+	if err := yaml.UnmarshalStrict(data, &tree); err != nil { // strict: a key that stands twice
+		return nil, err
 	}
+	given := make(map[string]any)
+	wrong := flatten("", tree, given)
+	c := &Config{}
+	for _, k := range keys {
+		value, there := given[k.path]
+		delete(given, k.path)
+		switch {
+		case there:
+		case k.standard != "":
+			value = k.standard
+		case k.required:
+			wrong = append(wrong, fmt.Errorf("%s: is required (%s)", k.path, k.meaning))
+			continue
+		default:
+			continue
+		}
+		if err := k.set(c, value, folder); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", k.path, err))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(given)) {
+		wrong = append(wrong, fmt.Errorf("%s: there is no such key", path))
+	}
+	if c.ControlSocket == "" {
+		c.ControlSocket = filepath.Join(c.StateDir, "control.sock")
+	}
+	if len(c.ControlSocket) > maxSocketPath {
+		wrong = append(wrong, fmt.Errorf("control_socket: %s has more than %d bytes (unix(7))", c.ControlSocket, maxSocketPath))
+	}
+	return c, errors.Join(wrong...)
 }
 
-func (c *Config) check() error {
-	var wrong []error
-	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if !routerName.MatchString(c.Router) {
-		fail("router: %q does not match %s", c.Router, routerName)
-	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		fail("listen: %w", err)
-	}
-	for name, path := range c.paths() {
-		if *path == "" {
-			fail("%s is required", name)
+// flatten turns nested sections into dotted paths. Sections are known by the table: what is a section there
+// has to be one here.
+func flatten(prefix string, tree map[string]any, into map[string]any) (wrong []error) {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		path := prefix + name
+		section, nested := tree[name].(map[string]any)
+		switch {
+		case nested:
+			wrong = append(wrong, flatten(path+".", section, into)...)
+		case tree[name] == nil && isSection(path):
+		case isSection(path):
+			wrong = append(wrong, fmt.Errorf("%s: is a section with keys of its own", path))
+		default:
+			into[path] = tree[name]
 		}
 	}
-	if c.Report.URL != "" {
-		if u, err := url.Parse(c.Report.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-			fail("report.url: %q is not an https URL", c.Report.URL)
-		}
-	}
-	if time.Duration(c.Report.Interval) < leastInterval {
-		fail("report.interval: %s is less than %s", time.Duration(c.Report.Interval), leastInterval)
-	}
-	return errors.Join(wrong...)
+	return wrong
 }

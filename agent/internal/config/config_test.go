@@ -39,7 +39,7 @@ func TestACompleteFileIsReadAndItsPathsAreRelativeToIt(t *testing.T) {
 	if c.TLS.Certificate != "/etc/longline/router.pem" {
 		t.Errorf("an absolute path became %s", c.TLS.Certificate)
 	}
-	if time.Duration(c.Report.Interval) != 3*time.Second {
+	if c.Report.Interval != 3*time.Second {
 		t.Errorf("interval is %v", c.Report.Interval)
 	}
 }
@@ -49,27 +49,77 @@ func TestWithoutReportsTheIntervalHasItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Report.URL != "" || time.Duration(c.Report.Interval) != 10*time.Second {
+	if c.Report.URL != "" || c.Report.Interval != 10*time.Second {
 		t.Errorf("got %+v", c.Report)
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
+	c, folder, err := load(t, "router: rhino\nlisten: 127.0.0.1:9443\ntls: {ca: ca.pem, certificate: a.pem, key: a.key}\nvpp:\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Router: "rhino", Listen: "127.0.0.1:9443", StateDir: "/var/lib/longline", ControlSocket: "/var/lib/longline/control.sock",
+		TLS:    TLS{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "a.pem"), filepath.Join(folder, "a.key")},
+		VPP:    VPP{"/run/vpp/api.sock", "/run/vpp/stats.sock"},
+		Report: Report{Interval: 10 * time.Second, StoreLimit: 512 << 20},
+	}
+	if *c != want {
+		t.Errorf("got %+v\nwant %+v", *c, want)
+	}
+}
+
+func TestWhatIsWrongIsNamedByItsPath(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"unknown key":        {"router: rhino", "router: rhino\nrooter: rhino", "rooter"},
-		"router in capitals": {"router: rhino", "router: Rhino", "router"},
-		"no port":            {"127.0.0.1:9443", "127.0.0.1", "listen"},
-		"no state":           {"state_dir: state", "", "state_dir"},
-		"no key":             {", key: router.key", "", "tls.key"},
-		"no TLS to portal":   {"https://portal", "http://portal", "report.url"},
-		"too often":          {"3s", "3ms", "report.interval"},
-		"a bare number":      {"3s", "3", "duration"},
+		"unknown key":            {"router: rhino", "router: rhino\nrooter: rhino", "rooter: there is no such key"},
+		"unknown key, nested":    {"interval:", "intervall:", "report.intervall: there is no such key"},
+		"unknown section":        {"router: rhino", "router: rhino\nlogs: {level: high}", "logs.level: there is no such key"},
+		"key twice":              {"router: rhino", "router: rhino\nrouter: hippo", "router"},
+		"text for a section":     {"vpp: {api_socket: /run/vpp/api.sock, stats_socket: /run/vpp/stats.sock}", "vpp: /run/vpp", "vpp: is a section"},
+		"a section for text":     {"router: rhino", "router: {name: rhino}", "router.name: there is no such key"},
+		"a number for text":      {"router: rhino", "router: 7", "router: 7 is no text"},
+		"router in capitals":     {"router: rhino", "router: Rhino", "router: "},
+		"no port":                {"127.0.0.1:9443", "127.0.0.1", "listen: "},
+		"port 0":                 {"127.0.0.1:9443", "127.0.0.1:0", "listen: port"},
+		"no listener":            {"listen: 127.0.0.1:9443", "", "listen: is required"},
+		"no key":                 {", key: router.key", "", "tls.key: is required"},
+		"no TLS to portal":       {"https://portal", "http://portal", "report.url: "},
+		"too often":              {"3s", "3ms", "report.interval: 3ms is not in"},
+		"a bare number":          {"3s", "3", "report.interval: 3 is no duration"},
+		"a size without a unit":  {"interval: 3s", "store_limit: 5000000", "report.store_limit: "},
+		"a size that overflows":  {"interval: 3s", "store_limit: 999999999TiB", "report.store_limit: "},
+		"no room for one sample": {"interval: 3s", "store_limit: 1KiB", "report.store_limit: "},
+		"a long socket path":     {"state_dir: state", "state_dir: " + strings.Repeat("/long", 30), "control_socket: "},
+		"not YAML":               {"router: rhino", "router: [", "yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(complete, c.from) {
+				t.Fatalf("%q is not in the complete file", c.from)
+			}
 			_, _, err := load(t, strings.Replace(complete, c.from, c.to, 1))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to name %s", err, c.want)
+				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestAllErrorsAreToldAtOnce(t *testing.T) {
+	_, _, err := load(t, "listen: nowhere\nreport: {interval: often, urll: x}\n")
+	for _, path := range []string{"router: ", "listen: ", "tls.ca: ", "report.interval: ", "report.urll: "} {
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s is missing in %v", path, err)
+		}
+	}
+}
+
+func TestTheReferenceNamesEveryKey(t *testing.T) {
+	var out strings.Builder
+	Reference(&out)
+	for _, k := range keys {
+		if !strings.Contains(out.String(), "  "+k.path+" (") || k.meaning == "" {
+			t.Errorf("%s is not explained", k.path)
+		}
 	}
 }

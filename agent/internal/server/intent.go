@@ -3,25 +3,22 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"longline.dev/agent/internal/intent"
 )
 
-// readIntent decodes the body, or answers why not and returns nil.
-func (s *Server) readIntent(w http.ResponseWriter, r *http.Request) *intent.Intent {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		problem{Type: "too-large", Title: "The body is too large", Status: http.StatusRequestEntityTooLarge,
-			Detail: fmt.Sprintf("at most %d bytes are read", MaxBody)}.write(w)
-		return nil
+// takeIntent decodes the body and hands it to use, or answers why not.
+func (s *Server) takeIntent(w http.ResponseWriter, r *http.Request, use func(*intent.Intent)) {
+	var in *intent.Intent
+	s.takeBody(w, r, func(body []byte) { in = s.decode(w, body) }) // the body goes before the work begins
+	if in != nil {
+		use(in)
 	}
-	if err != nil {
-		s.log.Warn("body not read", "error", err)
-		return nil // there is nobody to answer
-	}
+}
+
+// decode answers what is wrong with the document and returns nil, or returns it.
+func (s *Server) decode(w http.ResponseWriter, body []byte) *intent.Intent {
 	in, err := intent.Decode(body, s.router)
 	var malformed *intent.MalformedError
 	var invalid *intent.InvalidError
@@ -41,10 +38,10 @@ func (s *Server) readIntent(w http.ResponseWriter, r *http.Request) *intent.Inte
 }
 
 func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
-	in := s.readIntent(w, r)
-	if in == nil {
-		return
-	}
+	s.takeIntent(w, r, func(in *intent.Intent) { s.accept(w, r, in) })
+}
+
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
 	outcome, err := s.engine.Put(r.Context(), in)
 	var old *intent.OldGenerationError
 	var reused *intent.GenerationReusedError
@@ -66,14 +63,12 @@ func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
-	in := s.readIntent(w, r)
-	if in == nil {
-		return
-	}
-	todo, _, err := s.engine.Look(r.Context(), in)
-	if err != nil {
-		problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
-		return
-	}
-	writeJSON(w, planOf(in, todo))
+	s.takeIntent(w, r, func(in *intent.Intent) {
+		todo, _, err := s.engine.Look(r.Context(), in)
+		if err != nil {
+			problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+			return
+		}
+		writeJSON(w, planOf(in, todo))
+	})
 }

@@ -3,12 +3,9 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -30,78 +27,72 @@ type Engine interface {
 	Ready() error
 }
 
-// MaxBody is the largest accepted body (bytes).
-const MaxBody = 32 << 20
-
-// A slow client gets this long for its headers, its body, and to take its answer; the last includes the
-// time that earlier converges take.
-const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = time.Minute
-	writeTimeout  = 5 * time.Minute
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 16 << 10
-	stopTimeout   = 10 * time.Second
-)
-
 // Server answers the portal.
 type Server struct {
 	router, version string
 	engine          Engine
 	metrics         prometheus.Gatherer
 	log             *slog.Logger
+	timeouts        Timeouts
+	bodies          chan struct{} // a token for each body in memory
 }
 
 // New makes a server for the named router.
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
-	return &Server{router: router, version: version, engine: engine, metrics: metrics, log: log}
-}
-
-// Serve accepts connections until ctx ends, then lets running requests finish for at most 10 s.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
-	server := &http.Server{
-		Handler:           s.Handler(),
-		TLSConfig:         config,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	return &Server{
+		router: router, version: version, engine: engine, metrics: metrics, log: log,
+		timeouts: usual, bodies: make(chan struct{}, maxBodies),
 	}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	})
-	defer stop()
-	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return <-stopped
 }
 
 // Handler is all doors behind the check of the role.
 func (s *Server) Handler() http.Handler {
-	mux := http.NewServeMux()
+	mux := s.readingDoors()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
+	return portalOnly(mux)
+}
+
+// ControlHandler is what the commands of this machine may ask: nothing that changes anything.
+func (s *Server) ControlHandler() http.Handler { return s.readingDoors() }
+
+// MetricsHandler is what Prometheus and load balancers may ask.
+func (s *Server) MetricsHandler() http.Handler { return s.healthDoors() }
+
+func (s *Server) readingDoors() *http.ServeMux {
+	mux := s.healthDoors()
 	mux.Handle("/v1/plan", only(http.MethodPost, s.postPlan))
 	mux.Handle("/v1/state", only(http.MethodGet, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, s.stateOf(r.Context())) }))
+	return mux
+}
+
+func (s *Server) healthDoors() *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.Handle("/metrics", only(http.MethodGet, promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}).ServeHTTP))
 	mux.Handle("/healthz", only(http.MethodGet, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
 	mux.Handle("/readyz", only(http.MethodGet, s.getReady))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem{Type: "not-found", Title: "Not found", Status: http.StatusNotFound, Detail: "there is nothing at this path"}.write(w)
 	})
-	return portalOnly(mux)
+	return mux
 }
 
 // portalOnly refuses every role but the portal's, before anything of the body is read.
 func portalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		role := ""
+		role, ended := "", false
 		if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-			role = identity.RoleOf(r.TLS.VerifiedChains[0][0])
+			certificate := r.TLS.VerifiedChains[0][0]
+			// The handshake looked at it when the connection began, which may be long ago.
+			role, ended = identity.RoleOf(certificate), time.Now().After(certificate.NotAfter)
+		}
+		if ended {
+			w.Header().Set("Connection", "close")
+			problem{Type: "wrong-role", Title: "An expired certificate", Status: http.StatusForbidden,
+				Detail: "the client certificate has expired since this connection was opened"}.write(w)
+			return
 		}
 		if role != identity.Portal {
+			w.Header().Set("Connection", "close") // it has nothing more to ask
 			problem{Type: "wrong-role", Title: "Not the portal", Status: http.StatusForbidden,
 				Detail: fmt.Sprintf("the client certificate names %q, and only %q is served", role, identity.Portal)}.write(w)
 			return

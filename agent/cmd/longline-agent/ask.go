@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"longline.dev/agent/internal/config"
+)
+
+// askTimeout covers a converge that is under way: questions wait for it.
+const askTimeout = time.Minute
+
+// maxReply bounds what is read of an answer (bytes); a plan for 10,000 VLLs has about 30 MB.
+const maxReply = 256 << 20
+
+func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	intentPath := flags.String("intent", "", "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *intentPath == "" {
+		return &usageError{"plan needs -intent FILE"}
+	}
+	document, err := os.ReadFile(*intentPath)
+	if err != nil {
+		return err
+	}
+	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/plan", document)
+	if err != nil {
+		return err
+	}
+	return show(stdout, answer, *asJSON, printPlan)
+}
+
+func runState(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/state", nil)
+	if err != nil {
+		return err
+	}
+	return show(stdout, answer, *asJSON, printState)
+}
+
+// show prints the answer as it came, or by print.
+func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, *T)) error {
+	if asJSON {
+		_, err := w.Write(answer)
+		return err
+	}
+	body := new(T)
+	if err := json.Unmarshal(answer, body); err != nil {
+		return fmt.Errorf("the agent's answer: %w", err)
+	}
+	var out bytes.Buffer
+	print(&out, body)
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// ask puts a question to the agent that runs with this configuration.
+func ask(ctx context.Context, configPath, method, path string, body []byte) ([]byte, error) {
+	c, err := config.Load(configPath)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Timeout: askTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", c.ControlSocket)
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, whyUnanswered(err, c.ControlSocket)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, refusal(response.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+func whyUnanswered(err error, socket string) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no agent is running with this configuration (nobody listens on %s)", socket)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s may be used by the agent's own user and by root", socket)
+	}
+	return err
+}
+
+// refusal is a problem document (RFC 9457) as an error.
+func refusal(status int, answer []byte) error {
+	var problem struct {
+		Title, Detail string
+		Errors        []struct{ Pointer, Code, Detail string }
+	}
+	if err := json.Unmarshal(answer, &problem); err != nil || problem.Title == "" {
+		return fmt.Errorf("the agent answered with status %d", status)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s", problem.Title, problem.Detail)
+	for _, e := range problem.Errors {
+		fmt.Fprintf(&text, "\n  %s: %s (%s)", e.Pointer, e.Detail, e.Code)
+	}
+	return errors.New(text.String())
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// invoke runs the program with a command line and returns what it printed.
+func invoke(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var stdout bytes.Buffer
+	err := run(t.Context(), args, &stdout, &bytes.Buffer{})
+	return stdout.String(), err
+}
+
+// document is an intent fixture as a file, with the interfaces of these tests.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../../tests/contract/intents/valid/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte("host-cust1"), []byte("cust0")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func wants(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
+	}
+}
+
+func TestTheCommandPlanPrintsTheOperationsAndDoesNothing(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	before := a.sim.Interfaces()
+	out, err := invoke(t, "plan", "-config", a.config, "-intent", document(t, "vxlan4-dot1q.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "generation 42: ", "    1  create ", "create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni 70001",
+		"the tunnel is missing (vxlan_add_del_tunnel_v3)", "quarantined: 0")
+	if after := a.sim.Interfaces(); len(after) != len(before) || a.state()["held"] != nil {
+		t.Errorf("the plan left %v", after)
+	}
+}
+
+func TestWhatWasPlannedIsWhatIsDone(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	path := document(t, "vxlan4-dot1q.json")
+	a.put("vxlan4-dot1q.json")
+	out, err := invoke(t, "plan", "-config", a.config, "-intent", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "generation 42: 0 operations")
+}
+
+func TestTheCommandStatePrintsWhatIsHeldAppliedAndOwned(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	out, err := invoke(t, "state", "-config", a.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "router   rhino", "held     nothing", "applied  nothing", "owned: 0")
+	a.put("vxlan4-dot1q.json")
+	if out, err = invoke(t, "state", "-config", a.config); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "vppsim, started ", "held     generation 42 (sha256 ", "applied  generation 42 at ", "owned: 2", "cust0.", "vxlan_tunnel",
+		"conflicts: 0", "drift: 0", "quarantined: 0")
+}
+
+func TestInJSONTheCommandsAnswerAsTheAgentDoes(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	for _, args := range [][]string{
+		{"state", "-json", "-config", a.config},
+		{"plan", "--json", "--config", a.config, "--intent", document(t, "vxlan4-dot1q.json")},
+	} {
+		out, err := invoke(t, args...)
+		var answer struct {
+			Schema int
+			Router string
+		}
+		if err != nil || json.Unmarshal([]byte(out), &answer) != nil || answer.Schema != 1 || answer.Router != "rhino" {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+}
+
+func TestAPlanOfAWrongDocumentNamesItsErrors(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	path := filepath.Join(t.TempDir(), "intent.json")
+	if err := os.WriteFile(path, []byte(`{"schema": 1, "router": "hippo", "generation": 1, "present": [], "removed": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := invoke(t, "plan", "-config", a.config, "-intent", path)
+	if err == nil || !strings.Contains(err.Error(), "/router: ") || !strings.Contains(err.Error(), "(wrong_router)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWithoutAnAgentTheCommandsSaySo(t *testing.T) {
+	a := newAgent(t)
+	_, err := invoke(t, "state", "-config", a.config)
+	if err == nil || !strings.Contains(err.Error(), "no agent is running") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheControlSocketIsPrivateAndChangesNothing(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	socket := filepath.Join(filepath.Dir(a.config), "state", "control.sock")
+	info, err := os.Stat(socket)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	defer client.CloseIdleConnections()
+	data, err := os.ReadFile(document(t, "vxlan4-dot1q.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequest(http.MethodPut, "http://agent/v1/intent", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusNotFound || a.state()["held"] != nil {
+		t.Errorf("an intent was taken with status %d", response.StatusCode)
+	}
+}
+
+func TestASecondAgentOnTheSameStateDoesNotStart(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	if _, err := invoke(t, "-config", a.config); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := invoke(t, "state", "-config", a.config); err != nil {
+		t.Errorf("the first is gone: %v", err)
+	}
+}
+
+func TestTheVersionNamesTheReleasesOfVPP(t *testing.T) {
+	if out, err := invoke(t, "-version"); err != nil || !strings.Contains(out, "23.10 to 26.06") {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestTheConfigurationIsCheckedWithoutRunning(t *testing.T) {
+	a := newAgent(t)
+	if out, err := invoke(t, "-check-config", "-config", a.config); err != nil || !strings.Contains(out, "is valid") {
+		t.Errorf("got %q, %v", out, err)
+	}
+	path := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(path, []byte("rooter: rhino\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := invoke(t, "-check-config", "-config", path); err == nil || !strings.Contains(err.Error(), "rooter: there is no such key") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHelpNamesEveryCommandOptionAndKey(t *testing.T) {
+	for _, args := range [][]string{{"-help"}, {"--help"}, {"help"}} {
+		out, err := invoke(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, out, "SYNOPSIS", "plan -intent FILE", "state [-json]", "-check-config", "report.store_limit (default 512MiB)", "EXIT STATUS")
+	}
+}
+
+func TestAWrongCommandLineIsRefused(t *testing.T) {
+	for _, args := range [][]string{{"apply"}, {"-nonsense"}, {"plan"}, {"state", "now"}, {"plan", "-intent", "x", "y"}} {
+		var usage *usageError
+		if _, err := invoke(t, args...); !errors.As(err, &usage) {
+			t.Errorf("%v: got %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"longline.dev/agent/internal/config"
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/durable"
+	"longline.dev/agent/internal/identity"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/metrics"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/report"
+	"longline.dev/agent/internal/server"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+// vppTimeout is the longest silence of VPP that is not taken for its death. A full dump on a busy router
+// takes far less.
+const vppTimeout = 5 * time.Second
+
+// listeners are where the agent is asked. metrics is nil without one.
+type listeners struct{ portal, control, metrics net.Listener }
+
+func (l listeners) close() {
+	for _, each := range []net.Listener{l.portal, l.control, l.metrics} {
+		if each != nil {
+			_ = each.Close()
+		}
+	}
+}
+
+func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	if l.control, err = server.ListenControl(ctx, c.ControlSocket); err != nil {
+		return l, err
+	}
+	if l.portal, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
+		return l, fmt.Errorf("listen: %w", err)
+	}
+	if c.Metrics.Listen != "" {
+		if l.metrics, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Metrics.Listen); err != nil {
+			return l, fmt.Errorf("metrics.listen: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// serve runs until ctx ends or a listener fails.
+func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	files, err := identity.Load(c.TLS, c.Router)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		return err
+	}
+	lock, err := durable.Lock(c.StateDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	store, err := intent.OpenStore(c.StateDir, c.Router)
+	if err != nil {
+		return err
+	}
+	journal, err := own.OpenJournal(c.StateDir)
+	if err != nil {
+		return err
+	}
+	l, err := listen(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	engine := converge.New(store, journal, log, time.Now)
+	options := report.Options{
+		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
+		Router: c.Router, Version: version, Log: log, Now: time.Now,
+	}
+	if c.Report.URL != "" {
+		options.Client = report.NewClient(c.Report.URL, files.Client())
+	}
+	reporter := report.New(options)
+	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, c.VPP.StatsSocket)
+	}}
+	doors := server.New(c.Router, version, engine, metrics.Registry(engine, reporter, version), log)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var workers sync.WaitGroup
+	failures := make(chan error, 3) // one for each listener
+	work := func(do func() error) {
+		workers.Go(func() {
+			defer cancel() // one that ends takes the others with it
+			if err := do(); err != nil {
+				failures <- err
+			}
+		})
+	}
+	work(func() error { dialer.Keep(ctx, log, engine.Serve); return nil })
+	work(func() error { reporter.Run(ctx); return nil })
+	work(func() error { return doors.Serve(ctx, l.portal, files.Server()) })
+	work(func() error { return doors.ServeControl(ctx, l.control) })
+	if l.metrics != nil {
+		work(func() error { return doors.ServeMetrics(ctx, l.metrics) })
+	}
+	log.Info("listening", "address", l.portal.Addr().String(), "control", c.ControlSocket, "version", version)
+	workers.Wait()
+	close(failures)
+	var all []error
+	for err := range failures {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// key is one key of the file: what it means, and how its value gets into the configuration.
+type key struct {
+	path     string
+	meaning  string
+	standard string // the value when the key is absent
+	required bool
+	set      func(c *Config, value any, folder string) error
+}
+
+// keys is the schema, in the order of the reference. A key stands behind those that it falls back on.
+var keys = []key{
+	{path: "router", required: true, meaning: "name of this router, as in its certificate: spiffe://longline/router/<name>",
+		set: text(func(c *Config) *string { return &c.Router }, isRouterName)},
+	{path: "listen", required: true, meaning: "host:port of the HTTPS listener for the portal",
+		set: text(func(c *Config) *string { return &c.Listen }, isAddress)},
+	{path: "state_dir", standard: "/var/lib/longline", meaning: "folder of the held intent, the journal and unsent reports; one agent at a time",
+		set: path(func(c *Config) *string { return &c.StateDir })},
+	{path: "control_socket", meaning: "Unix socket, mode 0600, of the commands plan and state; control.sock in state_dir if absent",
+		set: path(func(c *Config) *string { return &c.ControlSocket })},
+	{path: "tls.ca", required: true, meaning: "PEM file of the CA of portal and routers",
+		set: path(func(c *Config) *string { return &c.TLS.CA })},
+	{path: "tls.certificate", required: true, meaning: "PEM file of this router's certificate; read anew for each connection",
+		set: path(func(c *Config) *string { return &c.TLS.Certificate })},
+	{path: "tls.key", required: true, meaning: "PEM file of its private key",
+		set: path(func(c *Config) *string { return &c.TLS.Key })},
+	{path: "vpp.api_socket", standard: "/run/vpp/api.sock", meaning: "VPP's binary API (socksvr in its startup.conf)",
+		set: path(func(c *Config) *string { return &c.VPP.APISocket })},
+	{path: "vpp.stats_socket", standard: "/run/vpp/stats.sock", meaning: "VPP's stats segment (statseg in its startup.conf)",
+		set: path(func(c *Config) *string { return &c.VPP.StatsSocket })},
+	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",
+		set: text(func(c *Config) *string { return &c.Report.URL }, isHTTPS)},
+	{path: "report.interval", standard: "10s", meaning: "length of a counter sample, 1s to 1h",
+		set: duration(func(c *Config) *time.Duration { return &c.Report.Interval }, time.Second, time.Hour)},
+	{path: "report.store_limit", standard: "512MiB", meaning: "disk space for samples that the portal has not taken, 1MiB to 1TiB; the oldest are dropped first",
+		set: size(func(c *Config) *int64 { return &c.Report.StoreLimit }, 1<<20, 1<<40)},
+	{path: "metrics.listen", meaning: "host:port of a plain HTTP listener with /metrics, /healthz and /readyz for Prometheus; none if absent",
+		set: text(func(c *Config) *string { return &c.Metrics.Listen }, isAddress)},
+}
+
+func isSection(path string) bool {
+	for _, k := range keys {
+		if strings.HasPrefix(k.path, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// Reference writes all keys with their meanings and standard values.
+func Reference(w io.Writer) {
+	for _, k := range keys {
+		note := "optional"
+		switch {
+		case k.required:
+			note = "required"
+		case k.standard != "":
+			note = "default " + k.standard
+		}
+		fmt.Fprintf(w, "  %s (%s)\n        %s\n", k.path, note, k.meaning)
+	}
+}
+
+func text(field func(*Config) *string, check func(string) error) func(*Config, any, string) error {
+	return func(c *Config, value any, _ string) error {
+		s, ok := value.(string)
+		if !ok || s == "" {
+			return fmt.Errorf("%v is no text", value)
+		}
+		*field(c) = s
+		return check(s)
+	}
+}
+
+func path(field func(*Config) *string) func(*Config, any, string) error {
+	return func(c *Config, value any, folder string) error {
+		s, ok := value.(string)
+		if !ok || s == "" {
+			return fmt.Errorf("%v is no path", value)
+		}
+		if !filepath.IsAbs(s) {
+			s = filepath.Join(folder, s)
+		}
+		*field(c) = s
+		return nil
+	}
+}
+
+func duration(field func(*Config) *time.Duration, least, most time.Duration) func(*Config, any, string) error {
+	return func(c *Config, value any, _ string) error {
+		s, _ := value.(string)
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			return fmt.Errorf(`%v is no duration, which is written like "10s"`, value)
+		case d < least || d > most:
+			return fmt.Errorf("%s is not in %s..%s", d, least, most)
+		}
+		*field(c) = d
+		return nil
+	}
+}
+
+// sizes are the units of IEC 80000-13; "GB" and the like are left out, because people mean both by them.
+var sizes = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+var sizeForm = regexp.MustCompile(`^([0-9]{1,9})([KMGT]iB)$`)
+
+func size(field func(*Config) *int64, least, most int64) func(*Config, any, string) error {
+	return func(c *Config, value any, _ string) error {
+		s, _ := value.(string)
+		parts := sizeForm.FindStringSubmatch(s)
+		if parts == nil {
+			return fmt.Errorf(`%v is no size, which is written like "512MiB"`, value)
+		}
+		n, err := strconv.ParseInt(parts[1], 10, 64)
+		if err != nil {
+			return err
+		}
+		if n > most/sizes[parts[2]] || n*sizes[parts[2]] < least {
+			return fmt.Errorf("%s is not in %d..%d bytes", s, least, most)
+		}
+		*field(c) = n * sizes[parts[2]]
+		return nil
+	}
+}
+
+var routerName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
+
+func isRouterName(s string) error {
+	if !routerName.MatchString(s) {
+		return fmt.Errorf("%q does not match %s", s, routerName)
+	}
+	return nil
+}
+
+func isAddress(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("port %q is not in 1..65535", port)
+	}
+	return nil
+}
+
+func isHTTPS(s string) error {
+	if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%q is not an https URL", s)
+	}
+	return nil
+}

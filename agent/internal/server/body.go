@@ -1,0 +1,43 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// MaxBody is the largest accepted body (bytes).
+const MaxBody = 32 << 20
+
+// maxBodies is how many bodies are in memory at once; who comes later waits.
+const maxBodies = 2
+
+// takeBody reads the body and hands it to use, or answers why not.
+func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byte)) {
+	tooLarge := problem{Type: "too-large", Title: "The body is too large", Status: http.StatusRequestEntityTooLarge,
+		Detail: fmt.Sprintf("at most %d bytes are read", MaxBody)}
+	if r.ContentLength > MaxBody {
+		w.Header().Set("Connection", "close")
+		tooLarge.write(w)
+		return
+	}
+	select {
+	case s.bodies <- struct{}{}:
+		defer func() { <-s.bodies }()
+	case <-r.Context().Done():
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		tooLarge.write(w)
+	case err != nil:
+		s.log.Warn("body not read", "error", err)
+		w.Header().Set("Connection", "close")
+		problem{Type: "incomplete", Title: "The body did not come", Status: http.StatusRequestTimeout, Detail: err.Error()}.write(w)
+	default:
+		use(body)
+	}
+}

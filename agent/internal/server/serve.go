@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Timeouts of one client; the time to take an answer includes that of earlier converges.
+type Timeouts struct {
+	Header, Read, Write, Idle time.Duration
+}
+
+// usual are generous for a portal and short for everybody else: the handshake counts as header.
+var usual = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
+
+const (
+	maxHeader   = 16 << 10 // bytes
+	maxClients  = 256
+	stopTimeout = 10 * time.Second
+)
+
+// Serve answers the portal over TLS until ctx ends, then lets running requests finish for at most 10 s.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
+	return s.serve(ctx, listener, config, s.Handler())
+}
+
+// ServeControl answers the commands of this machine on a Unix socket (docs/agent-api.md).
+func (s *Server) ServeControl(ctx context.Context, listener net.Listener) error {
+	return s.serve(ctx, listener, nil, s.ControlHandler())
+}
+
+// ServeMetrics answers Prometheus over plain HTTP.
+func (s *Server) ServeMetrics(ctx context.Context, listener net.Listener) error {
+	return s.serve(ctx, listener, nil, s.MetricsHandler())
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler) error {
+	// HTTP/1.1 alone: one request at a time on a connection makes the bound on connections one on requests.
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	server := &http.Server{
+		Handler: handler, TLSConfig: config, Protocols: &protocols,
+		ReadHeaderTimeout: s.timeouts.Header, ReadTimeout: s.timeouts.Read,
+		WriteTimeout: s.timeouts.Write, IdleTimeout: s.timeouts.Idle,
+		MaxHeaderBytes: maxHeader, ConnState: newCrowd(maxClients).watch,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		stopped <- server.Shutdown(ctx)
+	})
+	defer stop()
+	serve := func() error { return server.Serve(listener) }
+	if config != nil {
+		serve = func() error { return server.ServeTLS(listener, "", "") }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return <-stopped
+}
