@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from portal.core.errors import Conflict
+from portal.core.errors import Conflict, DomainError
 
 
 @dataclass(eq=False, kw_only=True)
@@ -47,3 +47,25 @@ class GrePairsExhausted(Conflict):
     z_router: str
     family: int
     field: str = "transport"
+
+
+@dataclass(eq=False, kw_only=True)
+class VniRangeBackwards(DomainError):
+    """No range of VNIs, both ends included."""
+
+    first: int
+    last: int
+    minimum: int
+    maximum: int
+    field: str = "last"
+
+
+@dataclass(eq=False, kw_only=True)
+class VniRangeInUse(Conflict):
+    """VNIs of the range are leased or resting; ``example`` is the lowest of them."""
+
+    first: int
+    last: int
+    count: int
+    example: int
+    field: str = "first"

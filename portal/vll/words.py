@@ -12,12 +12,15 @@ from portal.allocation import errors as allocation
 from portal.core import frames, tagging
 from portal.core.errors import DomainError
 from portal.core.units import rate_text
+from portal.inventory import errors as inventory
+from portal.inventory import words as inventory_words
 from portal.underlay import errors as underlay
 from portal.underlay.links import Link, Router
 from portal.vll import errors
 
 # Errors whose sentence is a text with their facts in it.
 _TEXTS: dict[type[DomainError], str] = {
+    **inventory_words.TEXTS,
     **accounts.TEXTS,
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
@@ -93,6 +96,13 @@ _TEXTS: dict[type[DomainError], str] = {
         "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
         " routed. Choose VXLAN or GENEVE, or ask the NOC for more tunnel addresses."
     ),
+    allocation.VniRangeBackwards: gettext_noop(
+        "{first} to {last} is no range of VNIs. Write two numbers from {minimum} to {maximum}, in order."
+    ),
+    allocation.VniRangeInUse: gettext_noop(
+        "{count} VNIs from {first} to {last} are leased or resting, such as {example}."
+        " Reserve another range, or wait until their lines are gone."
+    ),
     tagging.VlanOutOfRange: gettext_noop("{value} is not a VLAN id from {minimum} to {maximum}."),
     tagging.VlanMissing: gettext_noop("Tagging {tagging} needs this VLAN. Write an id from 1 to 4094."),
     tagging.VlanNotWanted: gettext_noop("Tagging {tagging} does not look at this VLAN. Leave it out."),
@@ -148,6 +158,21 @@ def _port_full(error: allocation.PortFull) -> str:
     return _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.").format(
         port=error.port, free=rate_text(error.free_bps), asked=rate_text(error.requested_bps)
     )
+
+
+@sentence.register
+def _bookable_below_booked(error: inventory.BookableBelowBooked) -> str:
+    return _(
+        "{booked} are booked on {port}; {bookable} would not hold them. Remove lines from it first."
+    ).format(booked=rate_text(error.booked_bps), port=error.port, bookable=rate_text(error.bookable_bps))
+
+
+@sentence.register
+def _in_use(error: inventory.InUse) -> str:
+    users = ", ".join(error.used_by)
+    if error.count > len(error.used_by):
+        users = _("{users} and {more} more").format(users=users, more=error.count - len(error.used_by))
+    return _("{name} is in use by {users}. Remove these first.").format(name=error.name, users=users)
 
 
 @sentence.register

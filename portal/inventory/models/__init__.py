@@ -1,3 +1,4 @@
+from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.observed import ObservedInterface, ObservedRoute, ObservedRouter, TunnelAddress
 from portal.inventory.models.port import Port
@@ -7,6 +8,7 @@ from portal.inventory.models.topology import TopologyVersion
 
 __all__ = [
     "BackboneLink",
+    "InterfaceUse",
     "ObservedInterface",
     "ObservedRoute",
     "ObservedRouter",

@@ -5,7 +5,10 @@ from portal.inventory.models.router import Router
 
 
 class BackboneLink(models.Model):
-    """A link of the underlay. Metric and IP MTU (bytes) are facts of each side; null MTU = unknown."""
+    """A link of the underlay. Metric and IP MTU (bytes) are facts of each side; null MTU = unknown.
+
+    That no interface is in two links, whichever side, is InterfaceUse's.
+    """
 
     a_router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="+")
     a_interface = models.CharField(max_length=63)
@@ -21,8 +24,6 @@ class BackboneLink(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["a_router", "a_interface"], name="a_side_interface_is_one_link"),
-            models.UniqueConstraint(fields=["z_router", "z_interface"], name="z_side_interface_is_one_link"),
             models.CheckConstraint(condition=~Q(a_router=F("z_router")), name="a_link_joins_two_routers"),
             models.CheckConstraint(
                 condition=Q(a_metric__gte=1) & Q(z_metric__gte=1), name="link_metrics_are_positive"

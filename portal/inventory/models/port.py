@@ -7,7 +7,10 @@ from portal.inventory.models.router import Router
 
 
 class Port(models.Model):
-    """A UNI (or ENNI): an interface of a router that a customer is connected to."""
+    """A UNI (or ENNI): an interface of a router that a customer is connected to.
+
+    That no interface is two ports, or a port and a link's side, is InterfaceUse's.
+    """
 
     class Kind(models.TextChoices):
         UNI = "uni"
@@ -26,12 +29,13 @@ class Port(models.Model):
     booked_bps = models.BigIntegerField(default=0)
     # Largest frame that the port takes, in bytes without FCS.
     max_frame = models.PositiveIntegerField(default=9022)
+    # Since when it is kept for the record only.
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     objects = TenantQuerySet.as_manager()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["router", "interface"], name="an_interface_is_one_port"),
             models.CheckConstraint(condition=Q(kind__in=["uni", "enni"]), name="port_kind_is_uni_or_enni"),
             models.CheckConstraint(condition=Q(speed_bps__gt=0), name="a_port_has_a_speed"),
             models.CheckConstraint(
@@ -39,6 +43,10 @@ class Port(models.Model):
                 name="port_bandwidth_is_never_overbooked",
             ),
             models.CheckConstraint(condition=Q(max_frame__gte=64), name="port_takes_the_smallest_frame"),
+            models.CheckConstraint(
+                condition=Q(retired_at__isnull=True) | (Q(customer__isnull=True) & Q(booked_bps=0)),
+                name="a_retired_port_is_nobodys",
+            ),
         ]
 
     def __str__(self) -> str:

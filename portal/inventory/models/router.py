@@ -17,6 +17,8 @@ class Router(models.Model):
     cores = models.PositiveSmallIntegerField(default=1)
     # The number of the newest intent; only ever counted up, under the row's lock.
     generation = models.BigIntegerField(default=0)
+    # Since when it is kept for the record only.
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -27,6 +29,9 @@ class Router(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["agent_url"], condition=~Q(agent_url=""), name="an_agent_serves_one_router"
+            ),
+            models.CheckConstraint(
+                condition=Q(retired_at__isnull=True) | Q(agent_url=""), name="a_retired_router_has_no_agent"
             ),
         ]
 

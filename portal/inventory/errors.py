@@ -1,0 +1,88 @@
+"""Refusals of inventory writes: types with facts, worded by ``portal.inventory.words``."""
+
+from dataclasses import dataclass
+
+from portal.core.errors import Conflict, DomainError
+
+
+@dataclass(eq=False, kw_only=True)
+class InUse(Conflict):
+    """Something else needs it. ``used_by``: the names of the first few; ``count``: how many there are."""
+
+    what: str
+    name: str
+    used_by: list[str]
+    count: int
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class LinkInService(Conflict):
+    """A link that traffic may run over is taken out of service before it is removed."""
+
+    link: str
+    field: str = "in_service"
+
+
+@dataclass(eq=False, kw_only=True)
+class Retired(Conflict):
+    """It is kept for the record only; nothing new can belong to it."""
+
+    what: str
+    name: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class ValueTaken(Conflict):
+    """A name, address or agent URL that must be unique belongs to another one."""
+
+    what: str
+    value: str
+    field: str
+
+
+@dataclass(eq=False, kw_only=True)
+class InterfaceTaken(Conflict):
+    """An interface is one side of one link, or one port. ``used_by``: what it is now."""
+
+    router: str
+    interface: str
+    used_by: str
+    field: str
+
+
+@dataclass(eq=False, kw_only=True)
+class LinkWithinRouter(DomainError):
+    """Both sides of the link are on one router."""
+
+    router: str
+    field: str = "z_router"
+
+
+@dataclass(eq=False, kw_only=True)
+class BookableBelowBooked(Conflict):
+    """Less than what is booked on the port already. Rates in bit/s."""
+
+    port: str
+    bookable_bps: int
+    booked_bps: int
+    field: str = "bookable_bps"
+
+
+@dataclass(eq=False, kw_only=True)
+class OutOfRange(DomainError):
+    """A number outside what the inventory can mean by it."""
+
+    value: int
+    minimum: int
+    maximum: int
+    field: str
+
+
+@dataclass(eq=False, kw_only=True)
+class NotAnInterfaceName(DomainError):
+    """VPP's interface names are 1 to 63 visible ASCII characters."""
+
+    value: str
+    field: str

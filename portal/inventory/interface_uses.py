@@ -1,0 +1,25 @@
+"""What an interface is in use for: a side of a backbone link, or a port."""
+
+from portal.inventory.errors import InterfaceTaken
+from portal.inventory.models import BackboneLink, InterfaceUse, Port, Router
+
+
+def interface_taken(*, router: Router, interface: str, field: str) -> InterfaceTaken:
+    """The refusal that names what the interface is now."""
+    use = InterfaceUse.objects.filter(router_id=router.pk, interface=interface).first()
+    return InterfaceTaken(router=router.name, interface=interface, used_by=_user(use), field=field)
+
+
+def is_in_use(*, router: Router, interface: str, but_for_link: int | None) -> bool:
+    """Whether anything but that link uses it."""
+    uses = InterfaceUse.objects.filter(router_id=router.pk, interface=interface)
+    return (uses if but_for_link is None else uses.exclude(link_id=but_for_link)).exists()
+
+
+def _user(use: InterfaceUse | None) -> str:
+    if use is None:
+        return "another change"
+    if use.link_id is not None:
+        link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=use.link_id).first()
+        return f"link {link}"
+    return f"port {Port.objects.select_related('router').filter(pk=use.port_id).first()}"

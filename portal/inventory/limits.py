@@ -1,0 +1,35 @@
+"""What the inventory's numbers and names can be. The database has the same bounds as constraints."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from portal.inventory.errors import NotAnInterfaceName, OutOfRange
+
+_MAX_RATE = 10**15
+# field: (smallest, largest); rates in bit/s, sizes in bytes.
+LIMITS: dict[str, tuple[int, int]] = {
+    "speed_bps": (1, _MAX_RATE),
+    "bookable_bps": (0, _MAX_RATE),
+    "max_frame": (64, 65535),
+    "approve_up_to_bps": (0, _MAX_RATE),
+    "cooling_off_s": (0, 90 * 86400),
+    "cores": (1, 1024),
+    "a_metric": (1, 2**24 - 1),
+    "z_metric": (1, 2**24 - 1),
+    "a_ip_mtu": (68, 65535),
+    "z_ip_mtu": (68, 65535),
+}
+_INTERFACES = ("interface", "a_interface", "z_interface")
+_INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")
+
+
+def check_limits(values: Mapping[str, Any]) -> None:
+    """Raises OutOfRange or NotAnInterfaceName for the first value that cannot be."""
+    for field, value in values.items():
+        if value is not None and field in LIMITS:
+            minimum, maximum = LIMITS[field]
+            if not minimum <= value <= maximum:
+                raise OutOfRange(field=field, value=value, minimum=minimum, maximum=maximum)
+        if field in _INTERFACES and not _INTERFACE.match(value):
+            raise NotAnInterfaceName(field=field, value=value)

@@ -1,0 +1,24 @@
+"""Every write to the inventory. Each function owns one transaction; none talks to the network."""
+
+from portal.inventory.operations.customers import customer_change, customer_create
+from portal.inventory.operations.links import link_change, link_create, link_remove
+from portal.inventory.operations.observed import observed_store
+from portal.inventory.operations.ports import port_change, port_create
+from portal.inventory.operations.routers import router_change, router_create
+from portal.inventory.operations.sites import site_change, site_create, site_remove
+
+__all__ = [
+    "customer_change",
+    "customer_create",
+    "link_change",
+    "link_create",
+    "link_remove",
+    "observed_store",
+    "port_change",
+    "port_create",
+    "router_change",
+    "router_create",
+    "site_change",
+    "site_create",
+    "site_remove",
+]

@@ -1,0 +1,28 @@
+"""Customers, as the NOC keeps them. Their removal is ``portal.vll.retirement``'s."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from portal.accounts.models import Customer, User
+from portal.inventory.errors import ValueTaken
+from portal.inventory.operations.rows import Refusals, row_change, row_create
+
+
+def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Customer:
+    """``facts``: approve_up_to_bps (bit/s; None: all), cooling_off_s. Raises ValueTaken, OutOfRange."""
+    customer = Customer(name=name, created_at=now, **facts)
+    return row_create(customer, kind="customer", refusals=_refusals(name), user=user, now=now)
+
+
+@transaction.atomic
+def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
+    """``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange."""
+    locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    refusals = _refusals(changes.get("name", locked.name))
+    return row_change(locked, changes, kind="customer", refusals=refusals, user=user, now=now)
+
+
+def _refusals(name: str) -> Refusals:
+    return {"accounts_customer_name_key": lambda: ValueTaken(what="customer", value=name, field="name")}

@@ -1,0 +1,70 @@
+"""Removing what lines end on. What has only a past is retired: kept for the record, and offered no more."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import ProtectedError
+
+from portal.accounts.models import Customer, User
+from portal.events.operations import announce
+from portal.inventory.models import BackboneLink, Port, Router
+from portal.inventory.operations.rows import in_use, row_remove
+from portal.vll.models import Vll, VllEnd
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+
+@transaction.atomic
+def port_remove(*, port: Port, user: User, now: datetime) -> None:
+    """Raises InUse while a line or a hold needs it. Orders lock their ports, so none can slip in."""
+    locked = Port.objects.select_for_update(of=("self",)).select_related("router").get(pk=port.pk)
+    if users := _users_of(locked):
+        raise in_use("port", str(locked), users)
+    try:
+        with transaction.atomic():
+            row_remove(locked, kind="port", user=user, now=now)
+    except ProtectedError:
+        Port.objects.filter(pk=port.pk).update(customer=None, retired_at=now)
+        data = {"id": port.pk, "name": str(locked)}
+        announce("port.retired", now=now, actor=user.username, router_id=locked.router_id, data=data)
+
+
+@transaction.atomic
+def router_remove(*, router: Router, user: User, now: datetime) -> None:
+    """Raises InUse while it has ports or links. A retired router's certificates are revoked."""
+    locked = Router.objects.select_for_update().get(pk=router.pk)
+    ports = Port.objects.filter(router=locked, retired_at__isnull=True).select_related("router")
+    links = BackboneLink.objects.filter(a_router=locked) | BackboneLink.objects.filter(z_router=locked)
+    users = [f"port {port}" for port in ports.order_by("interface")]
+    users += [f"link {link}" for link in links.select_related("a_router", "z_router").order_by("pk")]
+    if users:
+        raise in_use("router", locked.name, users)
+    try:
+        with transaction.atomic():
+            row_remove(locked, kind="router", user=user, now=now)
+    except ProtectedError:
+        Router.objects.filter(pk=router.pk).update(
+            agent_url="", loopback4=None, loopback6=None, retired_at=now
+        )
+        router.certificates.filter(revoked_at__isnull=True).update(revoked_at=now)
+        data = {"id": router.pk, "name": locked.name}
+        announce("router.retired", now=now, actor=user.username, router_id=router.pk, data=data)
+
+
+@transaction.atomic
+def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
+    """Raises InUse while it has ports, or lines and orders: those are its records."""
+    locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    users = [f"port {port}" for port in Port.objects.filter(customer=locked).select_related("router")]
+    users += [f"line {vll}" for vll in Vll.objects.filter(customer=locked).order_by("-created_at")]
+    if users:
+        raise in_use("customer", locked.name, users)
+    row_remove(locked, kind="customer", user=user, now=now)
+
+
+def _users_of(port: Port) -> list[str]:
+    ends = VllEnd.objects.filter(port=port).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    lines = [f"line {end.vll}" for end in ends.select_related("vll").order_by("pk")]
+    if lines or not port.booked_bps:
+        return lines
+    # No line ends here now: holds, or ends that moved away and are not confirmed gone.
+    return [f"booking {booking.holder}" for booking in port.bookings.order_by("pk")]
