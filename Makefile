@@ -18,7 +18,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock format agent run-environment dev-environment \
+.PHONY: help demo test check bench lock format openapi agent run-environment dev-environment \
 	packages-demo packages-test check-python check-types check-templates check-layers check-go \
 	check-migrations
 
@@ -70,6 +70,9 @@ bench: packages-demo ## one line per figure: bench <name> <value> <unit>
 
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
+
+openapi: $(DEV_STAMP) ## docs/openapi.yaml anew, from the views
+	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
 
 agent: ## build/longline-agent and build/vppsim
 	@mkdir -p build

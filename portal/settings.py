@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "django_htmx",
     "rest_framework",
+    "drf_spectacular",
     "portal.events",
     "portal.accounts",
     "portal.inventory",
@@ -180,6 +181,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.BoundedJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["portal.api.v1.filters.StrictFilterBackend"],
     "DEFAULT_THROTTLE_CLASSES": ["portal.api.v1.throttling.PerToken"],
+    "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,
@@ -193,6 +195,21 @@ CACHES = {
         "KEY_PREFIX": "longline",
         "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
     },
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "OAS_VERSION": "3.1.0",
+    "TITLE": "Longline",
+    "VERSION": "1",
+    "DEFAULT_GENERATOR_CLASS": "portal.api.openapi.document.Generator",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "AUTHENTICATION_WHITELIST": ["portal.api.v1.authentication.BearerTokenAuthentication"],
+    "POSTPROCESSING_HOOKS": [
+        "portal.api.openapi.tidy.without_marks",
+        "portal.api.openapi.examples.add_examples",
+    ],
 }
 
 # What one API token may ask in a minute; 0 = as much as it likes.

@@ -2,8 +2,11 @@
 
 from django.urls import include, path
 
+from portal.api.openapi.page import docs
+
 urlpatterns = [
     path("api/v1/", include("portal.api.v1.urls")),
+    path("api/docs/", docs, name="api-docs"),
     path("", include("portal.web.urls_sign_in")),
     path("", include("portal.web.urls")),
 ]

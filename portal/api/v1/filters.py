@@ -63,33 +63,32 @@ class WholeNumberFilter(django_filters.Filter):
     field_class = WholeNumberField
 
 
-def whole_number(minimum: int, maximum: int, **kwargs: Any) -> django_filters.Filter:
+def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:
     """A filter by a whole number within bounds, which the schema shows too."""
-    kind = extend_schema_field({"type": "integer", "minimum": minimum, "maximum": maximum})(
-        type("BoundedNumberFilter", (WholeNumberFilter,), {})
-    )
+    schema = {"type": "integer", "minimum": minimum, "maximum": maximum, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedNumberFilter", (WholeNumberFilter,), {}))
     return kind(min_value=minimum, max_value=maximum, **kwargs)
 
 
-def text(**kwargs: Any) -> django_filters.CharFilter:
+def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
     """A filter by a text of 1 to 100 characters."""
-    return django_filters.CharFilter(max_length=100, strip=False, **kwargs)
+    schema = {"type": "string", "minLength": 1, "maxLength": 100, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedTextFilter", (django_filters.CharFilter,), {}))
+    return kind(max_length=100, strip=False, **kwargs)
 
 
 class VllFilters(django_filters.FilterSet):
     lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
     oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
     in_sync = BooleanFilter()
-    port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", help_text="The id of a port at either end.")
-    router = text(method="at_router", help_text="The name of a router at either end.")
-    customer = text(field_name="customer__name", help_text="A customer's name.")
+    port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", about="The id of a port at either end.")
+    router = text(method="at_router", about="The name of a router at either end.")
+    customer = text(field_name="customer__name", about="A customer's name.")
     vni = whole_number(1, LARGEST_VNI)
-    vlan = whole_number(
-        MIN_VLAN, MAX_VLAN, method="at_vlan", help_text="A VLAN, outer or inner, of either end."
-    )
+    vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="A VLAN, outer or inner, of either end.")
     q = text(
         method="found",
-        help_text="Part of a description or of a port's name; a VNI, a VLAN; an id of a VLL or an order.",
+        about="Part of a description or of a port's name; a VNI, a VLAN; an id of a VLL or an order.",
     )
 
     class Meta:
@@ -120,11 +119,11 @@ class OrderFilters(django_filters.FilterSet):
 
 
 class PortFilters(django_filters.FilterSet):
-    router = text(field_name="router__name", help_text="A router's name.")
-    site = text(field_name="router__site__name", help_text="A site's name.")
+    router = text(field_name="router__name", about="A router's name.")
+    site = text(field_name="router__site__name", about="A site's name.")
     q = text(
         method="found",
-        help_text="Part of the name of interface, router or site, or of the description.",
+        about="Part of the name of interface, router or site, or of the description.",
     )
 
     class Meta:

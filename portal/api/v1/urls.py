@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from portal.api.v1.views import inventory, jobs, orders, tokens, vlls
+from portal.api.v1.views import inventory, jobs, orders, schema, tokens, vlls
 
 app_name = "api-v1"
 urlpatterns = [
+    path("schema", schema.SchemaView.as_view(), name="schema"),
     path("vlls", vlls.VllsView.as_view(), name="vlls"),
     path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
+from portal.api.v1.serializers.facts import FactsField
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import OrderAction, OrderState
 
@@ -36,7 +38,7 @@ class JobStepSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The router at work; null once the job has ended."
     )
     status = serializers.ChoiceField(choices=STEP_STATUS)
-    reason = serializers.JSONField(allow_null=True, help_text="Why the router could not do it yet.")
+    reason = FactsField(help_text="Why the router could not do it yet.")
 
 
 class JobSerializer(serializers.Serializer[Order]):
@@ -49,23 +51,28 @@ class JobSerializer(serializers.Serializer[Order]):
     started_at = serializers.DateTimeField(source="ordered_at")
     finished_at = serializers.SerializerMethodField()
     steps = serializers.SerializerMethodField()
-    failure = serializers.JSONField(allow_null=True)
+    failure = FactsField()
     order = serializers.SerializerMethodField()
     result = serializers.SerializerMethodField()
 
+    @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
         return JOB_STATUS[OrderState(order.state)]
 
+    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
     def get_finished_at(self, order: Order) -> str | None:
         as_text = serializers.DateTimeField().to_representation
         return as_text(order.state_at) if order.is_terminal else None
 
+    @extend_schema_field(JobStepSerializer(many=True))
     def get_steps(self, order: Order) -> list[dict[str, Any]]:
         return [_ended(order, side) for side in "az"] if order.is_terminal else _under_way(order)
 
+    @extend_schema_field({"type": "string", "format": "uri"})
     def get_order(self, order: Order) -> str:
         return str(reverse("api-v1:order", args=[order.pk], request=self.context.get("request")))
 
+    @extend_schema_field({"type": "string", "format": "uri"})
     def get_result(self, order: Order) -> str:
         return str(reverse("api-v1:vll", args=[order.vll_id], request=self.context.get("request")))
 

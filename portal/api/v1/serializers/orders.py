@@ -2,8 +2,10 @@
 
 from typing import Any, Literal
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.v1.serializers.facts import FactsField
 from portal.api.v1.serializers.strict import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
@@ -11,7 +13,7 @@ from portal.api.v1.serializers.strict import (
     StrictIntegerField,
     StrictSerializer,
 )
-from portal.core.tagging import Tagging
+from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
 from portal.core.transport import Transport
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest
@@ -19,6 +21,14 @@ from portal.vll.operations import EndRequest
 AUTO = "auto"
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": MIN_VLAN, "maximum": MAX_VLAN},
+            {"type": "string", "enum": ["any"]},
+        ]
+    }
+)
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
     """A VLAN id, or ``"any"``. Whether it lies in 1..4094 is the domain's question."""
 
@@ -66,6 +76,8 @@ class OrderAddSerializer(StrictSerializer):
 
 class OrderSerializer(serializers.ModelSerializer[Order]):
     """An order as it goes out."""
+
+    failure = FactsField(read_only=True)
 
     class Meta:
         model = Order

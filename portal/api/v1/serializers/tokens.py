@@ -6,9 +6,10 @@ from rest_framework import serializers
 
 from portal.accounts.fields import Network, network_of
 from portal.accounts.models import ApiToken, Scope
+from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 
 
-class NetworkField(serializers.CharField):
+class NetworkField(StrictCharField):
     """``192.0.2.0/24``; a single address is a network of one."""
 
     def to_internal_value(self, data: Any) -> Network:  # type: ignore[override]
@@ -39,10 +40,20 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         read_only_fields = fields
 
 
-class TokenCreateSerializer(serializers.Serializer[ApiToken]):
+class TokenMadeSerializer(TokenSerializer):
+    """A token at its birth."""
+
+    secret = serializers.CharField(help_text="What to send as the bearer token. It is not shown again.")
+
+    class Meta(TokenSerializer.Meta):
+        fields = (*TokenSerializer.Meta.fields, "secret")
+        read_only_fields = fields
+
+
+class TokenCreateSerializer(StrictSerializer):
     """What to make. Without networks it may be used from anywhere, without an expiry until it is revoked."""
 
-    name = serializers.CharField(max_length=100)
+    name = StrictCharField(max_length=100)
     scopes = serializers.ListField(
         child=serializers.ChoiceField(choices=Scope.choices), min_length=1, max_length=3
     )

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.v1.serializers.facts import FactsField
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.vll.models import Vll, VllEnd
 
@@ -14,6 +16,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
     port_name = serializers.CharField(source="port.__str__")
     router = serializers.CharField(source="port.router.name")
     site = serializers.CharField(source="port.router.site.name")
+    reason = FactsField(read_only=True)
 
     class Meta:
         model = VllEnd
@@ -70,9 +73,11 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "z_end",
         ]
 
+    @extend_schema_field(VllEndSerializer)
     def get_a_end(self, vll: Vll) -> dict[str, Any]:
         return self._end(vll, "a")
 
+    @extend_schema_field(VllEndSerializer)
     def get_z_end(self, vll: Vll) -> dict[str, Any]:
         return self._end(vll, "z")
 

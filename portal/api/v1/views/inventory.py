@@ -18,7 +18,10 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 
 
 class PortsView(generics.ListAPIView[Port]):
+    """The ports that you may order on, with what is booked and free."""
+
     permission_classes = [IsAuthenticated]
+    queryset = Port.objects.none()
     serializer_class = PortSerializer
     pagination_class = KeysetPagination
     filterset_class = PortFilters
@@ -28,7 +31,10 @@ class PortsView(generics.ListAPIView[Port]):
 
 
 class PortView(ConditionalRetrieveView[Port]):
+    """One port, with what is booked and free."""
+
     permission_classes = [IsAuthenticated]
+    queryset = Port.objects.none()
     serializer_class = PortSerializer
 
     def get_queryset(self) -> QuerySet[Port]:
@@ -36,6 +42,8 @@ class PortView(ConditionalRetrieveView[Port]):
 
 
 class SitesView(generics.ListAPIView[Site]):
+    """The sites where ports are."""
+
     permission_classes = [IsAuthenticated]
     serializer_class = SiteSerializer
     pagination_class = KeysetPagination
@@ -43,6 +51,8 @@ class SitesView(generics.ListAPIView[Site]):
 
 
 class RoutersView(generics.ListAPIView[Router]):
+    """The routers; for NOC staff."""
+
     permission_classes = [IsNoc]
     serializer_class = RouterSerializer
     pagination_class = KeysetPagination
@@ -50,6 +60,8 @@ class RoutersView(generics.ListAPIView[Router]):
 
 
 class LinksView(generics.ListAPIView[BackboneLink]):
+    """The backbone links with metric and IP MTU of each side; for NOC staff."""
+
     permission_classes = [IsNoc]
     serializer_class = LinkSerializer
     pagination_class = KeysetPagination

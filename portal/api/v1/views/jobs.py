@@ -18,6 +18,7 @@ class JobView(ConditionalRetrieveView[Order]):
     """
 
     permission_classes = [IsAuthenticated]
+    queryset = Order.objects.none()
     serializer_class = JobSerializer
 
     def get_queryset(self) -> QuerySet[Order]:

@@ -14,7 +14,10 @@ from portal.vll.models import Order
 
 
 class OrdersView(generics.ListAPIView[Order]):
+    """The orders that you may see, newest first."""
+
     permission_classes = [IsAuthenticated]
+    queryset = Order.objects.none()
     serializer_class = OrderSerializer
     pagination_class = NewestOrderFirst
     filterset_class = OrderFilters
@@ -24,7 +27,10 @@ class OrdersView(generics.ListAPIView[Order]):
 
 
 class OrderView(ConditionalRetrieveView[Order]):
+    """One order. Ask again after Retry-After seconds until its state is terminal; then it never changes."""
+
     permission_classes = [IsAuthenticated]
+    queryset = Order.objects.none()
     serializer_class = OrderSerializer
 
     def get_queryset(self) -> QuerySet[Order]:

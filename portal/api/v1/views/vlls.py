@@ -4,32 +4,37 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.openapi.throughput import INSTANT, THROUGHPUT
 from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.filters import VllFilters
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer
 from portal.api.v1.serializers.throughput import ThroughputQuerySerializer
 from portal.api.v1.serializers.vlls import VllChangeSerializer, VllSerializer
 from portal.api.v1.views.accepted import accepted
 from portal.core import clock
 from portal.telemetry.queries import throughput
+from portal.telemetry.series import STEPS_S
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.vll.operations import order_add, order_delete, vll_describe
 
 
 class VllsView(generics.ListAPIView[Vll]):
-    """The caller's VLLs, and ordering a new one."""
+    """The VLLs that you may see, newest first."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Vll.objects.none()
     serializer_class = VllSerializer
     pagination_class = NewestVllFirst
     filterset_class = VllFilters
@@ -37,42 +42,57 @@ class VllsView(generics.ListAPIView[Vll]):
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
+    @extend_schema(request=OrderAddSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
+        """Order a new VLL. It is built on both routers at once; its leases are yours from now on."""
         body = OrderAddSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         return accepted(request, order_add(user=caller(request), now=clock.now(), **body.validated_data))
 
 
 class VllView(ConditionalRetrieveView[Vll]):
-    """One VLL; ``DELETE`` orders its removal, or cancels it while it is being built."""
+    """One VLL: five independent facts, what was asked for, what was allocated, and both ends."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Vll.objects.none()
     serializer_class = VllSerializer
 
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
+    @extend_schema(request=VllChangeSerializer, responses={200: VllSerializer})
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, vll: Vll) -> Response:
+        """Change the description. It holds at once; no router is asked."""
         body = VllChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
         document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, vll: Vll) -> Response:
+        """Order the removal. A VLL that is still being built is cancelled instead."""
         return accepted(request, order_delete(user=caller(request), vll=vll, now=clock.now()))
 
 
 class ThroughputView(APIView):
-    """``?from=&to=&step=``: bit/s in and out for each end; null where nothing was measured."""
+    """Throughput of a VLL: bit/s in and out for each end; null where nothing was measured."""
 
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
+            OpenApiParameter("to", INSTANT, description="By default now."),
+            OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
+        ],
+        responses={200: THROUGHPUT},
+    )
     def get(self, request: Request, pk: UUID) -> Response:
         vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
         asked = ThroughputQuerySerializer(data=request.query_params, context={"now": clock.now()})

@@ -1,0 +1,120 @@
+"""One operation's part of the schema: what DRF cannot tell drf-spectacular, told once for all views."""
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.permissions import SAFE_METHODS
+
+from portal.api.openapi.problem import problem_answers
+from portal.api.v1.conditional import ConditionalRetrieveView
+from portal.api.v1.serializers.strict import StrictSerializer
+
+_HEADERS = {
+    "ETag": {
+        "description": "The strong validator of this answer; send it as If-Match or If-None-Match.",
+        "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
+    },
+    "Location": {
+        "description": "Where to watch the order.",
+        "schema": {"type": "string", "format": "uri"},
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before asking again.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Draw one per write, such as a UUID. The same request with the same key gets the first"
+    " answer again for 24 hours, and nothing is done twice.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!#-~]+$"},
+}
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of the answer that you have; 304 if it would be the same.",
+    "schema": {"type": "string"},
+}
+
+
+class DocumentedOperation(AutoSchema):
+    """Adds conditional and idempotent requests, the headers of answers, and every problem that may come."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        handler = getattr(self.view, self.method.lower())
+        parameters = operation.setdefault("parameters", [])
+        if getattr(handler, "once_per_key", False):
+            parameters.append(_IDEMPOTENCY_KEY)
+        must_match = getattr(handler, "if_match_required", None)
+        if must_match is not None:
+            parameters.append(_if_match(required=must_match))
+        if self.method == "GET" and isinstance(self.view, ConditionalRetrieveView):
+            parameters.append(_IF_NONE_MATCH)
+        _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
+        if _IF_NONE_MATCH in parameters:
+            operation["responses"]["304"] = {"description": "It is as you have it."}
+        operation["responses"] |= problem_answers(self.registry, self._statuses(operation, must_match))
+        return operation
+
+    def get_summary(self) -> str | None:
+        """The first sentence of the description."""
+        return (
+            super().get_summary() or self.get_description().split(". ")[0].split("\n")[0].rstrip(".") or None
+        )
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        if direction == "request" and isinstance(serializer, StrictSerializer):
+            schema["additionalProperties"] = False
+        return schema
+
+    def _statuses(self, operation: dict[str, Any], must_match: bool | None) -> list[int]:
+        """The problems that this operation can end in."""
+        statuses = {401, 403, 406, 429, 503}
+        places = {parameter["in"] for parameter in operation["parameters"]}
+        if "path" in places or any(p["name"] == "cursor" for p in operation["parameters"]):
+            statuses.add(404)
+        if "query" in places:
+            statuses.add(422)
+        if "requestBody" in operation:
+            statuses |= {400, 413, 415, 422}
+        if self.method not in SAFE_METHODS:
+            statuses |= {400, 409, 413, 422}
+        if must_match is not None:
+            statuses |= {412, 428} if must_match else {412}
+        return sorted(statuses)
+
+
+def _if_match(*, required: bool) -> dict[str, Any]:
+    return {
+        "name": "If-Match",
+        "in": "header",
+        "required": required,
+        "description": "The ETag of the version that you saw; 412 if it has changed since. `*` for any.",
+        "schema": {"type": "string", "minLength": 1},
+    }
+
+
+def _describe_headers(operation: dict[str, Any], *, conditional: bool) -> None:
+    for status, answer in operation["responses"].items():
+        names = []
+        if status == "202":
+            names = ["Location", "Retry-After"]
+        elif status == "200" and conditional:
+            names = ["ETag"]
+        if names:
+            answer["headers"] = {name: _HEADERS[name] for name in names}
+        if not answer.get("description"):
+            answer["description"] = _MEANING.get(status, "Done.")
+
+
+_MEANING = {
+    "200": "As asked.",
+    "201": "Made.",
+    "202": "Accepted: the order is a fact, its effect comes. Watch it at Location.",
+    "204": "Done; there is nothing to say.",
+}

@@ -1,0 +1,45 @@
+"""The schema of throughput answers: rows of numbers, which no serializer describes."""
+
+from typing import Any
+
+_RATE = {"type": ["number", "null"], "minimum": 0}
+_END = {
+    "type": "array",
+    "description": "Start of the bucket (epoch seconds), in, out; null where nothing was counted.",
+    "items": {
+        "type": "array",
+        "prefixItems": [{"type": "integer"}, _RATE, _RATE],
+        "minItems": 3,
+        "maxItems": 3,
+        "example": [1_790_000_100, 412_000_000.0, 398_500_000.0],
+    },
+}
+_P95_END = {
+    "type": "object",
+    "description": "95th percentiles of 5-minute buckets; how many are missing.",
+}
+THROUGHPUT: dict[str, Any] = {
+    "type": "object",
+    "required": ["step_s", "unit", "a_end", "z_end", "p95", "missing"],
+    "properties": {
+        "step_s": {"type": "integer", "minimum": 1, "description": "Length of a bucket in seconds."},
+        "unit": {"const": "bit/s"},
+        "a_end": _END,
+        "z_end": _END,
+        "p95": {
+            "type": "object",
+            "required": ["a_end", "z_end"],
+            "properties": {"a_end": _P95_END, "z_end": _P95_END},
+        },
+        "missing": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Buckets in which an end has nothing.",
+        },
+        "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
+    },
+}
+INSTANT = {
+    "oneOf": [{"type": "integer", "minimum": 0}, {"type": "string", "format": "date-time"}],
+    "description": "Epoch seconds, or an ISO 8601 time with its zone.",
+}

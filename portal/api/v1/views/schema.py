@@ -1,0 +1,18 @@
+"""The schema of this door, for programs."""
+
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.openapi.document import document
+
+
+class SchemaView(APIView):
+    """OpenAPI 3.1, for anybody: it holds no secrets."""
+
+    permission_classes = [AllowAny]
+    schema = None
+
+    def get(self, request: Request) -> Response:
+        return Response(document())

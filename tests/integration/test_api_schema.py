@@ -1,0 +1,77 @@
+"""The schema says what the door does, its copy in docs/ is current, and its page needs nobody else."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from django.test import Client
+from drf_spectacular.validation import validate_schema
+
+from portal.api.openapi.document import document
+
+COPY = Path(__file__).parents[2] / "docs" / "openapi.yaml"
+# A kept answer would keep the secret with it.
+SECRET_ANSWERS = {("post", "/api/v1/tokens")}
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def operations() -> list[Any]:
+    return [
+        pytest.param(item[method], id=f"{method.upper()} {path}")
+        for path, item in document()["paths"].items()
+        for method in METHODS
+        if method in item
+    ]
+
+
+def test_the_schema_is_openapi_3_1() -> None:
+    assert document()["openapi"] == "3.1.0"
+    validate_schema(document())
+
+
+def test_the_copy_in_docs_is_current() -> None:
+    assert yaml.safe_load(COPY.read_text()) == document(), "run `make openapi` and commit docs/openapi.yaml"
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_every_operation_is_described_and_has_examples_that_its_schema_accepts(operation: Any) -> None:
+    assert operation["summary"]
+    bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+    media = [content for body in bodies for content in body.get("content", {}).values()]
+    assert media
+    for content in media:
+        schema = {**content["schema"], "components": document()["components"]}
+        jsonschema.validate(content["example"], schema, format_checker=jsonschema.FormatChecker())
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_every_error_is_a_problem_document(operation: Any) -> None:
+    errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+    assert {"401", "429", "503"} <= set(errors)
+    for answer in errors.values():
+        assert list(answer["content"]) == ["application/problem+json"]
+
+
+def test_every_write_takes_an_idempotency_key_unless_its_answer_is_a_secret() -> None:
+    for path, item in document()["paths"].items():
+        for method in set(item) & {"post", "put", "patch", "delete"}:
+            if (method, path) in SECRET_ANSWERS:
+                continue
+            names = {parameter["name"] for parameter in item[method]["parameters"]}
+            assert "Idempotency-Key" in names, f"{method} {path}: put @once_per_key on it"
+
+
+@pytest.mark.django_db
+def test_anybody_may_read_schema_and_page_and_the_page_keeps_the_content_policy() -> None:
+    assert Client().get("/api/v1/schema").json() == document()
+    page = Client().get("/api/docs/")
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "default-src 'self'" in page["Content-Security-Policy"]
+    for path in document()["paths"]:
+        assert path in text
+    assert "<script>" not in text
+    assert 'src="http' not in text
+    assert "vlan-taken" in text
