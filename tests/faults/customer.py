@@ -80,11 +80,14 @@ class Customer:
         )
         self._numbers = count(1)
 
-    def post(self, body: Json) -> Answer:
-        """Order once, under a description that no other order has."""
-        description = f"order {next(self._numbers)}"
+    def post(self, body: Json, *, key: str | None = None) -> Answer:
+        """Order once, under a description that no other order has: the Idempotency-Key, if there is one."""
+        description = key or f"order {next(self._numbers)}"
+        headers = {"Idempotency-Key": key} if key else {}
         try:
-            answer = self._http.post("/api/v1/vlls", json=body | {"description": description})
+            answer = self._http.post(
+                "/api/v1/vlls", json=body | {"description": description}, headers=headers
+            )
         except httpx.TransportError:
             return Answer(description, None, {})
         document = answer.json() if "json" in answer.headers.get("Content-Type", "") else {}

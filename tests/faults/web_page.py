@@ -10,7 +10,7 @@ def log_in(url: str, *, username: str, password: str) -> httpx.Client:
     form = browser.get("/login/").raise_for_status().text
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
     assert token is not None
-    data = {"csrfmiddlewaretoken": token[1], "username": username, "password": password}
+    data = {"csrfmiddlewaretoken": token[1], "login": username, "password": password}
     answer = browser.post("/login/", data=data, headers={"Referer": f"{url}/login/"}).raise_for_status()
     assert "/login" not in str(answer.url), "the login was refused"
     return browser
