@@ -1,7 +1,17 @@
-"""Reading the inventory: which router a certificate speaks for, and what its agent is to watch."""
+"""Reading the inventory: which router a certificate speaks for, what its agent is to watch, and the links."""
+
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.inventory.identity import Identity
-from portal.inventory.models import Router, RouterCertificate, TunnelAddress
+from portal.inventory.models import (
+    BackboneLink,
+    ObservedInterface,
+    Router,
+    RouterCertificate,
+    TunnelAddress,
+)
 
 
 def router_of(identity: Identity) -> Router | None:
@@ -28,3 +38,23 @@ def watch_routes(router: Router) -> list[str]:
     for loopbacks in others.values_list("loopback4", "loopback6"):
         addresses.update(loopback for loopback in loopbacks if loopback)
     return sorted(addresses)
+
+
+def links_with_observed_mtu() -> QuerySet[BackboneLink]:
+    """The links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last saw them."""
+    return BackboneLink.objects.select_related("a_router", "z_router").annotate(
+        a_observed_ip_mtu=_observed_ip_mtu("a"), z_observed_ip_mtu=_observed_ip_mtu("z")
+    )
+
+
+def mtu_mismatch(link: Any) -> bool:
+    """Whether the known MTUs of such a link, declared or observed, contradict each other."""
+    known = {link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu}
+    return len(known - {None}) > 1
+
+
+def _observed_ip_mtu(side: str) -> Subquery:
+    seen = ObservedInterface.objects.filter(
+        router=OuterRef(f"{side}_router"), name=OuterRef(f"{side}_interface")
+    )
+    return Subquery(seen.values("ip_mtu"))

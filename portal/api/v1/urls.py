@@ -18,6 +18,13 @@ urlpatterns = [
     path("ports", inventory.PortsView.as_view(), name="ports"),
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
     path("sites", inventory.SitesView.as_view(), name="sites"),
+    path("sites/<int:pk>", inventory.SiteView.as_view(), name="site"),
     path("routers", inventory.RoutersView.as_view(), name="routers"),
+    path("routers/<int:pk>", inventory.RouterView.as_view(), name="router"),
     path("links", inventory.LinksView.as_view(), name="links"),
+    path("links/<int:pk>", inventory.LinkView.as_view(), name="link"),
+    path("customers", inventory.CustomersView.as_view(), name="customers"),
+    path("customers/<int:pk>", inventory.CustomerView.as_view(), name="customer"),
+    path("vni-ranges", inventory.VniRangesView.as_view(), name="vni-ranges"),
+    path("vni-ranges/<int:pk>", inventory.VniRangeView.as_view(), name="vni-range"),
 ]

@@ -1,8 +1,13 @@
-"""Sites, routers, ports and links as they go out. Rates in bit/s, sizes in bytes."""
+"""The inventory as it goes out. Rates in bit/s, sizes in bytes."""
+
+from typing import Any
 
 from rest_framework import serializers
 
+from portal.accounts.models import Customer
+from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.queries import mtu_mismatch
 
 
 class SiteSerializer(serializers.ModelSerializer[Site]):
@@ -16,17 +21,30 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
 
     class Meta:
         model = Router
-        fields = ["id", "name", "site", "loopback4", "loopback6", "has_agent", "cpu", "cores", "generation"]
+        fields = [
+            "id",
+            "name",
+            "site",
+            "loopback4",
+            "loopback6",
+            "has_agent",
+            "agent_url",
+            "cpu",
+            "cores",
+            "generation",
+        ]
 
 
 class PortSerializer(serializers.ModelSerializer[Port]):
     router = serializers.CharField(source="router.name")
     site = serializers.CharField(source="router.site.name")
+    customer = serializers.CharField(source="customer.name", default=None)
 
     class Meta:
         model = Port
         fields = [
             "id",
+            "customer",
             "router",
             "site",
             "interface",
@@ -41,6 +59,11 @@ class PortSerializer(serializers.ModelSerializer[Port]):
 
 
 class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
+    """Declared MTUs and, beside them, observed ones; ``mtu_mismatch`` when these contradict each other."""
+
+    a_observed_ip_mtu = serializers.IntegerField(allow_null=True)
+    z_observed_ip_mtu = serializers.IntegerField(allow_null=True)
+    mtu_mismatch = serializers.SerializerMethodField()
     a_router = serializers.CharField(source="a_router.name")
     z_router = serializers.CharField(source="z_router.name")
 
@@ -59,4 +82,22 @@ class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
             "ipv4",
             "ipv6",
             "in_service",
+            "a_observed_ip_mtu",
+            "z_observed_ip_mtu",
+            "mtu_mismatch",
         ]
+
+    def get_mtu_mismatch(self, link: Any) -> bool:
+        return mtu_mismatch(link)
+
+
+class CustomerSerializer(serializers.ModelSerializer[Customer]):
+    class Meta:
+        model = Customer
+        fields = ["id", "name", "created_at", "approve_up_to_bps", "cooling_off_s"]
+
+
+class VniRangeSerializer(serializers.ModelSerializer[ReservedVniRange]):
+    class Meta:
+        model = ReservedVniRange
+        fields = ["id", "first", "last", "reason"]

@@ -1,68 +1,150 @@
-"""Ports, sites, routers and links."""
+"""Sites, routers, ports, links, customers and reserved VNIs: customers read their own, the NOC keeps them."""
+
+from typing import Any
 
 from django.db.models import QuerySet
-from rest_framework import generics
-from rest_framework.permissions import IsAuthenticated
 
-from portal.api.v1.conditional import ConditionalRetrieveView
+from portal.accounts.models import Customer
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.v1.filters import PortFilters
-from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.inventory import (
+    CustomerSerializer,
     LinkSerializer,
     PortSerializer,
     RouterSerializer,
     SiteSerializer,
+    VniRangeSerializer,
 )
+from portal.api.v1.serializers.inventory_writes import (
+    CustomerWriteSerializer,
+    LinkWriteSerializer,
+    PortChangeSerializer,
+    PortCreateSerializer,
+    RouterChangeSerializer,
+    RouterCreateSerializer,
+    SiteWriteSerializer,
+    VniRangeWriteSerializer,
+)
+from portal.api.v1.views.kept_by_noc import KeptItemView, KeptListView, NocAlone, NocWrites
+from portal.inventory import operations
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.queries import links_with_observed_mtu
+from portal.vll.retirement import customer_remove, port_remove, router_remove
 
 
-class PortsView(generics.ListAPIView[Port]):
-    """The ports that you may order on, with what is booked and free."""
+def _ports(view: Any) -> QuerySet[Port]:
+    ports: QuerySet[Port] = Port.objects.visible_to(caller(view.request)).filter(retired_at__isnull=True)
+    return ports.select_related("router__site", "customer")
 
-    permission_classes = [IsAuthenticated]
-    queryset = Port.objects.none()
+
+class PortsView(KeptListView):
+    permission_classes = [NocWrites]
     serializer_class = PortSerializer
-    pagination_class = KeysetPagination
     filterset_class = PortFilters
+    write_serializer = PortCreateSerializer
+    create = operations.port_create
+    item = "port"
 
     def get_queryset(self) -> QuerySet[Port]:
-        return Port.objects.visible_to(caller(self.request)).select_related("router__site")
+        return _ports(self)
 
 
-class PortView(ConditionalRetrieveView[Port]):
-    """One port, with what is booked and free."""
-
-    permission_classes = [IsAuthenticated]
-    queryset = Port.objects.none()
+class PortView(KeptItemView):
+    permission_classes = [NocWrites]
     serializer_class = PortSerializer
+    write_serializer = PortChangeSerializer
+    change, remove, keyword = operations.port_change, port_remove, "port"
 
     def get_queryset(self) -> QuerySet[Port]:
-        return Port.objects.visible_to(caller(self.request)).select_related("router__site")
+        return _ports(self)
 
 
-class SitesView(generics.ListAPIView[Site]):
-    """The sites where ports are."""
-
-    permission_classes = [IsAuthenticated]
+class SitesView(KeptListView):
+    permission_classes = [NocWrites]
     serializer_class = SiteSerializer
-    pagination_class = KeysetPagination
     queryset = Site.objects.all()
+    write_serializer = SiteWriteSerializer
+    create = operations.site_create
+    item = "site"
 
 
-class RoutersView(generics.ListAPIView[Router]):
-    """The routers; for NOC staff."""
+class SiteView(KeptItemView):
+    permission_classes = [NocWrites]
+    serializer_class = SiteSerializer
+    queryset = Site.objects.all()
+    write_serializer = SiteWriteSerializer
+    change, remove, keyword = operations.site_change, operations.site_remove, "site"
 
-    permission_classes = [IsNoc]
+
+class RoutersView(KeptListView):
+    permission_classes = [NocAlone]
     serializer_class = RouterSerializer
-    pagination_class = KeysetPagination
-    queryset = Router.objects.select_related("site")
+    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
+    write_serializer = RouterCreateSerializer
+    create = operations.router_create
+    item = "router"
 
 
-class LinksView(generics.ListAPIView[BackboneLink]):
-    """The backbone links with metric and IP MTU of each side; for NOC staff."""
+class RouterView(KeptItemView):
+    permission_classes = [NocAlone]
+    serializer_class = RouterSerializer
+    queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
+    write_serializer = RouterChangeSerializer
+    change, remove, keyword = operations.router_change, router_remove, "router"
 
-    permission_classes = [IsNoc]
+
+class LinksView(KeptListView):
+    permission_classes = [NocAlone]
     serializer_class = LinkSerializer
-    pagination_class = KeysetPagination
-    queryset = BackboneLink.objects.select_related("a_router", "z_router")
+    write_serializer = LinkWriteSerializer
+    create = operations.link_create
+    item = "link"
+
+    def get_queryset(self) -> QuerySet[BackboneLink]:
+        return links_with_observed_mtu()
+
+
+class LinkView(KeptItemView):
+    permission_classes = [NocAlone]
+    serializer_class = LinkSerializer
+    write_serializer = LinkWriteSerializer
+    change, remove, keyword = operations.link_change, operations.link_remove, "link"
+
+    def get_queryset(self) -> QuerySet[BackboneLink]:
+        return links_with_observed_mtu()
+
+
+class CustomersView(KeptListView):
+    permission_classes = [NocAlone]
+    serializer_class = CustomerSerializer
+    queryset = Customer.objects.all()
+    write_serializer = CustomerWriteSerializer
+    create = operations.customer_create
+    item = "customer"
+
+
+class CustomerView(KeptItemView):
+    permission_classes = [NocAlone]
+    serializer_class = CustomerSerializer
+    queryset = Customer.objects.all()
+    write_serializer = CustomerWriteSerializer
+    change, remove, keyword = operations.customer_change, customer_remove, "customer"
+
+
+class VniRangesView(KeptListView):
+    permission_classes = [NocAlone]
+    serializer_class = VniRangeSerializer
+    queryset = ReservedVniRange.objects.all()
+    write_serializer = VniRangeWriteSerializer
+    create = vni_range_create
+    item = "vni-range"
+
+
+class VniRangeView(KeptItemView):
+    permission_classes = [NocAlone]
+    serializer_class = VniRangeSerializer
+    queryset = ReservedVniRange.objects.all()
+    write_serializer = VniRangeWriteSerializer
+    change, remove, keyword = vni_range_change, vni_range_remove, "vni_range"

@@ -1,0 +1,96 @@
+"""The JSON that the NOC writes: one serializer per kind. What the numbers can be is the domain's question.
+
+Sites, routers and customers are named by name, as they go out. ``PATCH`` takes any part.
+"""
+
+from typing import Any
+
+from django.core.validators import RegexValidator, URLValidator
+from rest_framework import serializers
+
+from portal.accounts.models import Customer
+from portal.api.v1.serializers.strict import (
+    MAX_SAFE_INTEGER,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+)
+from portal.inventory.models import Port, Router, Site
+
+
+def _number(**more: Any) -> StrictIntegerField:
+    return StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER, **more)
+
+
+def _named(model: Any, **more: Any) -> serializers.SlugRelatedField[Any]:
+    return serializers.SlugRelatedField(slug_field="name", queryset=model.objects.all(), **more)
+
+
+class SiteWriteSerializer(StrictSerializer):
+    name = StrictCharField(max_length=100)
+
+
+class CustomerWriteSerializer(StrictSerializer):
+    """``approve_up_to_bps`` in bit/s, null: no order waits. ``cooling_off_s`` null: the default."""
+
+    name = StrictCharField(max_length=100)
+    approve_up_to_bps = _number(allow_null=True, required=False)
+    cooling_off_s = _number(allow_null=True, required=False)
+
+
+class RouterChangeSerializer(StrictSerializer):
+    """``agent_url`` "" for a router that only carries traffic."""
+
+    site = _named(Site)
+    loopback4 = serializers.IPAddressField(protocol="IPv4", allow_null=True, required=False)
+    loopback6 = serializers.IPAddressField(protocol="IPv6", allow_null=True, required=False)
+    agent_url = StrictCharField(
+        max_length=200, allow_blank=True, required=False, validators=[URLValidator(schemes=["https"])]
+    )
+    cpu = StrictCharField(max_length=50, allow_blank=True, required=False)
+    cores = _number(required=False)
+
+
+class RouterCreateSerializer(RouterChangeSerializer):
+    name = StrictCharField(validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
+
+
+class PortChangeSerializer(StrictSerializer):
+    """``bookable_bps`` null: as much as the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
+
+    description = StrictCharField(max_length=100, allow_blank=True, required=False)
+    kind = serializers.ChoiceField(choices=Port.Kind.values, required=False)
+    customer = _named(Customer, allow_null=True, required=False)
+    speed_bps = _number()
+    bookable_bps = _number(allow_null=True, required=False)
+    max_frame = _number(required=False)
+
+
+class PortCreateSerializer(PortChangeSerializer):
+    router = _named(Router)
+    interface = StrictCharField(max_length=63)
+
+
+class LinkWriteSerializer(StrictSerializer):
+    """IP MTUs in bytes, null where unknown."""
+
+    a_router = _named(Router)
+    a_interface = StrictCharField(max_length=63)
+    a_metric = _number(required=False)
+    a_ip_mtu = _number(allow_null=True, required=False)
+    z_router = _named(Router)
+    z_interface = StrictCharField(max_length=63)
+    z_metric = _number(required=False)
+    z_ip_mtu = _number(allow_null=True, required=False)
+    ipv4 = StrictBooleanField(required=False)
+    ipv6 = StrictBooleanField(required=False)
+    in_service = StrictBooleanField(required=False)
+
+
+class VniRangeWriteSerializer(StrictSerializer):
+    """Both ends are included."""
+
+    first = _number()
+    last = _number()
+    reason = StrictCharField(max_length=100)

@@ -1,0 +1,174 @@
+"""The inventory through the JSON door: the NOC keeps it, NOC admins remove from it, nobody else writes."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from portal.accounts.models import Customer, User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, Site
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+KINDS = ["sites", "routers", "ports", "links", "customers", "vni-ranges"]
+
+
+def client(user: User) -> APIClient:
+    _, plain = token_create(user=user, name="test", now=clock.now())
+    api = APIClient()
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
+    return api
+
+
+def post(user: User, kind: str, document: dict[str, Any]) -> Any:
+    return client(user).post(f"/api/v1/{kind}", document, format="json")
+
+
+def patch(user: User, address: str, document: dict[str, Any], etag: str = "*") -> Any:
+    return client(user).patch(address, document, format="json", HTTP_IF_MATCH=etag)
+
+
+def documents(isp: Isp) -> dict[str, dict[str, Any]]:
+    """One good document of each kind."""
+    return {
+        "sites": {"name": "Bern"},
+        "routers": {"name": "koala", "site": "Zürich", "loopback4": "10.255.0.99", "cores": 8},
+        "ports": {"router": "rhino", "interface": "x1", "speed_bps": GBIT, "customer": "Alpine Dairy"},
+        "links": {
+            "a_router": "rhino",
+            "a_interface": "bb-new",
+            "z_router": "panda",
+            "z_interface": "bb-new",
+            "a_ip_mtu": 9000,
+        },
+        "customers": {"name": "Basel Bakery", "approve_up_to_bps": GBIT},
+        "vni-ranges": {"first": 1, "last": 9, "reason": "lab"},
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noc_makes_one_reads_it_and_an_admin_removes_it(
+    isp: Isp, nora: User, nina: User, kind: str
+) -> None:
+    made = post(nora, kind, documents(isp)[kind])
+    assert made.status_code == 201
+    address = made["Location"]
+    for name, value in documents(isp)[kind].items():
+        assert made.json()[name] == value
+    read = client(nora).get(address)
+    assert read.json() == made.json()
+    assert read["ETag"] == made["ETag"]
+    if kind == "links":
+        assert patch(nora, address, {"in_service": False}).status_code == 200
+    assert client(nora).delete(address).status_code == 403
+    assert client(nina).delete(address).status_code == 204
+    assert client(nina).get(address).status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_but_the_noc_writes(isp: Isp, alice: User, charlie: User, kind: str) -> None:
+    rows = {"sites": Site, "routers": Router, "ports": Port, "links": BackboneLink, "customers": Customer}
+    row = rows[kind].objects.first().pk if kind in rows else 1
+    for user in (alice, charlie):
+        assert post(user, kind, documents(isp)[kind]).status_code == 403
+        assert patch(user, f"/api/v1/{kind}/{row}", {}).status_code == 403
+        assert client(user).delete(f"/api/v1/{kind}/{row}").status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["routers", "links", "customers", "vni-ranges"])
+def test_the_inside_of_the_network_is_the_nocs_alone(isp: Isp, alice: User, kind: str) -> None:
+    assert client(alice).get(f"/api/v1/{kind}").status_code == 403
+
+
+def test_a_port_of_another_customer_is_not_there(isp: Isp, charlie: User) -> None:
+    assert client(charlie).get(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}").status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unknown_member_is_refused_and_nothing_is_made(isp: Isp, nora: User, kind: str) -> None:
+    answer = post(nora, kind, documents(isp)[kind] | {"colour": "blue"})
+    assert answer.status_code == 422
+    assert answer["Content-Type"] == "application/problem+json"
+    assert [(e["field"], e["code"]) for e in answer.json()["errors"]] == [("colour", "unknown_field")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "field", "code"),
+    [
+        ("routers", {"name": "Koala"}, "name", "invalid"),
+        ("routers", {"site": "Atlantis"}, "site", "does_not_exist"),
+        ("routers", {"agent_url": "http://koala"}, "agent_url", "invalid"),
+        ("routers", {"loopback4": "10.0.0.256"}, "loopback4", "invalid"),
+        ("routers", {"cores": 0}, "cores", "out-of-range"),
+        ("ports", {"speed_bps": "1"}, "speed_bps", "not_integer"),
+        ("ports", {"speed_bps": 2**53}, "speed_bps", "max_value"),
+        ("ports", {"kind": "nni"}, "kind", "invalid_choice"),
+        ("ports", {"interface": "a b"}, "interface", "not-an-interface-name"),
+        ("ports", {"max_frame": 63}, "max_frame", "out-of-range"),
+        ("links", {"z_router": "rhino"}, "z_router", "link-within-router"),
+        ("links", {"a_ip_mtu": 65536}, "a_ip_mtu", "out-of-range"),
+        ("links", {"ipv4": 1}, "ipv4", "invalid"),
+        ("customers", {"name": "a\u0000b"}, "name", "null_characters_not_allowed"),
+        ("customers", {"cooling_off_s": 90 * 86400 + 1}, "cooling_off_s", "out-of-range"),
+        ("vni-ranges", {"last": 2**24}, "last", "vni-range-backwards"),
+    ],
+)
+def test_bad_input_names_its_field(
+    isp: Isp, nora: User, kind: str, wrong: dict[str, Any], field: str, code: str
+) -> None:
+    answer = post(nora, kind, documents(isp)[kind] | wrong)
+    assert answer.status_code == 422
+    assert [(e["field"], e["code"]) for e in answer.json()["errors"]] == [(field, code)]
+
+
+def test_what_is_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: User) -> None:
+    order(isp, alice, description="Milk run")
+    answer = client(nina).delete(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}")
+    assert answer.status_code == 409
+    document = answer.json()
+    assert document["type"] == "urn:longline:error:in-use"
+    assert document["errors"][0]["facts"]["used_by"] == ["line Milk run"]
+    assert "Milk run" in document["detail"]
+
+
+def test_an_interface_in_use_is_409(isp: Isp, nora: User) -> None:
+    answer = post(nora, "links", documents(isp)["links"] | {"z_router": "hippo", "z_interface": "bb-prev"})
+    assert answer.status_code == 409
+    assert answer.json()["errors"][0]["field"] == "z_interface"
+
+
+def test_a_change_needs_the_version_that_was_seen(isp: Isp, nora: User) -> None:
+    address = f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}"
+    seen = client(nora).get(address)["ETag"]
+    assert client(nora).patch(address, {"description": "x"}, format="json").status_code == 428
+    changed = patch(nora, address, {"description": "dock 4"}, seen)
+    assert (changed.status_code, changed.json()["description"]) == (200, "dock 4")
+    assert patch(nora, address, {"description": "late"}, seen).status_code == 412
+
+
+def test_what_was_fixed_when_it_was_made_cannot_be_changed(isp: Isp, nora: User) -> None:
+    port, router = isp.ports["rhino:host-cust1"], isp.routers["rhino"]
+    assert patch(nora, f"/api/v1/ports/{port.pk}", {"interface": "x9"}).status_code == 422
+    assert patch(nora, f"/api/v1/routers/{router.pk}", {"name": "koala"}).status_code == 422
+
+
+def test_a_repeated_key_makes_one(isp: Isp, nora: User) -> None:
+    api = client(nora)
+    for _ in range(2):
+        answer = api.post("/api/v1/sites", {"name": "Bern"}, format="json", HTTP_IDEMPOTENCY_KEY="k1")
+        assert answer.status_code == 201
+    assert Site.objects.filter(name="Bern").count() == 1
+
+
+def test_a_link_shows_that_declared_and_observed_mtu_contradict(isp: Isp, nora: User) -> None:
+    link = isp.links["rhino-hippo"]
+    ObservedInterface.objects.create(
+        router=isp.routers["rhino"], name="bb-next", admin_up=True, link_up=True, ip_mtu=1500
+    )
+    shown = {row["id"]: row for row in client(nora).get("/api/v1/links").json()["results"]}
+    assert shown[link.pk]["mtu_mismatch"] is True
+    assert shown[link.pk]["a_observed_ip_mtu"] == 1500
+    assert [row["mtu_mismatch"] for row in shown.values()].count(True) == 1
