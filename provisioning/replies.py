@@ -85,7 +85,8 @@ def held_decode(body: bytes, *, router: str) -> Held:
 
 
 def _end(item: Any, at: str) -> EndAnswer:
-    item = _object(item, at, {"vll", "end", "revision", "status", "reason"})
+    item = _object(item, at, {"vll", "end", "revision", "status", "policed", "reason"})
+    _typed(item["policed"], bool, f"{at}/policed")
     status = item["status"]
     if status not in _REASON_CODES:
         raise BadReply(f"{at}/status is {status!r}")

@@ -51,7 +51,7 @@ class StandInAgent:
             "applied": True,
             "ends": [
                 {name: end[name] for name in ("vll", "end", "revision")}
-                | {"status": status, "reason": None}
+                | {"status": status, "policed": False, "reason": None}
                 | others.get(end["end"], {})
                 for end, status in ends
             ],

@@ -10,6 +10,7 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/intent"
@@ -29,6 +30,7 @@ func encode(action plan.Action, find func(plan.Ref) (index, error)) (api.Message
 	target, err := index(none), error(nil)
 	switch action.(type) {
 	case plan.CreateSub, plan.CreateTunnel: // their target comes out of them
+	case plan.AddPolicer, plan.UpdatePolicer, plan.DeletePolicer: // no interface
 	default:
 		if target, err = find(action.Target()); err != nil {
 			return nil, err
@@ -57,6 +59,15 @@ func encode(action plan.Action, find func(plan.Ref) (index, error)) (api.Message
 		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: to, Enable: true}, err
 	case plan.ClearConnect:
 		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: index(a.To.Index), Enable: false}, nil
+	case plan.AddPolicer:
+		return &policer.PolicerAdd{Name: a.Name, Infos: observe.PolicerConfig(a.Bandwidth)}, nil
+	case plan.UpdatePolicer:
+		return &policer.PolicerUpdate{PolicerIndex: a.Index, Infos: observe.PolicerConfig(a.Bandwidth)}, nil
+	case plan.DeletePolicer:
+		return &policer.PolicerDel{PolicerIndex: a.Index}, nil
+	case plan.SetPolicing:
+		// By name: the replies to the variants by index carry the message number of another message.
+		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}, nil
 	case plan.SetAdmin:
 		state := interface_types.IfStatusFlags(0)
 		if a.Up {

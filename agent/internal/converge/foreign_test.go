@@ -38,6 +38,12 @@ func (r *router) tunnelByHand(t intent.Tunnel) {
 		Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
 }
 
+// disconnect moves an interface out of its cross-connect.
+func (r *router) disconnect(name string) {
+	r.t.Helper()
+	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(name), Enable: false})
+}
+
 func (o *Outcome) of(t *testing.T, key intent.Key) End {
 	t.Helper()
 	for _, e := range o.Ends {

@@ -21,7 +21,9 @@ type End struct {
 	intent.Key
 	Revision int32
 	Status   string
-	Reason   *plan.Reason
+	// Policed is true when VPP enforces the end's bandwidth profile.
+	Policed bool
+	Reason  *plan.Reason
 }
 
 // judge compares the intent with what was left to do when VPP was read back.
@@ -50,7 +52,7 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 		}
 	}
 	add := func(key intent.Key, revision int32, good string) {
-		end := End{Key: key, Revision: revision, Status: good, Reason: why(key)}
+		end := End{Key: key, Revision: revision, Status: good, Policed: left.Policed[key], Reason: why(key)}
 		if end.Reason != nil {
 			end.Status = end.Reason.Status
 		}

@@ -98,6 +98,7 @@ func decodeEnd(f *fields) placed[End] {
 		p.entry.Tunnel = decodeTransport(child)
 		child.refuseUnknown()
 	}
+	p.entry.Bandwidth = decodeBandwidth(f, frame)
 	p.valid = len(*f.errors) == before
 	return p
 }

@@ -21,6 +21,7 @@ type (
 	endBody struct {
 		Access    accessBody    `json:"access"`
 		AdminUp   bool          `json:"admin_up"`
+		Bandwidth *bandwidth    `json:"bandwidth"`
 		End       string        `json:"end"`
 		Frame     int           `json:"frame"`
 		Revision  int32         `json:"revision"`
@@ -40,6 +41,12 @@ type (
 		Local         *netip.Addr   `json:"local"`
 		Remote        *netip.Addr   `json:"remote"`
 		VNI           *uint32       `json:"vni"`
+	}
+	bandwidth struct {
+		CBS int64 `json:"cbs_bytes"`
+		CIR int64 `json:"cir_bps"`
+		EBS int64 `json:"ebs_bytes"`
+		EIR int64 `json:"eir_bps"`
 	}
 	tombstoneBody struct {
 		End      string `json:"end"`
@@ -74,10 +81,11 @@ func hashOf(document []byte) string {
 }
 
 func (e End) body() endBody {
-	a, t := e.Access, e.Tunnel
+	a, t, b := e.Access, e.Tunnel, e.Bandwidth
 	return endBody{
 		Access:    accessBody{a.Exact, orNull(a.Inner), a.Interface, orNull(a.Outer), a.Tagging},
 		AdminUp:   e.AdminUp,
+		Bandwidth: orNull(bandwidth{CBS: b.CBS, CIR: b.CIR, EBS: b.EBS, EIR: b.EIR}),
 		End:       e.Key.End,
 		Frame:     e.Frame,
 		Revision:  e.Revision,

@@ -75,6 +75,15 @@ type End struct {
 	Frame    int // largest carried frame, bytes, without FCS and without popped tags
 	Access   Access
 	Tunnel   Tunnel
+	// Bandwidth is what the access side is policed to, zero for nothing.
+	Bandwidth Bandwidth
+}
+
+// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero when
+// nothing beyond the committed rate is let through.
+type Bandwidth struct {
+	CIR, CBS int64
+	EIR, EBS int64
 }
 
 // Access is the customer's side.

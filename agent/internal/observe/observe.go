@@ -21,9 +21,12 @@ import (
 
 // Session is what observing needs of a connection to VPP.
 type Session interface {
+	Info() vpp.Info
 	Has(api.Message) bool
+	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
 	Call(ctx context.Context, req api.Message) (api.Message, error)
 	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
+	DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error
 }
 
 var _ Session = (*vpp.Session)(nil)
@@ -39,6 +42,7 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
 		Supported: capabilities(session),
+		Policing:  policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
 	}
 	if err := session.Dump(ctx, s.configurationDumps(session), s.add); err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
@@ -49,6 +53,9 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 	s.Index()
 	if err := session.Dump(ctx, s.addressDumps(s.Interfaces), s.add); err != nil {
 		return nil, fmt.Errorf("observe addresses: %w", err)
+	}
+	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
+		return nil, fmt.Errorf("observe %w", err)
 	}
 	return s.Index(), sameProcess(ctx, session, boot.PID)
 }
@@ -91,10 +98,7 @@ func (s *Snapshot) configurationDumps(session Session) []api.Message {
 // addressDumps asks for the addresses of those interfaces that are not the agent's own work. Ports that
 // carry its tag are asked: they may have got addresses since.
 func (s *Snapshot) addressDumps(of []*Interface) []api.Message {
-	tunnels := make(map[uint32]bool, len(s.Tunnels))
-	for _, t := range s.Tunnels {
-		tunnels[t.Index] = true
-	}
+	tunnels := s.tunnelIndices()
 	var dumps []api.Message
 	for _, i := range of {
 		if _, ours := own.ParseTag(i.Tag); ours && (i.IsSub() || tunnels[i.Index]) {

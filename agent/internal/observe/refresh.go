@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.fd.io/govpp/api"
@@ -15,16 +16,18 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 )
 
-// Refresh reads the touched interfaces again, and all cross-connects, which VPP gives only as a whole. All
-// else is as in old. That is enough to read back what was done to a few of thousands.
+// Refresh reads the touched interfaces again, and all cross-connects and policers, which VPP gives only as
+// a whole. All else is as in old. That is enough to read back what was done to a few of thousands.
 func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: old.Bridged, LCP: old.LCP,
-		Supported: old.Supported,
+		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
 	}
 	for _, i := range old.Interfaces {
 		if !touched[i.Index] {
 			s.Interfaces = append(s.Interfaces, i)
+		} else {
+			delete(s.Policed, i.Index)
 		}
 	}
 	for _, t := range old.Tunnels {
@@ -40,6 +43,9 @@ func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	s.Index()
 	if err := session.Dump(ctx, s.addressDumps(again), s.add); err != nil {
 		return nil, fmt.Errorf("read back addresses: %w", err)
+	}
+	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
+		return nil, fmt.Errorf("read back %w", err)
 	}
 	return s.Index(), sameProcess(ctx, session, s.Boot.PID)
 }

@@ -63,6 +63,9 @@ type Snapshot struct {
 	Bridged    map[uint32]uint32   // interface -> bridge domain
 	LCP        map[uint32]string   // interface -> Linux interface
 	Supported  map[Capability]bool // what this VPP's message table offers
+	Policing   Policing
+	Policers   map[string]*Policer // the agent's, by name
+	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface

@@ -22,6 +22,16 @@ func (t Tag) String() string {
 	return prefix + t.VLL + ":" + t.End + ":" + strconv.FormatInt(int64(t.Revision), 10)
 }
 
+// PolicerName is the name of an end's policer, 47 of the 63 bytes that VPP keeps. Policers have no tag; the
+// name alone says whose they are.
+func PolicerName(end intent.Key) string { return prefix + end.VLL + ":" + end.End }
+
+// ParsePolicerName reads a name; ok is false for anything that the agent would not have written.
+func ParsePolicerName(name string) (end intent.Key, ok bool) {
+	tag, ok := ParseTag(name + ":1")
+	return tag.Key, ok
+}
+
 // ParseTag reads a tag; ok is false for anything that the agent would not have written. Every interface of
 // a router is asked at each look, so this is done without intermediate text.
 func ParseTag(text string) (tag Tag, ok bool) {

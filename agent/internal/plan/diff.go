@@ -13,6 +13,8 @@ type Plan struct {
 	Ops []Op // in order
 	// Blocked are the ends for which nothing is done, each with its reason.
 	Blocked map[intent.Key]*Reason
+	// Policed are the ends whose bandwidth profile VPP enforces now.
+	Policed map[intent.Key]bool
 	// Owned is everything of the agent's in VPP; Quarantined the part that the intent does not name.
 	Owned, Quarantined []*Holding
 	// Standing are the claims that ownership rests on now, Creations those of what the plan is about to make.
@@ -59,7 +61,7 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 			p.Quarantined = append(p.Quarantined, h)
 		}
 	}
-	p.Ops = d.operations(in)
+	p.Ops, p.Policed = d.operations(in)
 	p.Standing, p.Creations = d.standing(in), creations(p.Ops, d.present)
 	return p
 }

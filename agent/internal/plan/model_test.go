@@ -14,9 +14,10 @@ import (
 
 // model is a VPP made of a snapshot: it carries out operations as VPP would, and refuses what VPP refuses.
 type model struct {
-	t    testing.TB
-	s    *observe.Snapshot
-	next uint32
+	t       testing.TB
+	s       *observe.Snapshot
+	next    uint32
+	working map[uint32]string // interface -> the agent's policer that works on it
 }
 
 var (
@@ -26,8 +27,9 @@ var (
 
 // newModel has loop0 with the local addresses and the ports cust0..cust3, all up.
 func newModel(t testing.TB) *model {
-	m := &model{t: t, s: &observe.Snapshot{
+	m := &model{t: t, working: map[uint32]string{}, s: &observe.Snapshot{
 		Boot: own.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
+		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
 		Supported: map[observe.Capability]bool{observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true},
 	}}
 	loop := m.add(observe.Interface{Name: "loop0", AdminUp: true})
@@ -112,6 +114,38 @@ func (m *model) carryOut(ops []Op) {
 			from := find(a.From)
 			delete(m.s.Connects, from.Index)
 			from.Rewrite = 0
+			if m.s.Policed[from.Index] && m.s.Policing == observe.SubInterfacePolicing {
+				m.t.Fatalf("%s leaves L2 while policed: VPP forgets half of it", from.Name)
+			}
+		case AddPolicer:
+			if m.s.Policers[a.Name] != nil {
+				m.t.Fatalf("%s: the policer exists", a.CLI())
+			}
+			m.next++
+			key, _ := own.ParsePolicerName(a.Name)
+			m.s.Policers[a.Name] = &observe.Policer{End: key, Index: m.next, Config: observe.PolicerConfig(a.Bandwidth)}
+		case UpdatePolicer:
+			m.s.Policers[a.Name].Config = observe.PolicerConfig(a.Bandwidth)
+		case DeletePolicer:
+			for index, policer := range m.working {
+				if policer == a.Name {
+					m.t.Fatalf("%s: it works on %d", a.CLI(), index)
+				}
+			}
+			delete(m.s.Policers, a.Name)
+		case SetPolicing:
+			i := find(a.Interface)
+			switch {
+			case a.On && m.s.Policed[i.Index]:
+				m.t.Fatalf("%s is policed twice", i.Name)
+			case a.On && m.s.Policers[a.Policer] == nil, !a.On && m.working[i.Index] != a.Policer:
+				m.t.Fatalf("%s: that policer does not exist or does not work there", a.CLI())
+			case a.On:
+				m.s.Policed[i.Index], m.working[i.Index] = true, a.Policer
+			default:
+				delete(m.s.Policed, i.Index)
+				delete(m.working, i.Index)
+			}
 		case SetAdmin:
 			i := find(a.Interface)
 			if a.Up && i.IsSub() && !m.s.ByIndex(i.Sup).AdminUp {
@@ -139,6 +173,9 @@ func (m *model) remove(i *observe.Interface) {
 	if _, connected := m.s.Connects[i.Index]; connected {
 		m.t.Fatalf("%s is deleted while cross-connected", i.Name)
 	}
+	if m.s.Policed[i.Index] {
+		m.t.Fatalf("%s is deleted while policed", i.Name)
+	}
 	for from, to := range m.s.Connects {
 		if to == i.Index {
 			m.t.Fatalf("%s is deleted while %d sends into it", i.Name, from)
@@ -154,7 +191,7 @@ func (m *model) picture(keep func(*observe.Interface) bool) map[string]string {
 	picture := make(map[string]string)
 	for _, i := range m.s.Interfaces {
 		if keep(i) {
-			picture[i.Name] = fmt.Sprintf("%+v -> %v", *i, m.s.Connects[i.Index])
+			picture[i.Name] = fmt.Sprintf("%+v -> %v, policed %v", *i, m.s.Connects[i.Index], m.s.Policed[i.Index])
 		}
 	}
 	return picture

@@ -125,6 +125,9 @@ func (d *differ) wholePortObstacle(end intent.End, port *observe.Interface) *Rea
 	if linux, paired := d.LCP[port.Index]; paired {
 		return inUse(port, "is paired with the Linux interface %s", linux)
 	}
+	if d.Policed[port.Index] && !d.policedByUs(port.Index) {
+		return inUse(port, "has a policer that the agent did not apply")
+	}
 	return nil
 }
 

@@ -19,15 +19,16 @@ const (
 	Tag                  // mark it as the agent's
 	Set                  // MTU, tag rewrite
 	Connect              // cross-connect both ways
+	Police               // hold to the bandwidth profile
 	Up                   // admin state
 )
 
 func (s Stage) String() string {
-	return [...]string{"detach", "delete", "create", "tag", "set", "connect", "up"}[s]
+	return [...]string{"detach", "delete", "create", "tag", "set", "connect", "police", "up"}[s]
 }
 
 // Stages are all stages in order.
-var Stages = []Stage{Detach, Delete, Create, Tag, Set, Connect, Up}
+var Stages = []Stage{Detach, Delete, Create, Tag, Set, Connect, Police, Up}
 
 // Role is what an interface is to its end.
 type Role string

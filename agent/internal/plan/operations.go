@@ -9,14 +9,19 @@ import (
 )
 
 // operations writes down what the unblocked ends need.
-func (d *differ) operations(in *intent.Intent) []Op {
+func (d *differ) operations(in *intent.Intent) ([]Op, map[intent.Key]bool) {
 	b := &builder{
 		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
-		refs: make(map[intent.Key]Ref, len(in.Present)),
+		refs: make(map[intent.Key]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
 	}
 	for _, h := range d.holdings {
 		if d.leaving[h.Interface.Index] == h {
 			b.release(h)
+		}
+	}
+	for _, tombstone := range in.Removed {
+		if d.blocked[tombstone.Key] == nil {
+			b.unpolice(tombstone.Key, "the VLL is removed")
 		}
 	}
 	for _, end := range in.Present {
@@ -30,7 +35,7 @@ func (d *differ) operations(in *intent.Intent) []Op {
 		}
 	}
 	order(b.ops)
-	return b.ops
+	return b.ops, b.policed
 }
 
 type builder struct {
@@ -40,6 +45,9 @@ type builder struct {
 	raised   map[uint32]bool            // ports set up by this plan
 	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
 	refs     map[intent.Key]Ref         // access of each end
+
+	unpoliced map[uint32]bool     // interfaces whose policer this plan takes off
+	policed   map[intent.Key]bool // ends whose profile is enforced
 }
 
 func (b *builder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) {
@@ -53,6 +61,9 @@ func (b *builder) release(h *Holding) {
 	why := "the VLL is removed"
 	if _, present := b.present[h.End]; present {
 		why = "its key changes"
+	}
+	if h.Tunnel == nil {
+		b.takeOff(h.End, i, why)
 	}
 	for _, from := range b.into[i.Index] {
 		b.detach(b.byIndex[from], why) // leavingObstacle has seen to it that these are ours
@@ -152,6 +163,7 @@ func (b *builder) build(end intent.End) {
 		b.connect(end, tunnel, access)
 		b.raiseTunnel(end, tunnel)
 	}
+	b.police(end, access)
 	b.admin(end, access)
 }
 

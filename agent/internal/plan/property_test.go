@@ -37,7 +37,7 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 				if len(left.Ops) != 0 {
 					t.Fatalf("left to do: %v\nafter %v", lines(left.Ops), lines(p.Ops))
 				}
-				mustBeWhole(t, in, left)
+				mustBeWhole(t, in, m.s, left)
 				journal.Claims = left.Standing
 			}
 		})
@@ -45,7 +45,7 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 }
 
 // mustBeWhole: an end that is not blocked has its two sides, and a removed one nothing.
-func mustBeWhole(t *testing.T, in *intent.Intent, left *Plan) {
+func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Plan) {
 	t.Helper()
 	holds := make(map[intent.Key]int)
 	for _, h := range left.Owned {
@@ -59,10 +59,17 @@ func mustBeWhole(t *testing.T, in *intent.Intent, left *Plan) {
 		if left.Blocked[e.Key] == nil && holds[e.Key] != sides {
 			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holds[e.Key], sides)
 		}
+		can := s.Policing == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged
+		if want := left.Blocked[e.Key] == nil && can && e.Bandwidth.CIR > 0; left.Policed[e.Key] != want {
+			t.Fatalf("%s is policed: %v, want %v", e.Key, left.Policed[e.Key], want)
+		}
 	}
 	for _, r := range in.Removed {
 		if left.Blocked[r.Key] == nil && holds[r.Key] != 0 {
 			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holds[r.Key])
+		}
+		if left.Blocked[r.Key] == nil && s.Policers[own.PolicerName(r.Key)] != nil {
+			t.Fatalf("%s is removed and has a policer", r.Key)
 		}
 	}
 }
@@ -71,6 +78,9 @@ func mustBeWhole(t *testing.T, in *intent.Intent, left *Plan) {
 func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	m.port("cust2").Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")}
 	m.s.Bridged[m.port("cust3").Index] = 1
+	m.s.Policing = []observe.Policing{observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing}[random.IntN(3)]
+	m.s.Policed[m.port("cust2").Index] = true
+	m.s.Policed[m.port("cust1").Index] = random.IntN(4) == 0
 	if random.IntN(2) == 0 {
 		m.port("cust1").Tag = "rack 3"
 	}
@@ -155,6 +165,9 @@ func randomIntent(random *rand.Rand) *intent.Intent {
 			e := intent.End{
 				Key: key, Revision: int32(1 + random.IntN(3)), AdminUp: random.IntN(4) > 0, Frame: 1514 + 8000*random.IntN(2),
 				Access: randomAccess(random), Tunnel: randomTunnel(random),
+			}
+			if random.IntN(2) == 0 {
+				e.Bandwidth = intent.Bandwidth{CIR: int64(1+random.IntN(2)) * 1e6, CBS: 64000}
 			}
 			ends := []intent.End{e}
 			if e.Tunnel.Encapsulation == intent.L2XC {

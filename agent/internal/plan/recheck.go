@@ -59,6 +59,10 @@ func (c *Check) Of(op Op) *Reason {
 		if t := c.byIndex[a.Interface.Index]; t == nil || t.Tunnel != a.Tunnel || !t.Default {
 			return changed(a.Interface)
 		}
+	case DeletePolicer:
+		if p := c.now.Policers[a.Name]; p == nil || p.Index != a.Index || p.Index == observe.NoIndex {
+			return changed(policerRef(a.Name))
+		}
 	case CreateSub:
 		return c.sub(a)
 	case CreateTunnel:

@@ -36,6 +36,7 @@ type endBody struct {
 	End      string      `json:"end"`
 	Revision int32       `json:"revision"`
 	Status   string      `json:"status"`
+	Policed  bool        `json:"policed"`
 	Reason   *reasonBody `json:"reason"`
 }
 
@@ -65,7 +66,7 @@ type appliedBody struct {
 func appliedOf(router string, o *converge.Outcome) appliedBody {
 	ends := []endBody{}
 	for _, e := range o.Ends {
-		ends = append(ends, endBody{e.VLL, e.Key.End, e.Revision, e.Status, reasonOf(e.Reason)})
+		ends = append(ends, endBody{e.VLL, e.Key.End, e.Revision, e.Status, e.Policed, reasonOf(e.Reason)})
 	}
 	return appliedBody{1, router, o.Generation, o.Applied, ends, quarantinedOf(o.Quarantined)}
 }
@@ -98,7 +99,7 @@ func planOf(in *intent.Intent, p *plan.Plan) planBody {
 	}
 	add := func(key intent.Key, revision int32) {
 		if reason := p.Blocked[key]; reason != nil {
-			body.Ends = append(body.Ends, endBody{key.VLL, key.End, revision, reason.Status, reasonOf(reason)})
+			body.Ends = append(body.Ends, endBody{key.VLL, key.End, revision, reason.Status, false, reasonOf(reason)})
 		}
 	}
 	for _, e := range in.Present {

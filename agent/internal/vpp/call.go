@@ -63,17 +63,21 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 // is marked by a control_ping behind the requests, because some dumps end without a reply of their own
 // (gre_tunnel_dump on 25.10 and 26.02). each must be quick and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
-	for len(reqs) > 0 {
-		n := min(len(reqs), window)
-		if err := s.dump(ctx, reqs[:n], each); err != nil {
+	return s.DumpEach(ctx, reqs, func(_ int, answer api.Message) { each(answer) })
+}
+
+// DumpEach is Dump that also says which request a message answers.
+func (s *Session) DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error {
+	for first := 0; first < len(reqs); first += window {
+		block := reqs[first:min(first+window, len(reqs))]
+		if err := s.dump(ctx, block, func(i int, answer api.Message) { each(first+i, answer) }); err != nil {
 			return err
 		}
-		reqs = reqs[n:]
 	}
 	return nil
 }
 
-func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
+func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, api.Message)) error {
 	var contexts []uint32
 	defer func() { s.forget(contexts...) }()
 	// progress is a token for "something came": a long dump is not silence.
@@ -84,9 +88,9 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(api.Me
 		default:
 		}
 	}
-	for _, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
-		handle := func(msg api.Message) { each(msg); tick() }
-		if _, ok := req.(*memclnt.ControlPing); ok {
+	for i, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
+		handle := func(msg api.Message) { each(i, msg); tick() }
+		if i == len(reqs) {
 			handle = func(api.Message) { fenced = true; tick() }
 		}
 		context, err := s.send(req, handle)

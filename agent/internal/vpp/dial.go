@@ -88,7 +88,10 @@ func (s *Session) learnMessages() {
 		for _, msg := range messages {
 			if id, err := s.client.GetMsgID(msg.GetMessageName(), msg.GetCrcString()); err == nil {
 				s.ids[key(msg)] = id
-				s.types[id] = messageType{kind: msg.GetMessageType(), typ: reflect.TypeOf(msg).Elem()}
+				kind := msg.GetMessageType()
+				// feature_is_enabled_reply is laid out like a request.
+				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")
+				s.types[id] = messageType{kind, reflect.TypeOf(msg).Elem(), answers}
 			}
 		}
 	}

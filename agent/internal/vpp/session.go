@@ -34,8 +34,12 @@ var (
 // in flight 101,626 requests/s, hardly more beyond.
 const window = 64
 
-// minMessage is a message number and a context, the least a reply consists of (bytes).
-const minMessage = 6
+// minMessage is a message number and a context, the least a reply consists of; minRequest has the number of a
+// client between them (bytes).
+const (
+	minMessage = 6
+	minRequest = 10
+)
 
 // Session is one connection to one VPP process. It is safe for concurrent use and never heals: after an
 // error it stays ended, and its owner opens another.
@@ -57,8 +61,9 @@ type Session struct {
 func key(msg api.Message) string { return msg.GetMessageName() + "_" + msg.GetCrcString() }
 
 type messageType struct {
-	kind api.MessageType
-	typ  reflect.Type
+	kind    api.MessageType
+	typ     reflect.Type
+	answers bool // answers a request
 }
 
 // Info is what VPP said about itself when the session was opened.
@@ -149,11 +154,11 @@ func (s *Session) receive(id uint16, data []byte) {
 	if !ok {
 		return
 	}
-	if len(data) < minMessage {
+	if len(data) < minMessage || known.kind == api.RequestMessage && len(data) < minRequest {
 		s.fail(fmt.Errorf("%w: %d bytes", ErrProtocol, len(data)))
 		return
 	}
-	if known.kind != api.ReplyMessage {
+	if !known.answers {
 		if known.typ == reflect.TypeFor[interfaces.SwInterfaceEvent]() {
 			s.receiveEvent(data)
 		}

@@ -54,7 +54,11 @@ func (c *client) send(m api.Message, context uint32) {
 	if err != nil {
 		panic(fmt.Sprintf("vppsim: encoding its own %s: %v", m.GetMessageName(), err))
 	}
-	binary.BigEndian.PutUint32(data[2:6], context)
+	at := 2
+	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply is laid out like a request
+		at = 6
+	}
+	binary.BigEndian.PutUint32(data[at:at+4], context)
 	var header [frameHeader]byte
 	binary.BigEndian.PutUint32(header[8:12], uint32(len(data)))
 

@@ -84,6 +84,7 @@ func (v *vpp) remove(i *iface) {
 // release frees the index; the last one freed is the next one given out.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
+	delete(v.policers.applied, index)
 	v.freed = append(v.freed, index)
 	v.segment.deleteInterface(index)
 }

@@ -50,10 +50,14 @@ func enterL2(i *iface, mode l2mode) {
 	i.l2 = mode
 }
 
-// leaveL2 moves the interface to L3, which loses its tag rewrite.
+// leaveL2 moves the interface to L3, which loses its tag rewrite and its L2 features (set_int_l2_mode in
+// vnet/l2/l2_input.c).
 func (v *vpp) leaveL2(i *iface) {
 	i.l2 = l2mode{}
 	delete(v.rewrites, i.index)
+	if a := v.policers.applied[i.index]; a != nil {
+		a.l2 = false
+	}
 }
 
 func (v *vpp) xconnectDump(c *call, _ *l2.L2XconnectDump) {

@@ -14,6 +14,7 @@ const (
 	retvalTagCount            int32 = -72
 	retvalTunnelExists        int32 = -75
 	retvalDecapNext           int32 = -76
+	retvalValueExists         int32 = -81
 	retvalInterfaceExists     int32 = -79
 	retvalSameEndpoints       int32 = -82
 	retvalInvalidSubInterface int32 = -98

@@ -18,6 +18,7 @@ const (
 	segmentVersion = 2
 	segmentBase    = 0x130000000
 	maxInterfaces  = 1 << 16
+	maxPolicers    = 1 << 14
 
 	headerSize     = 48
 	entrySize      = 144
@@ -44,8 +45,10 @@ type segment struct {
 	texts  int // each name with its length before it
 	rx, tx int
 	drops  int
-	epoch  uint64
-	beats  uint64
+	// policed are the policers' counters: conforming, exceeding, violating.
+	policed [3]int
+	epoch   uint64
+	beats   uint64
 }
 
 type directoryEntry struct {
@@ -57,10 +60,11 @@ var directory = []directoryEntry{
 	{"/sys/heartbeat", typeScalar}, {"/sys/boottime", typeScalar}, {"/sys/last_update", typeScalar},
 	{"/sys/num_worker_threads", typeScalar}, {"/if/names", typeNameVector},
 	{"/if/rx", typeCombined}, {"/if/tx", typeCombined}, {"/if/drops", typeSimple},
+	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }
 
 func newSegment(boot time.Time) (*segment, error) {
-	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8) + 1<<12
+	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -96,13 +100,19 @@ func (s *segment) layOut() {
 	}
 	s.names = s.pointed("/if/names", s.vector(maxInterfaces, 8))
 	s.texts = s.vector(maxInterfaces, nameSlot)
-	s.rx = s.pointed("/if/rx", s.oneThread(counterSize))
-	s.tx = s.pointed("/if/tx", s.oneThread(counterSize))
-	s.drops = s.pointed("/if/drops", s.oneThread(8))
-	for _, counters := range []*int{&s.rx, &s.tx, &s.drops} {
+	s.rx = s.pointed("/if/rx", s.oneThread(maxInterfaces, counterSize))
+	s.tx = s.pointed("/if/tx", s.oneThread(maxInterfaces, counterSize))
+	s.drops = s.pointed("/if/drops", s.oneThread(maxInterfaces, 8))
+	for n, name := range []string{"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate"} {
+		s.policed[n] = s.pointed(name, s.oneThread(maxPolicers, counterSize))
+	}
+	for _, counters := range []*int{&s.rx, &s.tx, &s.drops, &s.policed[0], &s.policed[1], &s.policed[2]} {
 		*counters = int(s.get(*counters) - segmentBase)
 	}
 	s.setLength(0)
+	for _, vector := range s.policed {
+		s.set(vector-8, 0)
+	}
 }
 
 // vector reserves room for n elements and returns the offset of the first.
@@ -113,10 +123,10 @@ func (s *segment) vector(n, size int) int {
 	return at
 }
 
-// oneThread is a vector of one pointer, to the main thread's counters by interface.
-func (s *segment) oneThread(size int) int {
+// oneThread is a vector of one pointer, to the main thread's n counters.
+func (s *segment) oneThread(n, size int) int {
 	threads := s.vector(1, 8)
-	s.set(threads, segmentBase+uint64(s.vector(maxInterfaces, size)))
+	s.set(threads, segmentBase+uint64(s.vector(n, size)))
 	return threads
 }
 
@@ -195,6 +205,26 @@ func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
 	at := vector + int(index)*counterSize
 	s.set(at, s.get(at)+packets)
 	s.set(at+8, s.get(at+8)+bytes)
+}
+
+// zeroPolicer starts a policer's counters afresh and makes room for them.
+func (s *segment) zeroPolicer(index uint32) {
+	if index >= maxPolicers {
+		return
+	}
+	for _, vector := range s.policed {
+		s.set(vector-8, max(s.get(vector-8), uint64(index)+1))
+		at := vector + int(index)*counterSize
+		s.set(at, 0)
+		s.set(at+8, 0)
+	}
+}
+
+// police adds to a policer's counters of one class: 0 conforming, 1 exceeding, 2 violating.
+func (s *segment) police(index uint32, class int, packets, bytes uint64) {
+	if index < maxPolicers {
+		s.add(s.policed[class], index, packets, bytes)
+	}
 }
 
 // beat is what VPP's collector process does: a living VPP's heartbeat grows.

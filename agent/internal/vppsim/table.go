@@ -35,7 +35,7 @@ func operations() []operation {
 	return slices.Concat(
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
 		l2Operations(), vtrOperations(), bridgeOperations(), ipOperations(), routeOperations(),
-		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(),
+		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(), policerOperations(),
 	)
 }
 

@@ -42,6 +42,7 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	in, out := v.carried(inward, from, to), v.carried(outward, from, to)
 	v.countReceived(p.access, in)
 	v.countSent(p.access, out)
+	in = v.police(p.access, in, to.Sub(from))
 	if p.tunnel == nil {
 		return // the far side is an access interface with a path of its own
 	}
@@ -49,6 +50,25 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	if p.tunnel.countsSent() {
 		v.countSent(p.far, in)
 	}
+}
+
+// police counts what came in during a while by the colours of the access's policer, and returns what passes.
+func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
+	p := v.working(i)
+	if p == nil {
+		return bytes
+	}
+	passed, size := uint64(0), v.config.Traffic.FrameBytes
+	count := func(class int, bytes uint64) {
+		v.segment.police(v.policers.applied[i.index].policer, class, bytes/size, bytes/size*size)
+	}
+	for class, kbps := range []uint32{p.config.Cir, p.config.Eir} {
+		share := min(bytes-passed, uint64(float64(kbps)*1000/8*while.Seconds())/size*size)
+		count(class, share)
+		passed += share
+	}
+	count(2, bytes-passed)
+	return passed
 }
 
 func (v *vpp) countReceived(i *iface, bytes uint64) {

@@ -34,6 +34,7 @@ type vpp struct {
 	geneves    tunnels
 	gres       tunnels
 	bridges    map[uint32]*bridge
+	policers   policers
 	routes     []Route
 	counted    time.Time // traffic is counted up to here
 }
@@ -51,6 +52,7 @@ func boot(config Config) (*vpp, error) {
 		vlans:     map[vlanKey]uint32{},
 		rewrites:  map[uint32]tagRewrite{},
 		bridges:   map[uint32]*bridge{},
+		policers:  policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
 		routes:    append([]Route(nil), config.Routes...),
 		counted:   config.Clock(),
 	}

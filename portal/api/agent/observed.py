@@ -42,6 +42,7 @@ _REPORT = record(
             }
         ),
         "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
+        "policing": one_of("none", "port", "subinterface"),
         "generation": record({"held": _GENERATION, "applied": _GENERATION}),
         "interfaces": array(
             record(

@@ -1,0 +1,132 @@
+package converge
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"go.fd.io/govpp/binapi/policer"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/vppsim"
+)
+
+var profile = intent.Bandwidth{CIR: 50_000_000, CBS: 64_000, EIR: 10_000_000, EBS: 32_000}
+
+// onSims runs a test beside stand-ins of a release that polices ports and of one that polices sub-interfaces.
+func onSims(t *testing.T, test func(*testing.T, *router, *vppsim.Sim)) {
+	for _, version := range []string{"26.02-vppsim", "26.06-vppsim"} {
+		t.Run(version, func(t *testing.T) {
+			sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(sim.Stop)
+			test(t, newRouter(t, sim.APISocket(), sim.StatsSocket()), sim)
+		})
+	}
+}
+
+// policedEnds are a whole port and a VLAN, both with a profile.
+func policedEnds(r *router) (port, vlan intent.End) {
+	port, vlan = vxlanEnd(1, r.ports[1]), vxlanEnd(2, r.ports[0])
+	port.Access = accessOf(intent.Untagged, r.ports[1])
+	port.Bandwidth, vlan.Bandwidth = profile, profile
+	return port, vlan
+}
+
+func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port, vlan := policedEnds(r)
+		policing := r.snapshot().Policing
+		outcome := r.put([]intent.End{port, vlan})
+		outcome.mustAllBe(t, "verified")
+		if got, want := outcome.of(t, port.Key).Policed, policing != observe.NoPolicing; got != want {
+			t.Errorf("the port is policed: %v, and this VPP can police: %s", got, policing)
+		}
+		if got, want := outcome.of(t, vlan.Key).Policed, policing == observe.SubInterfacePolicing; got != want {
+			t.Errorf("the VLAN is policed: %v, and this VPP can police: %s", got, policing)
+		}
+		r.put(nil, tombstone(port), tombstone(vlan)).mustAllBe(t, "removed")
+		if s := r.snapshot(); len(s.Policers) != 0 || len(s.Policed) != 0 {
+			t.Errorf("left behind: %v on %v", s.Policers, s.Policed)
+		}
+	})
+}
+
+func TestNoPolicerIsEverAppliedTwice(t *testing.T) {
+	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
+		port, vlan := policedEnds(r)
+		steps := []struct {
+			why    string
+			change func()
+		}{
+			{"at first", func() {}},
+			{"the same again", func() {}},
+			{"a new start of the agent", func() { r.open() }},
+			{"another tunnel", func() { port.Tunnel.VNI += 10; vlan.Tunnel.VNI += 10 }},
+			{"another VLAN", func() { vlan.Access.Outer++ }},
+			{"another rate", func() { port.Bandwidth.CIR *= 2; vlan.Bandwidth.CIR *= 2 }},
+		}
+		for _, step := range steps {
+			step.change()
+			port.Revision, vlan.Revision = port.Revision+1, vlan.Revision+1
+			outcome := r.put([]intent.End{port, vlan})
+			outcome.mustAllBe(t, "verified")
+			for _, end := range []intent.End{port, vlan} {
+				name, times := sim.Policed(r.accessName(end))
+				want := outcome.of(t, end.Key).Policed
+				if want != (times == 1) || want != (name == own.PolicerName(end.Key)) || times > 1 {
+					t.Errorf("%s: %s passes %q %d times, and the answer says %v", step.why, end.Key, name, times, want)
+				}
+			}
+		}
+	})
+}
+
+// accessName is the interface that serves as the end's access.
+func (r *router) accessName(end intent.End) string {
+	r.t.Helper()
+	if end.Access.Tagging == intent.Untagged {
+		return end.Access.Interface
+	}
+	return fmt.Sprintf("%s.%d", end.Access.Interface, end.Access.Outer)
+}
+
+func TestAPolicerThatStoppedWhenTheAccessLeftL2IsAppliedAgain(t *testing.T) {
+	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
+		_, vlan := policedEnds(r)
+		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
+		name := r.accessName(vlan)
+		_, before := sim.Policed(name)
+		r.disconnect(name)
+		if !r.repair(t.Context()) {
+			t.Fatal("nothing was repaired")
+		}
+		if _, after := sim.Policed(name); after != before {
+			t.Errorf("policed %d times, before %d", after, before)
+		}
+	})
+}
+
+func TestPolicersOfOthersStayAsTheyAre(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		if r.snapshot().Policing == observe.NoPolicing {
+			t.Skip("this VPP has no policers")
+		}
+		port, _ := policedEnds(r)
+		theirs := &policer.PolicerAdd{Name: "longline-like", Infos: observe.PolicerConfig(profile)}
+		r.must(theirs)
+		r.must(&policer.PolicerInput{Name: theirs.Name, SwIfIndex: r.index(r.ports[1]), Apply: true})
+		before := comparable(r.snapshot())
+		outcome := r.put([]intent.End{port})
+		if e := outcome.of(t, port.Key); e.Status != "conflict" || e.Reason.Code != "port_in_use" || e.Reason.Object == "" {
+			t.Errorf("got %+v %+v", e, e.Reason)
+		}
+		if after := comparable(r.snapshot()); !maps.Equal(after, before) {
+			t.Errorf("got  %v\nwant %v", after, before)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package intent
+
+const (
+	leastRate  = 1000               // bit/s: VPP's policers count in kbit/s
+	mostRate   = (1<<32 - 1) * 1000 // bit/s: and have 32 bits for that
+	mostBurst  = 1<<31 - 1          // bytes
+	leastBurst = minFrame           // bytes; a bucket that holds no frame lets none through
+)
+
+// decodeBandwidth reads the profile of an end with frames of that size (bytes, 0 when not known). It may be
+// null or absent: nothing is policed.
+func decodeBandwidth(end *fields, frame int64) Bandwidth {
+	end.asked = append(end.asked, "bandwidth")
+	if value, there := end.object.get("bandwidth"); !there || value == nil {
+		return Bandwidth{}
+	}
+	f, ok := end.child("bandwidth")
+	if !ok {
+		return Bandwidth{}
+	}
+	defer f.refuseUnknown()
+	var b Bandwidth
+	b.CIR, _ = f.integer("cir_bps", leastRate, mostRate)
+	b.CBS = decodeBurst(f, "cbs_bytes", true, frame)
+	eir, known := f.integer("eir_bps", 0, mostRate)
+	if b.EIR = eir; known {
+		b.EBS = decodeBurst(f, "ebs_bytes", eir > 0, frame)
+	} else {
+		f.get("ebs_bytes")
+	}
+	return b
+}
+
+// decodeBurst reads a bucket's size, which is 0 without a rate to fill it and else holds at least a frame.
+func decodeBurst(f *fields, name string, filled bool, frame int64) int64 {
+	if !filled {
+		f.integer(name, 0, 0)
+		return 0
+	}
+	burst, ok := f.integer(name, leastBurst, mostBurst)
+	if ok && burst < frame {
+		f.fail(name, "burst_too_small", "%d bytes do not hold a frame of %d", burst, frame)
+	}
+	return burst
+}

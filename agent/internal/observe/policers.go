@@ -1,0 +1,211 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/feature"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/policer"
+	"go.fd.io/govpp/binapi/policer_types"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
+)
+
+// Policing is where a VPP can police what comes in.
+type Policing string
+
+const (
+	NoPolicing           Policing = "none"
+	PortPolicing         Policing = "port"         // physical ports, so whole-port services only
+	SubInterfacePolicing Policing = "subinterface" // L2 sub-interfaces and ports
+)
+
+// Policer is one of the agent's policers.
+type Policer struct {
+	End    intent.Key
+	Index  uint32 // NoIndex when it could not be found out
+	Config policer_types.PolicerConfig
+}
+
+// policingOf asks the message table, and the version for the one thing that it does not tell: up to 26.02
+// policer_input works on the device-input arc, which L2 sub-interfaces never meet; from 26.06 on also in
+// the L2 input features (policer_op.c).
+func policingOf(session Session) Policing {
+	for _, m := range []api.Message{
+		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
+		&feature.FeatureIsEnabled{},
+	} {
+		if !session.Has(m) {
+			return NoPolicing
+		}
+	}
+	if atLeast(session.Info().Version, 26, 6) {
+		return SubInterfacePolicing
+	}
+	return PortPolicing
+}
+
+// atLeast compares the leading "YY.MM" of a version.
+func atLeast(version string, year, month int) bool {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 2)
+	if len(parts) != 2 || len(parts[1]) < 2 {
+		return false
+	}
+	y, errY := strconv.Atoi(parts[0])
+	m, errM := strconv.Atoi(parts[1][:2])
+	return errY == nil && errM == nil && (y > year || y == year && m >= month)
+}
+
+// PolicerConfig is a bandwidth profile as VPP's policers have it: two colours for a committed rate alone,
+// else two rates and three colours without coupling (RFC 4115, which is MEF 10.3 with CF 0). VPP counts in
+// kbit/s; a part of one is rounded up.
+func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
+	c := policer_types.PolicerConfig{
+		Cir: kbps(b.CIR), Cb: uint64(b.CBS), RateType: policer_types.SSE2_QOS_RATE_API_KBPS,
+		RoundType: policer_types.SSE2_QOS_ROUND_API_TO_CLOSEST, Type: policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C,
+		ConformAction: policer_types.Sse2QosAction{Type: policer_types.SSE2_QOS_ACTION_API_TRANSMIT},
+		ExceedAction:  policer_types.Sse2QosAction{Type: policer_types.SSE2_QOS_ACTION_API_TRANSMIT},
+		ViolateAction: policer_types.Sse2QosAction{Type: policer_types.SSE2_QOS_ACTION_API_DROP},
+	}
+	if b.EIR > 0 {
+		c.Eir, c.Eb, c.Type = kbps(b.EIR), uint64(b.EBS), policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115
+	}
+	return c
+}
+
+func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
+
+// takePolicers reads the agent's policers, and on which of its interfaces and of the ports a policer
+// works. known are indices found earlier.
+func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
+	if s.Policing == NoPolicing {
+		return nil
+	}
+	missing := 0
+	err := session.Dump(ctx, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, func(msg api.Message) {
+		m, ok := msg.(*policer.PolicerDetails)
+		if !ok {
+			return
+		}
+		name := clean(m.Name)
+		end, ours := own.ParsePolicerName(name)
+		if !ours {
+			return
+		}
+		p := &Policer{End: end, Index: NoIndex, Config: configOf(m)}
+		if before := known[name]; before != nil && before.Index != NoIndex {
+			p.Index = before.Index
+		} else {
+			missing++
+		}
+		s.Policers[name] = p
+	})
+	if err == nil {
+		err = s.numberPolicers(ctx, session, missing)
+	}
+	if err == nil {
+		err = s.takePoliced(ctx, session, of)
+	}
+	if err != nil {
+		return fmt.Errorf("policers: %w", err)
+	}
+	return nil
+}
+
+func configOf(m *policer.PolicerDetails) policer_types.PolicerConfig {
+	return policer_types.PolicerConfig{
+		Cir: m.Cir, Eir: m.Eir, Cb: m.Cb, Eb: m.Eb, RateType: m.RateType, RoundType: m.RoundType, Type: m.Type, ColorAware: m.ColorAware,
+		ConformAction: m.ConformAction, ExceedAction: m.ExceedAction, ViolateAction: m.ViolateAction,
+	}
+}
+
+const (
+	probeBlock = 64
+	// emptyBlocks is after how many blocks of free indices the search for a policer ends.
+	emptyBlocks = 64
+)
+
+// numberPolicers finds out the indices, which deletes and updates go by and no dump tells: each index is
+// asked for its policer.
+func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing int) error {
+	for first, empty := uint32(0), 0; missing > 0 && empty < emptyBlocks; first += probeBlock {
+		empty++
+		var probes []api.Message
+		for index := range uint32(probeBlock) {
+			probes = append(probes, &policer.PolicerDumpV2{PolicerIndex: first + index})
+		}
+		err := session.DumpEach(ctx, probes, func(at int, msg api.Message) {
+			m, ok := msg.(*policer.PolicerDetails)
+			if !ok {
+				return
+			}
+			empty = 0
+			if p := s.Policers[clean(m.Name)]; p != nil && p.Index == NoIndex {
+				p.Index = first + uint32(at)
+				missing--
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takePoliced asks on which interfaces a policer works on input. VPP answers yes also when it cannot tell
+// (feature_is_enabled keeps an error code in a boolean), so a yes counts only if VPP says no about the
+// arc's last node, which is never enabled.
+func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
+	arc, never := "device-input", "ethernet-input"
+	if s.Policing == SubInterfacePolicing {
+		arc, never = "ip4-unicast", "ip4-lookup"
+	}
+	var asked []uint32
+	var questions []api.Message
+	tunnels := s.tunnelIndices()
+	for _, i := range of {
+		if tunnels[i.Index] || i.IsSub() && (s.Policing != SubInterfacePolicing || len(s.Policers) == 0 || !isOwned(i)) {
+			continue
+		}
+		asked = append(asked, i.Index)
+		for _, name := range []string{"policer-input", never} {
+			questions = append(questions, &feature.FeatureIsEnabled{
+				ArcName: arc, FeatureName: name, SwIfIndex: interface_types.InterfaceIndex(i.Index),
+			})
+		}
+	}
+	answers, err := session.Calls(ctx, questions)
+	if err != nil {
+		return err
+	}
+	says := func(at int) bool {
+		reply, ok := answers[at].(*feature.FeatureIsEnabledReply)
+		return ok && reply.Retval == 0 && reply.IsEnabled
+	}
+	for n, index := range asked {
+		delete(s.Policed, index)
+		if says(2*n) && !says(2*n+1) {
+			s.Policed[index] = true
+		}
+	}
+	return nil
+}
+
+// isOwned: by its tag. What a crash left without one has no policer yet.
+func isOwned(i *Interface) bool {
+	_, ours := own.ParseTag(i.Tag)
+	return ours
+}
+
+func (s *Snapshot) tunnelIndices() map[uint32]bool {
+	indices := make(map[uint32]bool, len(s.Tunnels))
+	for _, t := range s.Tunnels {
+		indices[t.Index] = true
+	}
+	return indices
+}

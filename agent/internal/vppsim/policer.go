@@ -1,0 +1,197 @@
+package vppsim
+
+import (
+	"fmt"
+	"strings"
+
+	"go.fd.io/govpp/binapi/feature"
+	"go.fd.io/govpp/binapi/policer"
+	"go.fd.io/govpp/binapi/policer_types"
+)
+
+// policers is VPP's pool of policers, and where they are applied.
+type policers struct {
+	pool    []*namedPolicer // by index; nil where deleted
+	freed   []uint32
+	byName  map[string]uint32
+	applied map[uint32]*applied // by sw_if_index
+	reach   uint32              // VPP knows the features of interfaces below this index
+}
+
+type namedPolicer struct {
+	name   string
+	config policer_types.PolicerConfig
+}
+
+// applied is what policer_input left behind on an interface.
+type applied struct {
+	policer uint32
+	times   int  // how often it was applied; each time polices once more
+	l2      bool // from 26.06 on: the L2 feature, which does not survive a move to L3
+}
+
+func policerOperations() []operation {
+	return []operation{
+		on((*vpp).policerAdd, &policer.PolicerAddReply{}),
+		on((*vpp).policerUpdate, &policer.PolicerUpdateReply{}),
+		on((*vpp).policerDel, &policer.PolicerDelReply{}),
+		on((*vpp).policerDump, &policer.PolicerDetails{}),
+		on((*vpp).policerInput, &policer.PolicerInputReply{}),
+		on((*vpp).featureIsEnabled, &feature.FeatureIsEnabledReply{}),
+	}
+}
+
+// policesSubInterfaces: from 26.06 on policing is an L2 input feature too; before, it sits on the
+// device-input arc, which sub-interfaces never meet (policer_op.c, formerly policer.c: policer_input).
+func (v *vpp) policesSubInterfaces() bool {
+	var year, month int
+	_, err := fmt.Sscanf(v.config.Version, "%d.%d", &year, &month)
+	return err == nil && (year > 26 || year == 26 && month >= 6)
+}
+
+func (v *vpp) policerAt(index uint32) *namedPolicer {
+	if uint64(index) < uint64(len(v.policers.pool)) {
+		return v.policers.pool[index]
+	}
+	return nil
+}
+
+// sane is as far as VPP's own check matters here (xlate.c: a policer needs a rate and a bucket).
+func sane(c policer_types.PolicerConfig) bool { return c.Cir > 0 && c.Cb > 0 }
+
+func (v *vpp) policerAdd(c *call, m *policer.PolicerAdd) {
+	reply := &policer.PolicerAddReply{PolicerIndex: none}
+	name, ps := strings.TrimRight(m.Name, "\x00"), &v.policers
+	switch _, taken := ps.byName[name]; {
+	case taken:
+		reply.Retval = retvalValueExists
+	case !sane(m.Infos):
+		reply.Retval = retvalInvalidValue
+	default:
+		index := uint32(len(ps.pool))
+		if n := len(ps.freed); n > 0 {
+			index, ps.freed = ps.freed[n-1], ps.freed[:n-1]
+		} else {
+			ps.pool = append(ps.pool, nil)
+		}
+		ps.pool[index], ps.byName[name] = &namedPolicer{name, m.Infos}, index
+		v.segment.zeroPolicer(index)
+		reply.PolicerIndex = index
+	}
+	c.reply(reply)
+}
+
+// policerUpdate zeroes the counters.
+func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
+	reply := &policer.PolicerUpdateReply{}
+	switch p := v.policerAt(m.PolicerIndex); {
+	case p == nil:
+		reply.Retval = retvalNoSuchEntry
+	case !sane(m.Infos):
+		reply.Retval = retvalInvalidValue
+	default:
+		p.config = m.Infos
+		v.segment.zeroPolicer(m.PolicerIndex)
+	}
+	c.reply(reply)
+}
+
+// policerDel does not look where the policer is applied; neither does VPP.
+func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
+	reply := &policer.PolicerDelReply{}
+	if p := v.policerAt(m.PolicerIndex); p == nil {
+		reply.Retval = retvalNoSuchEntry
+	} else {
+		delete(v.policers.byName, p.name)
+		v.policers.pool[m.PolicerIndex] = nil
+		v.policers.freed = append(v.policers.freed, m.PolicerIndex)
+	}
+	c.reply(reply)
+}
+
+// policerDump does not say at which index a policer is; neither does VPP.
+func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
+	for index, p := range v.policers.pool {
+		if p == nil || m.PolicerIndex != none && m.PolicerIndex != uint32(index) {
+			continue
+		}
+		c.reply(&policer.PolicerDetails{
+			Name: p.name, Cir: p.config.Cir, Eir: p.config.Eir, Cb: p.config.Cb, Eb: p.config.Eb, RateType: p.config.RateType,
+			RoundType: p.config.RoundType, Type: p.config.Type, ColorAware: p.config.ColorAware, ConformAction: p.config.ConformAction,
+			ExceedAction: p.config.ExceedAction, ViolateAction: p.config.ViolateAction, SingleRate: p.config.Eir == 0,
+		})
+	}
+}
+
+// policerInput applies once more each time it is asked to.
+func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
+	reply := &policer.PolicerInputReply{}
+	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
+	at := uint32(m.SwIfIndex)
+	there := v.policers.applied[at]
+	switch {
+	case v.at(m.SwIfIndex) == nil:
+		reply.Retval = retvalInvalidInterface
+	case !known:
+		reply.Retval = retvalNoSuchEntry
+	case m.Apply:
+		if there == nil {
+			there = &applied{}
+			v.policers.applied[at] = there
+		}
+		there.policer, there.l2 = index, v.policesSubInterfaces()
+		there.times++
+		v.policers.reach = max(v.policers.reach, at+1)
+	case there != nil:
+		there.policer, there.l2 = none, false
+		if there.times--; there.times == 0 {
+			delete(v.policers.applied, at)
+		}
+	}
+	c.reply(reply)
+}
+
+// featureIsEnabled knows the arcs of policers. It answers yes when it cannot tell: VPP keeps the error code
+// in a boolean.
+func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
+	reply := &feature.FeatureIsEnabledReply{}
+	arc, last := "device-input", "ethernet-input"
+	if v.policesSubInterfaces() {
+		arc, last = "ip4-unicast", "ip4-lookup"
+	}
+	at := uint32(m.SwIfIndex)
+	switch asked := strings.TrimRight(m.FeatureName, "\x00"); {
+	case v.at(m.SwIfIndex) == nil:
+		reply.Retval = retvalInvalidInterface
+	case at >= v.policers.reach, strings.TrimRight(m.ArcName, "\x00") != arc, asked != "policer-input" && asked != last:
+		reply.IsEnabled = true
+	case asked == "policer-input":
+		reply.IsEnabled = v.policers.applied[at] != nil
+	}
+	c.reply(reply)
+}
+
+// working is the policer that frames from the interface pass, nil for none.
+func (v *vpp) working(i *iface) *namedPolicer {
+	a := v.policers.applied[i.index]
+	if a == nil || v.policesSubInterfaces() && !a.l2 || !v.policesSubInterfaces() && i.isSub() {
+		return nil
+	}
+	return v.policerAt(a.policer)
+}
+
+// Policed tells which policer frames from the named interface pass and how often it was applied: more than
+// once polices more than once. "" and 0 when none works.
+func (s *Sim) Policed(name string) (policer string, times int) {
+	s.look(func(v *vpp) error {
+		i := v.named(name)
+		if i == nil {
+			return nil
+		}
+		if p := v.working(i); p != nil {
+			policer, times = p.name, v.policers.applied[i.index].times
+		}
+		return nil
+	})
+	return policer, times
+}
