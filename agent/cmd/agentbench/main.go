@@ -3,7 +3,8 @@
 //	bench agent_converge_1000_ms 123.4 ms <VPP's version>
 //
 // It runs the engine in its own process, with its own temporary state folder, against the VPP behind
-// -api-socket, or against a private one: a real VPP where one is installed, else vppsim.
+// -api-socket, or against a private one: a real VPP where one is installed, else vppsim. Ten times as many
+// VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own.
 package main
 
 import (
@@ -34,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	stats := flags.String("stats-socket", "", "stats segment `SOCKET` of that VPP")
 	vlls := flags.Int("vlls", 1000, "number of VLL ends")
 	rounds := flags.Int("rounds", 5, "rounds; the median counts")
+	memory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -49,17 +51,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	defer used.stop()
-	b := &bench{plane: used, vlls: *vlls, samples: make(map[string][]float64)}
-	for range *rounds {
+	if *memory {
+		return measureMemory(ctx, used, *vlls, stdout)
+	}
+	if err := timed(ctx, used, *vlls, *rounds, figures, stdout); err != nil {
+		return err
+	}
+	if err := timed(ctx, used, 10**vlls, 1, []string{converged, resynced, added}, stdout); err != nil {
+		return err
+	}
+	return memoryOfAProcess(ctx, used, *vlls, stdout, stderr)
+}
+
+// timed runs rounds and prints the named figures.
+func timed(ctx context.Context, used plane, vlls, rounds int, names []string, stdout io.Writer) error {
+	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64)}
+	for range rounds {
 		if err := b.round(ctx); err != nil {
 			return err
 		}
 	}
-	for _, name := range figures {
+	for _, name := range names {
 		if len(b.samples[name]) == 0 {
 			continue // a VPP that is not ours is not restarted
 		}
-		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, *vlls), b.median(name), b.version)
+		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, vlls), b.median(name), b.version)
 	}
 	return nil
 }
