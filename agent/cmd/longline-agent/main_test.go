@@ -28,11 +28,11 @@ const patience = 20 * time.Second
 // portal collects reports and asks for the routes of two addresses.
 type portal struct {
 	*httptest.Server
-	counters, observed chan map[string]any
+	counters, observed, events chan map[string]any
 }
 
 func newPortal(t *testing.T, ca *identitytest.CA) *portal {
-	p := &portal{counters: make(chan map[string]any, 100), observed: make(chan map[string]any, 100)}
+	p := &portal{counters: make(chan map[string]any, 100), observed: make(chan map[string]any, 100), events: make(chan map[string]any, 100)}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if identity.RoleOf(r.TLS.PeerCertificates[0]) != identity.Router("rhino") {
 			w.WriteHeader(http.StatusForbidden)
@@ -46,6 +46,9 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 		case "/api/agent/v1/counters":
 			p.counters <- body
 			fmt.Fprint(w, `{"accepted": 1, "duplicate": 0, "quarantined": 0}`)
+		case "/api/agent/v1/events":
+			p.events <- body
+			fmt.Fprint(w, `{"accepted": 1, "duplicate": 0}`)
 		case "/api/agent/v1/observed":
 			p.observed <- body
 			fmt.Fprint(w, `{"watch_routes": ["10.255.0.2", "10.255.0.3"]}`)
@@ -261,7 +264,9 @@ func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
 	}
 	for _, line := range []string{
 		"longline_vpp_connected 1", `longline_intent_generation{state="held"} 42`, `longline_intent_generation{state="applied"} 42`,
-		`longline_end_bytes_total{direction="in",end="a",vll="6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"} `, "longline_vpp_writes_total 8",
+		`longline_end_bytes_total{direction="in",end="a",vll="6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"} `,
+		`longline_vpp_operations_total{message="create_subif",result="ok"} 1`, "longline_vpp_connections_total 1",
+		`longline_report_queue_length{kind="counters"} `, `longline_converge_duration_seconds_count `,
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("%q is missing in\n%s", line, text)
@@ -274,7 +279,9 @@ func TestTheReportHasTheShapeOfTheContract(t *testing.T) {
 	a.start()
 	a.awaitReady()
 	a.put("vxlan4-dot1q.json")
-	for kind, reports := range map[string]chan map[string]any{"counters": a.portal.counters, "observed": a.portal.observed} {
+	for kind, reports := range map[string]chan map[string]any{
+		"counters": a.portal.counters, "observed": a.portal.observed, "events": a.portal.events,
+	} {
 		got := await(t, reports, kind, func(r map[string]any) bool {
 			ends, observed := r["ends"].([]any)
 			return !observed || len(ends) > 0 && len(r["routes"].([]any)) > 0

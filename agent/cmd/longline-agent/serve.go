@@ -58,6 +58,17 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
+// telling is an engine whose accepted intents are reported at once, even if they changed nothing in VPP.
+type telling struct {
+	*converge.Engine
+	reporter *report.Reporter
+}
+
+func (t telling) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
+	defer t.reporter.LookAgain()
+	return t.Engine.Put(ctx, in)
+}
+
 // serve runs until ctx ends or a listener fails.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
@@ -88,16 +99,20 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine := converge.New(store, journal, log, time.Now)
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
-		Router: c.Router, Version: version, Log: log, Now: time.Now,
+		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
 	}
 	if c.Report.URL != "" {
 		options.Client = report.NewClient(c.Report.URL, files.Client())
 	}
-	reporter := report.New(options)
+	reporter, err := report.New(options)
+	if err != nil {
+		return err
+	}
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}}
-	doors := server.New(c.Router, version, engine, metrics.Registry(engine, reporter, version), log)
+	figures := metrics.New(engine, reporter, version)
+	doors := server.New(c.Router, version, telling{engine, reporter}, figures, log)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +126,13 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 			}
 		})
 	}
-	work(func() error { dialer.Keep(ctx, log, engine.Serve); return nil })
+	work(func() error {
+		dialer.Keep(ctx, log, func(ctx context.Context, session *vpp.Session) {
+			figures.Connected()
+			engine.Serve(ctx, session)
+		})
+		return nil
+	})
 	work(func() error { reporter.Run(ctx); return nil })
 	work(func() error { return doors.Serve(ctx, l.portal, files.Server()) })
 	work(func() error { return doors.ServeControl(ctx, l.control) })

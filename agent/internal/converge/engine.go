@@ -58,12 +58,6 @@ type Applied struct {
 	AtMS       int64
 }
 
-// Totals count since the start of the agent.
-type Totals struct {
-	Converges, Writes, Repairs uint64
-	LastDuration               time.Duration
-}
-
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
 	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), patience: make(patience)}
@@ -94,7 +88,7 @@ func (e *Engine) Status() Status {
 	s.Held, s.SHA256 = e.store.Held()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Totals = e.applied, e.totals
+	s.Applied, s.Totals = e.applied, e.totals.copied()
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -193,6 +187,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld
 	e.totals.Converges++
 	e.totals.Writes += uint64(writes)
 	e.totals.LastDuration = e.now().Sub(started)
+	e.totals.Durations.add(e.totals.LastDuration)
 	if outcome.Applied {
 		e.applied = &Applied{Generation: in.Generation, AtMS: e.now().UnixMilli()}
 	}

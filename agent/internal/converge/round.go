@@ -37,7 +37,7 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 		if err := e.journal.Claim(e.journalOf(snapshot, todo.Standing, todo.Creations)); err != nil {
 			return nil, writes, err
 		}
-		result, err := apply.Run(ctx, session, ops, snapshot, looker(session))
+		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, looker(session))
 		writes += result.Writes
 		if err != nil {
 			return nil, writes, err

@@ -34,10 +34,11 @@ func Replace(path string, data []byte) (err error) {
 	if err = os.Rename(temporary.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return SyncFolder(folder)
 }
 
-func syncFolder(path string) error {
+// SyncFolder makes the names in a folder survive a power cut.
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err

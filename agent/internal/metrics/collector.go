@@ -2,6 +2,9 @@
 package metrics
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"longline.dev/agent/internal/converge"
@@ -11,16 +14,12 @@ import (
 // Engine is where the agent's own figures come from.
 type Engine interface{ Status() converge.Status }
 
-// Counter is where the figures of the ends come from.
-type Counter interface {
+// Reporter is where the figures of the ends and of the reports come from. Its maps are by kind of report.
+type Reporter interface {
 	Totals() []report.EndCount
-	Dropped() int64
-}
-
-type collector struct {
-	engine  Engine
-	counter Counter
-	version string
+	Dropped() map[string]int64
+	Waiting() map[string]int64
+	Taken() map[string]time.Time
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -28,60 +27,62 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	info      = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
-	connected = describe("vpp_connected", "1 while the agent is connected to VPP.")
-	held      = describe("intent_generation", "Generation of the intent, held and applied.", "state")
-	converges = describe("converges_total", "Passes over the intent since the agent started.")
-	writes    = describe("vpp_writes_total", "Messages sent to VPP that change it.")
-	repairs   = describe("drift_repairs_total", "Drift checks that found something to repair.")
-	duration  = describe("converge_duration_seconds", "How long the last pass took.")
-	dropped   = describe("report_samples_dropped_total", "Counter samples that the portal never got.")
-	endBytes  = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
-	endFrames = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+	info        = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
+	connected   = describe("vpp_connected", "1 while the agent is connected to VPP.")
+	connections = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
+	generation  = describe("intent_generation", "Generation of the intent, held and applied.", "state")
+	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
+	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
+	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
+	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
+	waiting     = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
+	taken       = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
+	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+
+	all = []*prometheus.Desc{
+		info, connected, connections, generation, durations, operations, repairs, dropped, waiting, taken, endBytes, endFrames,
+	}
 )
 
-// Registry gathers everything on demand; nothing is kept between scrapes.
-func Registry(engine Engine, counter Counter, version string) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(&collector{engine, counter, version})
-	return r
+// Metrics gathers everything on demand; nothing is kept between scrapes.
+type Metrics struct {
+	*prometheus.Registry
+	engine      Engine
+	reporter    Reporter
+	version     string
+	connections atomic.Uint64
 }
 
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{info, connected, held, converges, writes, repairs, duration, dropped, endBytes, endFrames} {
+// New makes a gatherer of the agent's figures.
+func New(engine Engine, reporter Reporter, version string) *Metrics {
+	m := &Metrics{Registry: prometheus.NewRegistry(), engine: engine, reporter: reporter, version: version}
+	m.MustRegister(collector{m})
+	return m
+}
+
+// Connected counts a connection to VPP.
+func (m *Metrics) Connected() { m.connections.Add(1) }
+
+// collector keeps Collect and Describe off Metrics, which has those of its registry.
+type collector struct{ m *Metrics }
+
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range all {
 		ch <- d
 	}
 }
 
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
-	count := func(d *prometheus.Desc, value uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
-	}
-	s := c.engine.Status()
-	vppVersion, up := "", 0.0
-	if s.VPP != nil {
-		vppVersion, up = s.VPP.Version, 1
-	}
-	gauge(info, 1, c.version, vppVersion)
-	gauge(connected, up)
-	if s.Held != nil {
-		gauge(held, float64(s.Held.Generation), "held")
-	}
-	if s.Applied != nil {
-		gauge(held, float64(s.Applied.Generation), "applied")
-	}
-	count(converges, s.Totals.Converges)
-	count(writes, s.Totals.Writes)
-	count(repairs, s.Totals.Repairs)
-	gauge(duration, s.Totals.LastDuration.Seconds())
-	count(dropped, uint64(c.counter.Dropped()))
-	for _, e := range c.counter.Totals() {
-		count(endBytes, e.In.Bytes, e.Key.VLL, e.Key.End, "in")
-		count(endBytes, e.Out.Bytes, e.Key.VLL, e.Key.End, "out")
-		count(endFrames, e.In.Packets, e.Key.VLL, e.Key.End, "in")
-		count(endFrames, e.Out.Packets, e.Key.VLL, e.Key.End, "out")
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	status := c.m.engine.Status()
+	e := emitter{ch}
+	e.agent(c.m.version, status)
+	e.count(connections, float64(c.m.connections.Load()))
+	e.reports(c.m.reporter)
+	for _, end := range c.m.reporter.Totals() {
+		e.count(endBytes, float64(end.In.Bytes), end.Key.VLL, end.Key.End, "in")
+		e.count(endBytes, float64(end.Out.Bytes), end.Key.VLL, end.Key.End, "out")
+		e.count(endFrames, float64(end.In.Packets), end.Key.VLL, end.Key.End, "in")
+		e.count(endFrames, float64(end.Out.Packets), end.Key.VLL, end.Key.End, "out")
 	}
 }

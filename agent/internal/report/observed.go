@@ -19,10 +19,7 @@ func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snaps
 			b.Encapsulations = append(b.Encapsulations, string(can))
 		}
 	}
-	made := make(map[uint32]bool)
-	for _, h := range todo.Owned {
-		made[h.Interface.Index] = h.Kind() != "port"
-	}
+	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {
 			b.Interfaces = append(b.Interfaces, interfaceOf(i))

@@ -2,11 +2,12 @@ package report
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/spool"
 	"longline.dev/agent/internal/statseg"
 )
 
@@ -27,39 +29,45 @@ type Engine interface {
 }
 
 const (
-	// queueLimit is an hour of samples at the default interval.
-	queueLimit = 360
 	// batch bounds one request; a sample of 1,000 ends is about 150 kB.
 	batch = 10
 	// settle gathers changes that come together into one report.
 	settle = 200 * time.Millisecond
+	// eventLimit is room for some 20,000 events (bytes).
+	eventLimit = 4 << 20
 )
 
-// Reporter counts and reports. With a nil client it only counts, for Prometheus.
+// Reporter counts and reports. Without a client it only counts, for Prometheus.
 type Reporter struct {
 	engine   Engine
-	client   *Client
 	segment  *statseg.Watched
 	interval time.Duration
 	router   string
 	version  string
-	bootID   string
+	bootID   uuid.UUID
 	log      *slog.Logger
 	now      func() time.Time
-	queue    *Queue
-	observed chan observedBody // at most one: the newest
-	newWatch chan struct{}
+	again    chan struct{}
 
-	mu        sync.Mutex
-	meter     Meter
-	simulated bool // the VPP last counted makes its counters up
-	watched   []netip.Addr
+	// All nil without a client.
+	client           Poster
+	counters, events *forwarder
+	teller           *teller
+	observed         chan observedBody // at most one: the newest
+
+	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
+
+	mu      sync.Mutex
+	meter   Meter
+	watched []netip.Addr
 }
 
 // Options for New.
 type Options struct {
 	Engine          Engine
-	Client          *Client // nil: no reports
+	Client          Poster // nil: no reports
+	Folder          string // where reports wait for the portal
+	StoreLimit      int64  // bytes of counter samples kept there
 	StatsSocket     string
 	Interval        time.Duration
 	Router, Version string
@@ -67,17 +75,43 @@ type Options struct {
 	Now             func() time.Time
 }
 
-// New draws the boot id of this run of the agent.
-func New(o Options) *Reporter {
-	return &Reporter{
+// New draws the boot id of this run of the agent and opens what earlier runs could not deliver.
+func New(o Options) (*Reporter, error) {
+	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.Watch(o.StatsSocket), interval: o.Interval, router: o.Router,
-		version: o.Version, log: o.Log, now: o.Now, bootID: uuid.NewString(), queue: NewQueue(queueLimit),
-		observed: make(chan observedBody, 1), newWatch: make(chan struct{}, 1),
+		version: o.Version, log: o.Log, now: o.Now, bootID: uuid.New(),
+		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
 	}
+	if o.Client == nil {
+		return r, nil
+	}
+	forward := func(kind string, limit int64) (*forwarder, error) {
+		store, err := spool.Open(filepath.Join(o.Folder, kind), limit)
+		if err != nil {
+			return nil, err
+		}
+		return &forwarder{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}, nil
+	}
+	var err error
+	if r.counters, err = forward("counters", o.StoreLimit); err != nil {
+		return nil, err
+	}
+	if r.events, err = forward("events", eventLimit); err != nil {
+		return nil, err
+	}
+	r.counters.compose = composeCounters(o.Now, r.counters.spool.Dropped)
+	r.events.compose = composeEvents(o.Now)
+	r.teller = &teller{bootID: r.bootID, spool: r.events.spool}
+	return r, nil
 }
 
-// Dropped counts samples that the portal never got.
-func (r *Reporter) Dropped() int64 { return r.queue.Dropped() }
+// LookAgain makes the reporter compare and tell at once: something may have changed.
+func (r *Reporter) LookAgain() {
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
 
 // Totals are VPP's counters of every end as last read.
 func (r *Reporter) Totals() []EndCount {
@@ -90,10 +124,12 @@ func (r *Reporter) Totals() []EndCount {
 // does not stretch the samples.
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.segment.Close()
+	defer r.close()
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	if r.client != nil {
-		senders.Go(func() { r.sendCounters(ctx) })
+		senders.Go(func() { r.counters.run(ctx) })
+		senders.Go(func() { r.events.run(ctx) })
 		senders.Go(func() { r.sendObserved(ctx) })
 	}
 	ticker := time.NewTicker(r.interval)
@@ -107,7 +143,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-r.engine.Changed():
 			pause(ctx, settle)
 			r.look(ctx, false)
-		case <-r.newWatch:
+		case <-r.again:
 			r.look(ctx, false)
 		}
 	}
@@ -128,7 +164,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		held = &intent.Intent{Router: r.router}
 	}
 	report := observedBody{
-		Schema: 1, BootID: r.bootID, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
+		Schema: 1, BootID: r.bootID.String(), AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 	}
 	todo, snapshot, err := r.engine.Look(ctx, held)
@@ -139,6 +175,13 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 			report.fill(held, todo, snapshot, watched, reachable)
 		}
 	}
+	if ctx.Err() != nil {
+		return // the agent ends: that VPP seems to be away is its own doing
+	}
+	now := r.now()
+	status = r.engine.Status() // a converge may have ended while VPP was looked at
+	var sample *Sample
+	simulated := status.VPP != nil && status.VPP.Simulated()
 	switch {
 	case err != nil:
 		r.log.Warn("nothing to report about VPP", "error", err)
@@ -146,8 +189,18 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		r.meter.Forget()
 		r.mu.Unlock()
 		report.VPP = vppBody{}
+		todo = nil
 	case count:
-		r.count(accesses(held, todo, snapshot), snapshot.Boot.MS, status.VPP != nil && status.VPP.Simulated())
+		sample = r.count(accesses(held, todo, snapshot), snapshot.Boot.MS)
+	}
+	if r.client == nil {
+		return
+	}
+	if sample != nil {
+		r.store(*sample, simulated)
+	}
+	if err := r.teller.tell(viewOf(status, todo, snapshot), now); err != nil {
+		r.log.Error("events lost", "error", err)
 	}
 	select { // replace what has not been sent
 	case <-r.observed:
@@ -156,18 +209,37 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	r.observed <- report
 }
 
-func (r *Reporter) count(accesses []Access, bootMS int64, simulated bool) {
+// count is the sample since the last count, nil when there is none.
+func (r *Reporter) count(accesses []Access, bootMS int64) *Sample {
 	reading, err := r.segment.Read(bootMS)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
 		r.meter.Forget()
+		return nil
+	}
+	return r.meter.Take(r.now(), reading, accesses)
+}
+
+func (r *Reporter) store(s Sample, simulated bool) {
+	data, err := (&stored{BootID: r.bootID, Simulated: simulated, Sample: s}).marshal()
+	if err == nil {
+		err = r.counters.spool.Append(data)
+	}
+	if err != nil {
+		r.log.Error("a sample is lost", "error", err)
+	}
+}
+
+func (r *Reporter) close() {
+	if r.client == nil {
 		return
 	}
-	r.simulated = simulated
-	if sample := r.meter.Take(r.now(), reading, accesses); sample != nil {
-		r.queue.Add(*sample)
+	for _, f := range []*forwarder{r.counters, r.events} {
+		if err := f.spool.Close(); err != nil {
+			r.log.Warn("closing a spool", "error", err)
+		}
 	}
 }
 
@@ -205,72 +277,8 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 				r.log.Warn("observed report not taken; the next one replaces it", "error", err)
 				continue
 			}
+			r.observedTaken.Store(r.now().UnixMilli())
 			r.setWatch(answer.WatchRoutes)
 		}
 	}
-}
-
-// setWatch keeps the addresses to look up. A list that is new is reported on at once.
-func (r *Reporter) setWatch(texts []string) {
-	var addresses []netip.Addr
-	for _, text := range texts {
-		address, err := netip.ParseAddr(text)
-		if err != nil {
-			r.log.Warn("the portal asks for the route to what is no address", "text", text)
-			continue
-		}
-		addresses = append(addresses, address)
-	}
-	slices.SortFunc(addresses, netip.Addr.Compare)
-	addresses = slices.Compact(addresses)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.Equal(addresses, r.watched) {
-		return
-	}
-	r.watched = addresses
-	select {
-	case r.newWatch <- struct{}{}:
-	default:
-	}
-}
-
-// sendCounters empties the queue; what is not taken is tried again with the next sample.
-func (r *Reporter) sendCounters(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.queue.Added():
-			for r.sendBatch(ctx) {
-			}
-		}
-	}
-}
-
-// sendBatch reports whether there may be more to send now.
-func (r *Reporter) sendBatch(ctx context.Context) bool {
-	samples := r.queue.Oldest(batch)
-	if len(samples) == 0 || ctx.Err() != nil {
-		return false
-	}
-	report := countersBody{Schema: 1, BootID: r.bootID, SentMS: r.now().UnixMilli(), Dropped: r.queue.Dropped()}
-	r.mu.Lock()
-	report.Simulated = r.simulated
-	r.mu.Unlock()
-	for _, s := range samples {
-		report.Samples = append(report.Samples, sampleOf(s))
-	}
-	var answer struct{} // how many were new is the portal's business
-	err := r.client.Post(ctx, "counters", report, &answer)
-	var refused *RefusedError
-	if err != nil && !errors.As(err, &refused) {
-		r.log.Warn("counters not taken; they are kept", "error", err)
-		return false
-	}
-	if refused != nil {
-		r.log.Error("counters refused for good", "samples", len(samples), "error", err)
-	}
-	r.queue.Done(samples[len(samples)-1].Seq, refused != nil)
-	return true
 }

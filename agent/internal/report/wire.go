@@ -37,6 +37,24 @@ func sampleOf(s Sample) sampleBody {
 	return body
 }
 
+type eventsBody struct {
+	Schema int         `json:"schema"`
+	BootID string      `json:"boot_id"`
+	SentMS int64       `json:"sent_ms"`
+	Events []eventBody `json:"events"`
+}
+
+type eventBody struct {
+	Seq        int64   `json:"seq"`
+	AtMS       int64   `json:"at_ms"`
+	Kind       string  `json:"kind"`
+	Interface  *string `json:"interface"`
+	VLL        *string `json:"vll"`
+	End        *string `json:"end"`
+	Generation *int64  `json:"generation"`
+	Detail     *string `json:"detail"`
+}
+
 type observedBody struct {
 	Schema         int             `json:"schema"`
 	BootID         string          `json:"boot_id"`

@@ -1,0 +1,75 @@
+package converge
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"go.fd.io/govpp/api"
+
+	"longline.dev/agent/internal/apply"
+	"longline.dev/agent/internal/vpp"
+)
+
+// Totals count since the start of the agent.
+type Totals struct {
+	Converges, Writes, Repairs uint64
+	LastDuration               time.Duration
+	Durations                  Durations
+	Operations                 map[Operation]uint64
+}
+
+// DurationBounds are the upper bounds of the buckets of Durations, but for the last, which has none.
+var DurationBounds = [...]time.Duration{
+	5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
+}
+
+// Durations are those of all passes, by size.
+type Durations struct {
+	Counts [len(DurationBounds) + 1]uint64
+	Sum    time.Duration
+}
+
+func (d *Durations) add(duration time.Duration) {
+	i := 0
+	for i < len(DurationBounds) && duration > DurationBounds[i] {
+		i++
+	}
+	d.Counts[i]++
+	d.Sum += duration
+}
+
+// Operation is a kind of message that changes VPP, and VPP's answer: "ok" or "refused".
+type Operation struct{ Message, Result string }
+
+// copied is for whoever reads while the engine counts on.
+func (t Totals) copied() Totals {
+	t.Operations = maps.Clone(t.Operations)
+	return t
+}
+
+// counting is a session of which the engine counts the changes.
+type counting struct {
+	Session
+	engine *Engine
+}
+
+var _ apply.Session = counting{}
+
+func (c counting) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
+	replies, err := c.Session.Calls(ctx, reqs)
+	c.engine.mu.Lock()
+	defer c.engine.mu.Unlock()
+	if c.engine.totals.Operations == nil {
+		c.engine.totals.Operations = make(map[Operation]uint64)
+	}
+	for i, reply := range replies {
+		result := "ok"
+		if vpp.Retval(reply) != 0 {
+			result = "refused"
+		}
+		c.engine.totals.Operations[Operation{reqs[i].GetMessageName(), result}]++
+	}
+	return replies, err
+}

@@ -1,0 +1,56 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"longline.dev/agent/internal/converge"
+)
+
+// emitter hands out the metrics of one scrape.
+type emitter struct{ ch chan<- prometheus.Metric }
+
+func (e emitter) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func (e emitter) count(d *prometheus.Desc, value float64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+}
+
+func (e emitter) agent(version string, s converge.Status) {
+	vppVersion, up := "", 0.0
+	if s.VPP != nil {
+		vppVersion, up = s.VPP.Version, 1
+	}
+	e.gauge(info, 1, version, vppVersion)
+	e.gauge(connected, up)
+	if s.Held != nil {
+		e.gauge(generation, float64(s.Held.Generation), "held")
+	}
+	if s.Applied != nil {
+		e.gauge(generation, float64(s.Applied.Generation), "applied")
+	}
+	e.count(repairs, float64(s.Totals.Repairs))
+	buckets := make(map[float64]uint64)
+	below := uint64(0)
+	for i, bound := range converge.DurationBounds {
+		below += s.Totals.Durations.Counts[i]
+		buckets[bound.Seconds()] = below
+	}
+	e.ch <- prometheus.MustNewConstHistogram(durations, s.Totals.Converges, s.Totals.Durations.Sum.Seconds(), buckets)
+	for op, n := range s.Totals.Operations {
+		e.count(operations, float64(n), op.Message, op.Result)
+	}
+}
+
+func (e emitter) reports(r Reporter) {
+	for kind, n := range r.Dropped() {
+		e.count(dropped, float64(n), kind)
+	}
+	for kind, n := range r.Waiting() {
+		e.gauge(waiting, float64(n), kind)
+	}
+	for kind, at := range r.Taken() {
+		e.gauge(taken, float64(at.UnixMilli())/1000, kind)
+	}
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"longline.dev/agent/internal/spool"
+)
+
+// storedEvent is an event with the run of the agent that saw it.
+type storedEvent struct {
+	BootID string    `json:"boot_id"`
+	Event  eventBody `json:"event"`
+}
+
+// teller compares views and stores what happened between them.
+type teller struct {
+	bootID uuid.UUID
+	spool  *spool.Spool
+	seq    int64
+	last   view
+}
+
+// tell stores what happened since the last view. After an error the events are lost, and the spool counts
+// them; the gap in seq shows it.
+func (t *teller) tell(v view, at time.Time) error {
+	var failed []error
+	for _, event := range eventsBetween(t.last, v) {
+		t.seq++
+		event.Seq, event.AtMS = t.seq, at.UnixMilli()
+		data, err := json.Marshal(storedEvent{t.bootID.String(), event})
+		if err == nil {
+			err = t.spool.Append(data)
+		}
+		failed = append(failed, err)
+	}
+	t.last = t.last.next(v)
+	return errors.Join(failed...)
+}
+
+// composeEvents makes a report of those events at the head that come from one run of the agent.
+func composeEvents(now func() time.Time) func([]spool.Record) (any, int, error) {
+	return func(records []spool.Record) (any, int, error) {
+		report := eventsBody{Schema: 1, SentMS: now().UnixMilli()}
+		for i, record := range records {
+			var s storedEvent
+			err := json.Unmarshal(record.Data, &s)
+			if i == 0 {
+				if err != nil {
+					return nil, 0, fmt.Errorf("report: %w", err)
+				}
+				report.BootID = s.BootID
+			}
+			if err != nil || s.BootID != report.BootID {
+				break // its turn comes with the next report
+			}
+			report.Events = append(report.Events, s.Event)
+		}
+		return report, len(report.Events), nil
+	}
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+)
+
+// recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent
+// does not misread what a newer one stored.
+const recordVersion = 1
+
+// stored is a sample with what the portal has to know about the run that took it.
+type stored struct {
+	BootID    uuid.UUID
+	Simulated bool
+	Sample
+}
+
+var errRecord = errors.New("report: not a stored sample")
+
+// marshal writes about 33 bytes per end, a fifth of the JSON: a day of 1,000 ends at 10 s is 290 MB.
+func (s *stored) marshal() ([]byte, error) {
+	b := make([]byte, 0, 64+len(s.Ends)*40)
+	b = append(b, recordVersion)
+	b = append(b, s.BootID[:]...)
+	b = append(b, flag(s.Simulated))
+	for _, n := range []int64{s.Seq, s.FromMS, s.ToMS, int64(len(s.Ends))} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	for _, e := range s.Ends {
+		vll, err := uuid.Parse(e.Key.VLL)
+		if err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		b = append(b, vll[:]...)
+		b = append(b, flag(e.Key.End == "z"))
+		for _, n := range []uint64{e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets} {
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	return b, nil
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// unmarshal reads what marshal wrote. Error: errRecord.
+func unmarshal(data []byte) (*stored, error) {
+	r := reader{Reader: bytes.NewReader(data)}
+	if r.byte() != recordVersion {
+		return nil, errRecord
+	}
+	s := &stored{BootID: r.uuid(), Simulated: r.byte() == 1}
+	s.Seq, s.FromMS, s.ToMS = int64(r.number()), int64(r.number()), int64(r.number())
+	for n := r.number(); n > 0 && !r.failed; n-- {
+		e := EndCount{Key: intent.Key{VLL: r.uuid().String(), End: "a"}}
+		if r.byte() == 1 {
+			e.Key.End = "z"
+		}
+		e.In = statseg.Count{Bytes: r.number(), Packets: r.number()}
+		e.Out = statseg.Count{Bytes: r.number(), Packets: r.number()}
+		s.Ends = append(s.Ends, e)
+	}
+	if r.failed || r.Len() != 0 {
+		return nil, errRecord
+	}
+	return s, nil
+}
+
+// reader remembers that something was missing instead of saying so at each step.
+type reader struct {
+	*bytes.Reader
+	failed bool
+}
+
+func (r *reader) byte() byte {
+	b, err := r.ReadByte()
+	r.failed = r.failed || err != nil
+	return b
+}
+
+func (r *reader) number() uint64 {
+	n, err := binary.ReadUvarint(r)
+	r.failed = r.failed || err != nil
+	return n
+}
+
+func (r *reader) uuid() (id uuid.UUID) {
+	n, _ := r.Read(id[:])
+	r.failed = r.failed || n != len(id)
+	return id
+}

@@ -1,0 +1,140 @@
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A record is framed by its length and the CRC-32C of its data, 4 bytes each, little-endian.
+const (
+	frameHeader = 8
+	maxRecord   = 64 << 20
+)
+
+const suffix = ".segment"
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errDamaged = errors.New("a damaged record")
+)
+
+// segment is one file of records.
+type segment struct {
+	id      uint64
+	path    string
+	size    int64 // bytes of whole records
+	waiting int64 // records that have not been taken
+}
+
+func segmentPath(folder string, id uint64) string {
+	return filepath.Join(folder, fmt.Sprintf("%016x%s", id, suffix))
+}
+
+// findSegments lists the folder's segments, oldest first.
+func findSegments(folder string) ([]*segment, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	var all []*segment
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), suffix)
+		id, err := strconv.ParseUint(name, 16, 64)
+		if ok && err == nil {
+			all = append(all, &segment{id: id, path: filepath.Join(folder, entry.Name())})
+		}
+	}
+	slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.path, b.path) })
+	return all, nil
+}
+
+// survey finds the whole records by their lengths alone: a day's worth is read at start, so data are not.
+func (g *segment) survey(from int64) error {
+	file, err := os.Open(g.path)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	g.size, g.waiting, err = walk(file, from, info.Size())
+	return err
+}
+
+// count is the number of records between two places.
+func (g *segment) count(from, to int64) (int64, error) {
+	file, err := os.Open(g.path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	_, n, err := walk(file, from, to)
+	return n, err
+}
+
+// walk follows the lengths from one place to another, and stops before what does not fit.
+func walk(file io.ReaderAt, from, to int64) (end, n int64, err error) {
+	var header [frameHeader]byte
+	for end = from; end+frameHeader <= to; n++ {
+		if _, err := file.ReadAt(header[:], end); err != nil {
+			return end, n, err
+		}
+		length := int64(binary.LittleEndian.Uint32(header[:]))
+		if length == 0 || length > maxRecord || end+frameHeader+length > to {
+			break
+		}
+		end += frameHeader + length
+	}
+	return end, n, nil
+}
+
+// read reads up to n records. Error: errDamaged behind those before the damage, or that of the file.
+func (g *segment) read(from int64, n int) ([]Record, error) {
+	if from >= g.size {
+		return nil, nil
+	}
+	file, err := os.Open(g.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var records []Record
+	for at := from; at < g.size && len(records) < n; {
+		var header [frameHeader]byte
+		if _, err := file.ReadAt(header[:], at); err != nil {
+			return records, errDamaged
+		}
+		length := int64(binary.LittleEndian.Uint32(header[:]))
+		if length == 0 || length > maxRecord || at+frameHeader+length > g.size {
+			return records, errDamaged
+		}
+		data := make([]byte, length)
+		if _, err := file.ReadAt(data, at+frameHeader); err != nil || crc32.Checksum(data, castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
+			return records, errDamaged
+		}
+		at += frameHeader + length
+		records = append(records, Record{Data: data, End: Position{g.id, at}})
+	}
+	return records, nil
+}
+
+// write puts a record at that place and waits for the disk.
+func write(file *os.File, at int64, data []byte) error {
+	frame := make([]byte, frameHeader, frameHeader+len(data))
+	binary.LittleEndian.PutUint32(frame, uint32(len(data)))
+	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(data, castagnoli))
+	if _, err := file.WriteAt(append(frame, data...), at); err != nil {
+		return err
+	}
+	return file.Sync()
+}

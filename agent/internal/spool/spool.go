@@ -1,0 +1,299 @@
+// Package spool keeps records on disk until somebody has taken them: in order, bounded, the oldest dropped
+// first and counted. What Append returned nil for survives a power cut. A record may be handed out again
+// after a crash, and is never lost by one.
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"longline.dev/agent/internal/durable"
+)
+
+// shares is into how many files the limit is divided, and so how coarsely the oldest is dropped.
+const shares = 16
+
+// Spool is a folder of segment files and a file that says how far they have been taken.
+type Spool struct {
+	folder string
+	limit  int64 // bytes of all segments
+	added  chan struct{}
+
+	waiting, dropped atomic.Int64
+
+	mu       sync.Mutex
+	segments []*segment // oldest first; the last one is written to if it is open
+	taken    Position   // everything before it has been taken or dropped
+	writing  *os.File   // nil until the next Append begins a segment
+}
+
+// Position is a place between records.
+type Position struct {
+	segment uint64
+	offset  int64
+}
+
+// Record is one record and the place behind it.
+type Record struct {
+	Data []byte
+	End  Position
+}
+
+// Open continues with what an earlier run left behind, and begins a new segment for what comes: a torn
+// record at the end of an old one stays the last of its file and is never read.
+func Open(folder string, limit int64) (*Spool, error) {
+	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1)}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	if err := s.loadPosition(); err != nil {
+		return nil, err
+	}
+	found, err := findSegments(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range found {
+		if g.id < s.taken.segment {
+			if err := os.Remove(g.path); err != nil {
+				return nil, fmt.Errorf("spool: %w", err)
+			}
+			continue
+		}
+		from := int64(0)
+		if g.id == s.taken.segment {
+			from = s.taken.offset
+		}
+		if err := g.survey(from); err != nil {
+			return nil, err
+		}
+		s.segments = append(s.segments, g)
+		s.waiting.Add(g.waiting)
+	}
+	s.signal()
+	return s, nil
+}
+
+// Close ends writing.
+func (s *Spool) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rest()
+}
+
+// rest closes the file that is written to; the next Append begins another.
+func (s *Spool) rest() error {
+	if s.writing == nil {
+		return nil
+	}
+	err := s.writing.Close()
+	s.writing = nil
+	return err
+}
+
+// Added gets a token when there may be records to take.
+func (s *Spool) Added() <-chan struct{} { return s.added }
+
+func (s *Spool) signal() {
+	select {
+	case s.added <- struct{}{}:
+	default:
+	}
+}
+
+// Waiting is the number of records that have not been taken.
+func (s *Spool) Waiting() int64 { return s.waiting.Load() }
+
+// Dropped counts the records that nobody will get, since the folder was made.
+func (s *Spool) Dropped() int64 { return s.dropped.Load() }
+
+// Append adds a record and waits for the disk. After an error the record is lost and counted as dropped.
+func (s *Spool) Append(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.append(data); err != nil {
+		s.dropped.Add(1)
+		return fmt.Errorf("spool: %w", err)
+	}
+	s.waiting.Add(1)
+	s.signal()
+	return nil
+}
+
+func (s *Spool) append(data []byte) error {
+	if len(data) == 0 || len(data) > maxRecord {
+		return fmt.Errorf("a record of %d bytes is not in 1..%d", len(data), maxRecord)
+	}
+	need := int64(frameHeader + len(data))
+	if need > s.limit {
+		return fmt.Errorf("a record of %d bytes does not fit into %d", len(data), s.limit)
+	}
+	if s.writing != nil && s.last().size+need > s.limit/shares {
+		if err := s.rest(); err != nil {
+			return err
+		}
+	}
+	if err := s.makeRoom(need); err != nil {
+		return err
+	}
+	if s.writing == nil {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	g := s.last()
+	if err := write(s.writing, g.size, data); err != nil {
+		_ = s.rest() // what was written of it stays unread at the end of that file
+		return err
+	}
+	g.size += need
+	g.waiting++
+	return nil
+}
+
+func (s *Spool) last() *segment { return s.segments[len(s.segments)-1] }
+
+func (s *Spool) begin() error {
+	g := &segment{id: s.taken.segment + 1}
+	if len(s.segments) > 0 {
+		g.id = s.last().id + 1
+	}
+	g.path = segmentPath(s.folder, g.id)
+	file, err := os.OpenFile(g.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := durable.SyncFolder(s.folder); err != nil {
+		file.Close()
+		return err
+	}
+	s.segments, s.writing = append(s.segments, g), file
+	return nil
+}
+
+// makeRoom drops the oldest segments until need bytes fit.
+func (s *Spool) makeRoom(need int64) error {
+	total := need
+	for _, g := range s.segments {
+		total += g.size
+	}
+	for total > s.limit && len(s.segments) > 0 {
+		oldest := s.segments[0]
+		if len(s.segments) == 1 {
+			if err := s.rest(); err != nil {
+				return err
+			}
+		}
+		s.dropped.Add(oldest.waiting)
+		s.waiting.Add(-oldest.waiting)
+		if err := s.moveTo(Position{oldest.id + 1, 0}); err != nil {
+			return err
+		}
+		total -= oldest.size
+	}
+	return nil
+}
+
+// Oldest reads up to n records without taking them. What is damaged, with all behind it in its segment, is
+// dropped and counted.
+func (s *Spool) Oldest(n int) ([]Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var records []Record
+	for i := 0; i < len(s.segments) && len(records) < n; i++ {
+		g, from := s.segments[i], int64(0)
+		if g.id == s.taken.segment {
+			from = s.taken.offset
+		}
+		some, err := g.read(from, n-len(records))
+		records = append(records, some...)
+		switch {
+		case errors.Is(err, errDamaged):
+			lost := g.waiting - int64(len(some))
+			g.size, g.waiting = endOf(some, from), int64(len(some))
+			s.dropped.Add(lost)
+			s.waiting.Add(-lost)
+			if i == len(s.segments)-1 {
+				_ = s.rest() // nothing may be written behind it
+			}
+		case err != nil:
+			return nil, fmt.Errorf("spool: %w", err)
+		}
+	}
+	return records, nil
+}
+
+func endOf(records []Record, otherwise int64) int64 {
+	if len(records) == 0 {
+		return otherwise
+	}
+	return records[len(records)-1].End.offset
+}
+
+// Take gives up everything before the place. refused says that nobody will ever get it: it counts as
+// dropped. What was dropped meanwhile is not counted twice.
+func (s *Spool) Take(end Position, refused bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if end.segment < s.taken.segment || end.segment == s.taken.segment && end.offset <= s.taken.offset {
+		return nil
+	}
+	var n int64
+	for _, g := range s.segments {
+		switch {
+		case g.id < end.segment:
+			n += g.waiting
+			g.waiting = 0
+		case g.id == end.segment:
+			before, err := g.count(s.startIn(g), end.offset)
+			if err != nil {
+				return fmt.Errorf("spool: %w", err)
+			}
+			n += before
+			g.waiting -= before
+		}
+	}
+	s.waiting.Add(-n)
+	if refused {
+		s.dropped.Add(n)
+	}
+	if g := s.find(end.segment); g != nil && end.offset >= g.size && (g != s.last() || s.writing == nil) {
+		end = Position{g.id + 1, 0}
+	}
+	return s.moveTo(end)
+}
+
+func (s *Spool) startIn(g *segment) int64 {
+	if g.id == s.taken.segment {
+		return s.taken.offset
+	}
+	return 0
+}
+
+func (s *Spool) find(id uint64) *segment {
+	for _, g := range s.segments {
+		if g.id == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// moveTo first says so on disk and then removes files: the other way round a crash would lose the count.
+func (s *Spool) moveTo(p Position) error {
+	s.taken = p
+	if err := s.savePosition(); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	for len(s.segments) > 0 && s.segments[0].id < p.segment {
+		if err := os.Remove(s.segments[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("spool: %w", err)
+		}
+		s.segments = slices.Delete(s.segments, 0, 1)
+	}
+	return nil
+}
