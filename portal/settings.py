@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import environ
+import pghistory
 from csp.constants import NONE, SELF
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -24,6 +25,8 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "pgtrigger",
+    "pghistory",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -38,6 +41,7 @@ INSTALLED_APPS = [
     "portal.allocation",
     "portal.vll",
     "portal.telemetry",
+    "portal.audit",
     "portal.web",
     "portal.api",
     "provisioning",
@@ -56,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
+    "portal.audit.context.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -84,6 +89,14 @@ DATABASES: dict[str, Any] = {
         "CONN_HEALTH_CHECKS": True,
     },
 }
+# The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to the
+# audit app although they sit on other apps' tables: they follow the models after every migrate.
+PGHISTORY_APPEND_ONLY = True
+PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
+PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
+PGHISTORY_OBJ_FIELD = pghistory.ObjForeignKey(db_index=True, related_name="+", related_query_name="+")
+PGTRIGGER_MIGRATIONS = False
+PGTRIGGER_INSTALL_ON_MIGRATE = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
+from portal.audit.context import acting
 from portal.core import clock
 from portal.core.client_address import client_address
 
@@ -31,6 +32,7 @@ class BearerTokenAuthentication(BaseAuthentication):
         if _writes(request) and not {Scope.ORDER, Scope.NOC} & set(token.scopes):
             raise PermissionDenied("This API token may only read. Use one with the scope order or noc.")
         token.user.noc_powers_left_behind = Scope.NOC not in token.scopes
+        acting(user_id=token.user.pk, username=token.user.username, token=token.prefix)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

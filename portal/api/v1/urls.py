@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from portal.api.v1.views import inventory, jobs, orders, schema, tokens, vlls
+from portal.api.v1.views import history, inventory, jobs, orders, schema, tokens, vlls
 
 app_name = "api-v1"
 urlpatterns = [
     path("schema", schema.SchemaView.as_view(), name="schema"),
     path("vlls", vlls.VllsView.as_view(), name="vlls"),
     path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
+    path("vlls/<uuid:pk>/history", history.VllHistoryView.as_view(), name="history"),
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("orders", orders.OrdersView.as_view(), name="orders"),
     path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),

@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from portal.accounts import policies
+from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import words
@@ -23,7 +24,8 @@ HTTP_NO_CHANGE = 204
 @requires(policies.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Everything about one VLL."""
-    return render(request, "vll/vll.html", {"vll": vll, **_live_part(request, vll)})
+    context = {"vll": vll, "history": vll_history(vll), **_live_part(request, vll)}
+    return render(request, "vll/vll.html", context)
 
 
 @requires(policies.may_see, of=visible_vll)

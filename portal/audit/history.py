@@ -1,0 +1,84 @@
+"""Reading the trail: what changed on a row, from what to what, and by whom."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+
+from portal.audit.models import EVENTS
+from portal.vll.models import Order, Vll, VllEnd
+
+_OWN = "pgh_"
+SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``before`` and ``after`` hold the columns that differ; an insert has no before, a delete no after.
+
+    ``by`` has what is known of ``username``, ``user``, ``token`` (an API token's prefix), ``task`` and
+    ``request_id``; it is empty for a change that was made past the portal.
+    """
+
+    at: datetime
+    number: int
+    what: str
+    operation: str
+    by: dict[str, Any]
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+def vll_history(vll: Vll) -> list[Change]:
+    """The newest changes of a VLL, its ends and its orders. The caller has looked up the VLL in a scope."""
+    sides = {end.pk: f"{end.side}_end" for end in VllEnd.objects.filter(vll=vll)}
+    orders = Order.objects.filter(vll=vll).values_list("pk", flat=True)
+    found = [
+        *changes(Vll, {vll.pk: "vll"}),
+        *changes(VllEnd, sides),
+        *changes(Order, dict.fromkeys(orders, "order")),
+    ]
+    return sorted(found, key=lambda change: (change.at, change.what == "order", change.number), reverse=True)[
+        :SHOWN
+    ]
+
+
+def changes(model: type[models.Model], rows: dict[Any, str]) -> list[Change]:
+    """All changes of these rows of ``model``, oldest first; ``rows`` gives each a name."""
+    events = EVENTS[model].objects.filter(pgh_obj_id__in=list(rows)).order_by("pgh_id").values()
+    last: dict[Any, dict[str, Any]] = {}
+    found = []
+    for event in events:
+        row = event["pgh_obj_id"]
+        now_is = {name: value for name, value in event.items() if not name.startswith(_OWN)}
+        before, after = _difference(event["pgh_label"], last.get(row, {}), now_is)
+        last[row] = now_is
+        found.append(
+            Change(
+                at=event["pgh_created_at"],
+                number=event["pgh_id"],
+                what=rows[row],
+                operation=event["pgh_label"],
+                by=event["pgh_context"] or {},
+                before=before,
+                after=after,
+            )
+        )
+    return found
+
+
+def _difference(
+    operation: str, was: dict[str, Any], now_is: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    if operation == "delete":
+        return now_is, {}
+    if operation == "insert":
+        return {}, now_is
+    differing = [name for name in now_is if was.get(name) != now_is[name]]
+    return _only(was, differing), _only(now_is, differing)
+
+
+def _only(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}

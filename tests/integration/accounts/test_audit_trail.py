@@ -1,0 +1,157 @@
+"""Every change leaves who, what, before and after; by trigger, so that nothing goes past it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from rest_framework.test import APIClient
+
+from portal.accounts.models import ApiToken, Customer, Membership, User
+from portal.accounts.tokens import token_create
+from portal.audit.history import changes, vll_history
+from portal.audit.models import EVENTS, TRACKED
+from portal.celery import app
+from portal.core import clock
+from portal.inventory.models import Port, Router, Site
+from portal.vll.models import Vll
+from portal.vll.operations import order_delete
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    return order(isp, alice).vll
+
+
+def of(row: Any) -> list[Any]:
+    return changes(type(row), {row.pk: "row"})
+
+
+class TestWhatIsRecorded:
+    def test_every_tracked_table_records_its_rows(self, vll: Vll, alice: User) -> None:
+        token_create(user=alice, name="ci", now=clock.now())
+        silent = [model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()]
+        assert silent == ["Invitation"]
+
+    def test_a_bulk_update_past_the_orm_is_recorded_with_before_and_after(self, isp: Isp) -> None:
+        port = isp.ports["rhino:host-cust1"]
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE inventory_port SET description = 'by hand' WHERE id = %s", [port.pk])
+        change = of(port)[-1]
+        assert (change.operation, change.before, change.after, change.by) == (
+            "update",
+            {"description": ""},
+            {"description": "by hand"},
+            {},
+        )
+
+    def test_a_deletion_is_recorded_with_what_was_there(self, bob: User) -> None:
+        membership = Membership.objects.get(user=bob)
+        Membership.objects.filter(pk=membership.pk).delete()
+        (deleted,) = of(Membership(pk=membership.pk))[1:]
+        assert (deleted.operation, deleted.before["role"], deleted.after) == ("delete", "viewer", {})
+
+    def test_what_routers_report_is_not_somebodys_change(self, isp: Isp, vll: Vll) -> None:
+        before = len(vll_history(vll))
+        Vll.objects.filter(pk=vll.pk).update(oper_status="op-up")
+        vll.ends.update(link_up=True)
+        Router.objects.update(generation=7)
+        assert len(vll_history(vll)) == before
+        assert len(of(isp.routers["rhino"])) == 1
+
+    def test_no_secret_reaches_the_trail(self, alice: User) -> None:
+        _, plain = token_create(user=alice, name="ci", now=clock.now())
+        alice.set_password("another horse battery")
+        alice.save()
+        token = ApiToken.objects.get()
+        trail = json.dumps([list(EVENTS[model].objects.values()) for model in (User, ApiToken)], default=str)
+        for secret in (alice.password, plain, bytes(token.digest).hex(), str(bytes(token.digest))):
+            assert secret not in trail
+
+    def test_the_trail_cannot_be_changed(self, bob: User) -> None:
+        for change in (
+            "DELETE FROM audit_membershipevent",
+            "UPDATE audit_membershipevent SET role = 'admin'",
+        ):
+            with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(change)
+
+
+class TestWho:
+    def test_a_page_names_the_user_and_the_request(self, ada: User, bob: User, dairy: Customer) -> None:
+        membership = Membership.objects.get(user=bob)
+        signed_in(ada).post(
+            f"/team/{dairy.pk}/members/{membership.pk}/role/",
+            {"role": "operator"},
+            headers={"X-Request-Id": "request-0001"},
+        )
+        change = of(membership)[-1]
+        assert (change.before, change.after) == ({"role": "viewer"}, {"role": "operator"})
+        assert change.by == {"user": ada.pk, "username": "ada", "request_id": "request-0001"}
+
+    def test_the_api_names_the_token_too(self, alice: User, vll: Vll) -> None:
+        activate(vll)
+        token, plain = token_create(user=alice, name="ci", now=clock.now())
+        answer = APIClient(headers={"Authorization": f"Bearer {plain}"}).delete(
+            f"/api/v1/vlls/{vll.pk}", headers={"If-Match": _etag(plain, vll)}
+        )
+        assert answer.status_code == 202
+        by = of(vll)[-1].by
+        assert (by["username"], by["token"]) == ("alice", token.prefix)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_task_names_itself_and_nothing_stays_behind_it(self) -> None:
+        site = Site.objects.create(name="Basel")
+
+        @app.task(name="tests.rename", shared=False)
+        def rename() -> None:
+            Site.objects.update(name="Winterthur")
+
+        rename()
+        Site.objects.update(name="Zürich")
+        assert [change.by for change in of(site)] == [{}, {"task": "tests.rename"}, {}]
+
+
+class TestReading:
+    def test_alice_reads_the_history_of_her_line(self, alice: User, vll: Vll) -> None:
+        activate(vll)
+        order_delete(user=alice, vll=vll, now=clock.now())
+        page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+        for said in ("Line created", "A end created", "Order changed", "lifecycle pendingActive → active"):
+            assert said in page
+
+    def test_the_api_tells_the_same(self, bob: User, vll: Vll) -> None:
+        activate(vll)
+        client = APIClient()
+        client.force_authenticate(bob)
+        told = client.get(f"/api/v1/vlls/{vll.pk}/history").json()["results"]
+        assert len(told) == len(vll_history(vll))
+        lifecycle = next(row for row in told if row["object"] == "vll" and row["operation"] == "update")
+        assert lifecycle["before"] == {"lifecycle": "pendingActive"}
+        assert lifecycle["after"] == {"lifecycle": "active"}
+
+    def test_the_noc_reads_it_and_a_stranger_does_not(self, nora: User, charlie: User, vll: Vll) -> None:
+        client = APIClient()
+        for user, status in ((nora, 200), (charlie, 404)):
+            client.force_authenticate(user)
+            assert client.get(f"/api/v1/vlls/{vll.pk}/history").status_code == status
+
+    def test_markup_in_a_value_stays_text(self, alice: User, vll: Vll) -> None:
+        Vll.objects.filter(pk=vll.pk).update(description="<img src=x onerror=alert(1)>")
+        page = signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
+        assert "<img src=x" not in page
+
+
+def _etag(plain: str, vll: Vll) -> str:
+    answer = APIClient(headers={"Authorization": f"Bearer {plain}"}).get(f"/api/v1/vlls/{vll.pk}")
+    return str(answer.headers.get("ETag", "*"))
+
+
+def test_ports_are_tracked_without_what_is_booked_on_them(db: None) -> None:
+    assert "booked_bps" not in {field.name for field in EVENTS[Port]._meta.fields}
