@@ -1,0 +1,62 @@
+package converge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/vpp"
+)
+
+func describeInterface(i *observe.Interface) string { return plan.Describe(i) }
+
+// furnishForeign makes what somebody else uses: a sub-interface with a tag of theirs, cross-connected with a
+// tunnel, both beside the agent's work.
+func (r *router) furnishForeign() {
+	r.t.Helper()
+	port := r.ports[3]
+	r.subByHand(port, 900, 900)
+	r.tunnelByHand(intent.Tunnel{Local: locals[4], Remote: remotes[4], VNI: 900})
+	s := r.snapshot()
+	sub := r.index(port + ".900")
+	tunnel := interface_types.InterfaceIndex(s.Tunnels[slices.IndexFunc(s.Tunnels, func(t *observe.Tunnel) bool { return t.VNI == 900 })].Index)
+	r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: sub, Tag: "somebody's"})
+	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: sub, TxSwIfIndex: tunnel, Enable: true})
+	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: tunnel, TxSwIfIndex: sub, Enable: true})
+}
+
+// deleteByHand deletes a sub-interface or a VXLAN tunnel.
+func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
+	r.t.Helper()
+	if i.IsSub() {
+		r.must(&interfaces.DeleteSubif{SwIfIndex: interface_types.InterfaceIndex(i.Index)})
+		return
+	}
+	none := ^uint32(0)
+	for _, t := range s.Tunnels {
+		if t.Index == i.Index {
+			r.must(&vxlan.VxlanAddDelTunnelV3{Instance: none, SrcAddress: vpp.Address(t.Local), DstAddress: vpp.Address(t.Remote),
+				Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
+		}
+	}
+}
+
+// deleteUntagged deletes what nobody claims: neither the agent's nor somebody else's.
+func (r *router) deleteUntagged(t *testing.T) {
+	t.Helper()
+	s := r.snapshot()
+	for _, i := range s.Interfaces {
+		_, connected := s.Connects[i.Index]
+		if i.Tag == "" && !connected && (i.IsSub() || strings.HasPrefix(i.Name, "vxlan_tunnel")) {
+			r.deleteByHand(s, i)
+		}
+	}
+}
