@@ -18,8 +18,10 @@ REPORT_TRAVELS = timedelta(seconds=5)
 
 def routers_due(*, now: datetime) -> list[int]:
     """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours."""
-    free = Router.objects.exclude(agent_url="").filter(
-        Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__")
+    free = (
+        Router.objects.exclude(agent_url="")
+        .filter(held_since__isnull=True)
+        .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
     )
     wanting = Q(pk__in=_ends_to_ask(now).values("port__router")) | Q(
         pk__in=VllTombstone.objects.exclude(_answered(now)).values("router")

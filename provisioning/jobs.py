@@ -34,9 +34,10 @@ TRUST_HELD = timedelta(seconds=60)
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     """Send the router its newest intent and take in the answer.
 
-    False when there was nothing to do here: no agent, somebody else at work, or its backoff lasts.
+    False when there was nothing to do here: no agent, the NOC holds it, somebody else at
+    work, or its backoff lasts.
     """
-    router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
+    router = Router.objects.exclude(agent_url="").filter(pk=router_id, held_since__isnull=True).first()
     if router is None:
         return False
     claim = claim_router(router.pk, now=now())

@@ -8,6 +8,27 @@ from portal.events.operations import announce, send_task
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.converging import CONVERGE_ROUTER
+from provisioning.agent_client import Unreachable
+from provisioning.jobs import agent_of
+
+
+class CannotAsk(Exception):
+    """The agent does not say what it holds."""
+
+
+def router_reconcile(*, router_id: int, actor: str, now: datetime) -> int | None:
+    """Ask the agent what it holds and count on from there; None when there is no agent to ask.
+
+    Raises CannotAsk, which the task's log keeps: the alarm stays until a reconciliation succeeds.
+    """
+    router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
+    if router is None:
+        return None
+    with agent_of(router) as agent:
+        held = agent.held()
+    if isinstance(held, Unreachable):
+        raise CannotAsk(f"{router.name} cannot be asked what it holds: {held.error}")
+    return generation_reconcile(router=router, held=held.generation, actor=actor, now=now)
 
 
 @transaction.atomic

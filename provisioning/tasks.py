@@ -9,6 +9,7 @@ from portal.telemetry.partitions import partitions_keep
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
+from provisioning.reconcile import router_reconcile
 
 # Past every timeout of the two exchanges of a run (agent_client.TOTAL_S); a task that hangs beyond it is
 # killed, and the sweeper resumes.
@@ -18,6 +19,11 @@ _HARD_LIMIT_S = 90
 @shared_task(name="provisioning.converge_router", time_limit=_HARD_LIMIT_S)
 def converge_router(router_id: int) -> None:
     jobs.converge_router(router_id)
+
+
+@shared_task(name="provisioning.reconcile_router", time_limit=_HARD_LIMIT_S)
+def reconcile_router(router_id: int, actor: str) -> None:
+    router_reconcile(router_id=router_id, actor=actor, now=clock.now())
 
 
 @shared_task(name="provisioning.sweep", time_limit=_HARD_LIMIT_S)

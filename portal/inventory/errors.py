@@ -86,3 +86,24 @@ class NotAnInterfaceName(DomainError):
 
     value: str
     field: str
+
+
+@dataclass(eq=False, kw_only=True)
+class EnrolmentRefused(DomainError):
+    """The token is unknown, used or too old; which, is nobody's business but the NOC's."""
+
+    field: str = "token"
+
+
+@dataclass(eq=False, kw_only=True)
+class BadCertificateRequest(DomainError):
+    """No PKCS #10 request (RFC 2986) that proves possession of an ECDSA P-256 or P-384 key."""
+
+    field: str = "csr_pem"
+
+
+@dataclass(eq=False, kw_only=True)
+class NoAuthorityHere(Conflict):
+    """The CA's key is kept elsewhere: certificates are made there, by the command line."""
+
+    field: str = ""

@@ -21,4 +21,13 @@ TEXTS: dict[type[DomainError], str] = {
     errors.NotAnInterfaceName: gettext_noop(
         "This is no interface name. Write it as VPP shows it: 1 to 63 visible ASCII characters."
     ),
+    errors.EnrolmentRefused: gettext_noop(
+        "This enrolment token is no good: it was used, is too old, or never was one. Ask the NOC for another."
+    ),
+    errors.BadCertificateRequest: gettext_noop(
+        "This is no certificate request. Send a PEM of PKCS #10 that an ECDSA P-256 or P-384 key has signed."
+    ),
+    errors.NoAuthorityHere: gettext_noop(
+        "The portal does not hold the key of its CA. Issue the certificate where the key is (manage.py pki)."
+    ),
 }

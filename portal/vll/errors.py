@@ -74,6 +74,14 @@ class RouterHasNoAgent(DomainError):
 
 
 @dataclass(eq=False, kw_only=True)
+class RouterInMaintenance(Conflict):
+    """The NOC works on the router: it takes no new lines until that is over."""
+
+    field: str
+    router: str
+
+
+@dataclass(eq=False, kw_only=True)
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port takes."""
 

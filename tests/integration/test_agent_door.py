@@ -22,11 +22,11 @@ from devstack.ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
+from portal.inventory import pki
 from portal.inventory.identity import router_uri
 from portal.inventory.models import ObservedInterface, ObservedRouter, RouterCertificate
 from portal.telemetry.models import QuarantinedSample, Sample
 from portal.vll.models import RouterConvergence, Vll
-from provisioning import pki
 from tests.integration.answers import activate
 from tests.integration.certificates import certificates, issue, register
 from tests.integration.isp import Isp

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from portal.core import clock
+from portal.inventory import pki
 from portal.inventory.identity import PORTAL_URI, router_uri
-from provisioning import pki
 from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
 from provisioning.intent import RouterIntent, intent_for
 from tests.integration.certificates import certificates, identity_in, issue

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.api.v1.views import history, inventory, jobs, orders, schema, tokens, vlls
+from portal.api.v1.views import enrol, history, inventory, jobs, orders, schema, tokens, vlls
 
 app_name = "api-v1"
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("tokens/<int:pk>", tokens.TokenView.as_view(), name="token"),
     path("ports", inventory.PortsView.as_view(), name="ports"),
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
+    path("enroll", enrol.EnrolView.as_view(), name="enroll"),
     path("sites", inventory.SitesView.as_view(), name="sites"),
     path("sites/<int:pk>", inventory.SiteView.as_view(), name="site"),
     path("routers", inventory.RoutersView.as_view(), name="routers"),

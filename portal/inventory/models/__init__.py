@@ -2,7 +2,7 @@ from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.observed import ObservedInterface, ObservedRoute, ObservedRouter, TunnelAddress
 from portal.inventory.models.port import Port
-from portal.inventory.models.router import Router, RouterCertificate
+from portal.inventory.models.router import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.models.site import Site
 from portal.inventory.models.topology import TopologyVersion
 
@@ -15,6 +15,7 @@ __all__ = [
     "Port",
     "Router",
     "RouterCertificate",
+    "RouterEnrolment",
     "Site",
     "TopologyVersion",
     "TunnelAddress",

@@ -1,6 +1,6 @@
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from portal.inventory.models.site import Site
 
@@ -17,6 +17,10 @@ class Router(models.Model):
     cores = models.PositiveSmallIntegerField(default=1)
     # The number of the newest intent; only ever counted up, under the row's lock.
     generation = models.BigIntegerField(default=0)
+    # Since when it takes no new work; what it has goes on being converged.
+    maintenance_since = models.DateTimeField(null=True, blank=True)
+    # Since when no intent is sent to it; what is ordered waits.
+    held_since = models.DateTimeField(null=True, blank=True)
     # Since when it is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
 
@@ -47,6 +51,31 @@ class Router(models.Model):
         return self.loopback4 if family == 4 else self.loopback6
 
 
+class RouterEnrolment(models.Model):
+    """A one-time offer of a certificate. Only the peppered HMAC of its token is stored."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="enrolments")
+    digest = models.BinaryField(max_length=32, unique=True)
+    offered_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["router"], condition=Q(used_at__isnull=True), name="a_router_has_one_open_enrolment"
+            ),
+            models.CheckConstraint(
+                condition=Q(used_at__isnull=True) | Q(used_at__lt=F("expires_at")),
+                name="an_enrolment_is_used_before_it_expires",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"enrolment of {self.router} until {self.expires_at:%Y-%m-%d %H:%M}"
+
+
 class RouterCertificate(models.Model):
     """A certificate issued to a router's agent; looked up at each report, so that revocation is immediate."""
 
@@ -56,6 +85,8 @@ class RouterCertificate(models.Model):
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # What it was issued for, unless by the command line: one certificate each.
+    enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
 
     def __str__(self) -> str:
         return f"{self.router} {self.serial}"

@@ -1,6 +1,8 @@
 """Every write to the inventory. Each function owns one transaction; none talks to the network."""
 
+from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 from portal.inventory.operations.customers import customer_change, customer_create
+from portal.inventory.operations.enrolment import enrolment_offer, router_enrol
 from portal.inventory.operations.links import link_change, link_create, link_remove
 from portal.inventory.operations.observed import observed_store
 from portal.inventory.operations.ports import port_change, port_create
@@ -8,8 +10,11 @@ from portal.inventory.operations.routers import router_change, router_create
 from portal.inventory.operations.sites import site_change, site_create, site_remove
 
 __all__ = [
+    "certificate_register",
+    "certificates_revoke",
     "customer_change",
     "customer_create",
+    "enrolment_offer",
     "link_change",
     "link_create",
     "link_remove",
@@ -18,6 +23,7 @@ __all__ = [
     "port_create",
     "router_change",
     "router_create",
+    "router_enrol",
     "site_change",
     "site_create",
     "site_remove",

@@ -16,6 +16,7 @@ from portal.vll.errors import (
     PortOfAnotherCustomer,
     PortsOfTwoCustomers,
     RouterHasNoAgent,
+    RouterInMaintenance,
 )
 
 
@@ -93,6 +94,8 @@ def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndReque
 
 
 def check_router(port: Port, *, side: str) -> None:
-    """Refuse a router that cannot end VLLs."""
+    """Refuse a router that cannot end VLLs, or takes no new ones at present."""
     if not port.router.has_agent:
         raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)
+    if port.router.maintenance_since is not None:
+        raise RouterInMaintenance(field=f"{side}_end.port", router=port.router.name)

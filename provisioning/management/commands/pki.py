@@ -9,10 +9,10 @@ from cryptography.x509 import load_pem_x509_certificate
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
+from portal.inventory import pki
 from portal.inventory.identity import PORTAL_URI, is_router_name, router_uri
 from portal.inventory.models import Router
-from provisioning import pki
-from provisioning.certificates import certificate_register, certificates_revoke
+from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 
 
 class Command(BaseCommand):

@@ -8,9 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory.models import Router
-from provisioning.agent_client import Unreachable
-from provisioning.jobs import agent_of
-from provisioning.reconcile import generation_reconcile
+from provisioning.reconcile import CannotAsk, router_reconcile
 
 
 class Command(BaseCommand):
@@ -23,11 +21,8 @@ class Command(BaseCommand):
         router = Router.objects.exclude(agent_url="").filter(name=options["router"]).first()
         if router is None:
             raise CommandError(f"no router with an agent is named {options['router']}")
-        with agent_of(router) as agent:
-            held = agent.held()
-        if isinstance(held, Unreachable):
-            raise CommandError(f"{router.name} cannot be asked what it holds: {held.error}")
-        generation = generation_reconcile(
-            router=router, held=held.generation, actor=getpass.getuser(), now=clock.now()
-        )
+        try:
+            generation = router_reconcile(router_id=router.pk, actor=getpass.getuser(), now=clock.now())
+        except CannotAsk as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(f"{router.name} counts on from generation {generation}")

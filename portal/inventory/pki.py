@@ -71,14 +71,38 @@ def certificate_issue(
     Raises FileExistsError rather than replace a certificate that is in use.
     """
     key = ec.generate_private_key(ec.SECP256R1())
+    certificate = certificate_sign(
+        key.public_key(),
+        authority=authority,
+        common_name=file_name,
+        uri=uri,
+        dns=dns,
+        addresses=addresses,
+        now=now,
+    )
+    _write(folder, file_name, certificate, key)
+    return certificate
+
+
+def certificate_sign(
+    key: ec.EllipticCurvePublicKey,
+    *,
+    authority: Authority,
+    common_name: str,
+    uri: str,
+    dns: Sequence[str] = (),
+    addresses: Sequence[IPv4Address | IPv6Address] = (),
+    now: datetime,
+) -> x509.Certificate:
+    """A certificate for whoever holds the private half of ``key``. The names are ours to decide."""
     names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
     names += [x509.DNSName(name) for name in dns] + [x509.IPAddress(address) for address in addresses]
     issuer_key_id = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-    certificate = (
+    return (
         _builder(
-            subject=_name(file_name),
+            subject=_name(common_name),
             issuer=authority.certificate.subject,
-            key=key.public_key(),
+            key=key,
             now=now,
             lifetime=LIFETIME,
         )
@@ -95,8 +119,6 @@ def certificate_issue(
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
-    _write(folder, file_name, certificate, key)
-    return certificate
 
 
 def _builder(

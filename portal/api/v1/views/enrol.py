@@ -1,0 +1,44 @@
+"""Where ``longline-agent enroll`` asks for its certificate: it has none yet, so this is the public door."""
+
+from typing import Any
+
+from rest_framework import status
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import CharField
+from rest_framework.views import APIView
+
+from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.core import clock
+from portal.inventory.operations import router_enrol
+
+
+class EnrolSerializer(StrictSerializer):
+    """``csr_pem``: PKCS #10 (RFC 2986). Names in it are not looked at."""
+
+    token = StrictCharField(max_length=100)
+    csr_pem = StrictCharField(max_length=10_000, trim_whitespace=False)
+
+
+class EnrolledSerializer(StrictSerializer):
+    """The certificate for that key, and the CA that portal and agents trust."""
+
+    router = CharField()
+    certificate_pem = CharField()
+    ca_pem = CharField()
+
+
+class EnrolView(APIView):
+    """A one-time token and a certificate request for a router's certificate."""
+
+    authentication_classes: list[Any] = []
+    permission_classes = [AllowAny]
+
+    def post(self, request: Request) -> Response:
+        body = EnrolSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **body.validated_data)
+        document = {"router": row.router.name, "certificate_pem": certificate_pem, "ca_pem": ca_pem}
+        headers = {"Cache-Control": "no-store"}
+        return Response(EnrolledSerializer(document).data, status=status.HTTP_201_CREATED, headers=headers)

@@ -1,0 +1,96 @@
+"""Enrolling a router's agent: a one-time token for a certificate. The agent's key never leaves its router."""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from django.conf import settings
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.events.operations import announce
+from portal.inventory import pki
+from portal.inventory.errors import BadCertificateRequest, EnrolmentRefused, NoAuthorityHere, Retired
+from portal.inventory.identity import router_uri
+from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
+from portal.inventory.operations.certificates import certificate_register
+
+LIFETIME = timedelta(hours=24)
+_SCHEME = "lle_"
+_CURVES = (ec.SECP256R1, ec.SECP384R1)
+
+
+@transaction.atomic
+def enrolment_offer(*, router: Router, user: User, now: datetime) -> str:
+    """A new token for this router, shown once, good for LIFETIME; an older one is void. Raises Retired."""
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
+    if locked.retired_at is not None:
+        raise Retired(what="router", name=locked.name)
+    RouterEnrolment.objects.filter(router=locked, used_at__isnull=True).delete()
+    token = _SCHEME + secrets.token_urlsafe(32)
+    RouterEnrolment.objects.create(
+        router=locked,
+        digest=_digest(token),
+        offered_by=user.username,
+        created_at=now,
+        expires_at=now + LIFETIME,
+    )
+    announce("router.enrolment_offered", now=now, router_id=locked.pk, actor=user.username)
+    return token
+
+
+@transaction.atomic
+def router_enrol(*, token: str, csr_pem: str, now: datetime) -> tuple[RouterCertificate, str, str]:
+    """Sign the request's key for the token's router: (row, certificate PEM, CA PEM).
+
+    Of the request only the key counts: every name in the certificate is ours. A refusal leaves the token
+    good. Raises EnrolmentRefused, BadCertificateRequest, NoAuthorityHere.
+    """
+    open_ones = RouterEnrolment.objects.filter(
+        digest=_digest(token), used_at__isnull=True, expires_at__gt=now, router__retired_at__isnull=True
+    )
+    enrolment = open_ones.select_related("router").first()
+    # By compare-and-swap: of two callers with one token, one gets a certificate.
+    if enrolment is None or not open_ones.update(used_at=now):
+        raise EnrolmentRefused
+    router, authority = enrolment.router, _authority()
+    certificate = pki.certificate_sign(
+        _key_of(csr_pem),
+        authority=authority,
+        common_name=f"router-{router.name}",
+        uri=router_uri(router.name),
+        now=now,
+    )
+    row = certificate_register(router=router, certificate=certificate, now=now)
+    RouterCertificate.objects.filter(pk=row.pk).update(enrolment=enrolment)
+    announce("router.enrolled", now=now, router_id=router.pk, data={"serial": row.serial})
+    pems = [c.public_bytes(Encoding.PEM).decode() for c in (certificate, authority.certificate)]
+    return row, pems[0], pems[1]
+
+
+def _digest(token: str) -> bytes:
+    return hmac.new(settings.TOKEN_PEPPER.encode(), token.encode(), hashlib.sha256).digest()
+
+
+def _authority() -> pki.Authority:
+    try:
+        return pki.authority_load(settings.LONGLINE_PKI_DIR)
+    except (OSError, pki.NotAnAuthority) as error:
+        raise NoAuthorityHere from error
+
+
+def _key_of(csr_pem: str) -> ec.EllipticCurvePublicKey:
+    try:
+        request = x509.load_pem_x509_csr(csr_pem.encode())
+        key = request.public_key()
+        good = request.is_signature_valid
+    except Exception as error:
+        # cryptography answers bad DER with many kinds of errors.
+        raise BadCertificateRequest from error
+    if not good or not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, _CURVES):
+        raise BadCertificateRequest
+    return key

@@ -1,0 +1,59 @@
+"""What the NOC does to a router while it works on it. Each function owns one transaction.
+
+Maintenance: no new work, but what is there goes on being converged. Hold: nothing is sent at all, so
+that nobody's hands meet the portal's. Retry: now, and not when the pause after failures is over.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.events.operations import announce, send_task
+from portal.inventory.models import Router
+from portal.vll.models import RouterConvergence
+from portal.vll.operations.converging import CONVERGE_ROUTER
+
+RECONCILE_ROUTER = "provisioning.reconcile_router"
+
+
+@transaction.atomic
+def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
+    """Begin or end the maintenance; what is so already stays so."""
+    rows = Router.objects.filter(pk=router.pk, maintenance_since__isnull=on)
+    if rows.update(maintenance_since=now if on else None):
+        kind = "router.maintenance_began" if on else "router.maintenance_ended"
+        announce(kind, now=now, router_id=router.pk, actor=user.username)
+        if not on:
+            _converge_now(router, now)
+
+
+@transaction.atomic
+def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
+    """Stop sending intents, or begin again and catch up at once. An exchange under way ends by itself."""
+    rows = Router.objects.filter(pk=router.pk, held_since__isnull=on)
+    if rows.update(held_since=now if on else None):
+        announce(
+            "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
+        )
+        if not on:
+            _converge_now(router, now)
+
+
+@transaction.atomic
+def router_retry(*, router: Router, user: User, now: datetime) -> None:
+    """Try again now, whatever pause the failures have earned."""
+    announce("router.retried", now=now, router_id=router.pk, actor=user.username)
+    _converge_now(router, now)
+
+
+@transaction.atomic
+def router_reconcile(*, router: Router, user: User, now: datetime) -> None:
+    """Ask to count on from what the agent holds: the database's view becomes the wanted one."""
+    announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
+    send_task(RECONCILE_ROUTER, router.pk, user.username, now=now)
+
+
+def _converge_now(router: Router, now: datetime) -> None:
+    RouterConvergence.objects.filter(router=router).update(failures=0, retry_at=None)
+    send_task(CONVERGE_ROUTER, router.pk, now=now)

@@ -1,0 +1,151 @@
+"""Enrolment: one token, one certificate, and no name in it that the portal did not choose."""
+
+import base64
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+from django.db import IntegrityError, transaction
+from rest_framework.test import APIClient
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory import pki
+from portal.inventory.errors import EnrolmentRefused
+from portal.inventory.identity import identity_of, router_uri
+from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
+from portal.inventory.operations import enrolment_offer, router_enrol
+from portal.inventory.queries import router_of
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def authority(settings: Any, tmp_path: Path) -> pki.Authority:
+    settings.LONGLINE_PKI_DIR = tmp_path
+    return pki.authority_create(tmp_path, now=clock.now())
+
+
+def csr(*, key: Any = None, claims: str = "spiffe://longline/router/hippo") -> str:
+    """A request that claims to be somebody else."""
+    request = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "portal")]))
+        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(claims)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key or ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    )
+    return request.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def offer(router: Router, user: User) -> str:
+    return enrolment_offer(router=router, user=user, now=clock.now())
+
+
+def enrol(token: str, request: str) -> Any:
+    return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request}, format="json")
+
+
+def test_an_agent_without_a_certificate_gets_one_that_the_agent_door_knows(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    rhino, key = isp.routers["rhino"], ec.generate_private_key(ec.SECP256R1())
+    answer = enrol(offer(rhino, nora), csr(key=key))
+    assert answer.status_code == 201
+    assert answer["Cache-Control"] == "no-store"
+    certificate = x509.load_pem_x509_certificate(answer.json()["certificate_pem"].encode())
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(answer.json()["ca_pem"].encode()))
+    assert certificate.public_key() == key.public_key()
+    identity = identity_of(certificate.public_bytes(serialization.Encoding.DER))
+    assert router_of(identity) == rhino
+
+
+def test_no_name_of_the_request_gets_into_the_certificate(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    answer = enrol(offer(isp.routers["rhino"], nora), csr(claims="spiffe://longline/portal"))
+    certificate = x509.load_pem_x509_certificate(answer.json()["certificate_pem"].encode())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert list(names) == [x509.UniformResourceIdentifier(router_uri("rhino"))]
+    assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert "portal" not in certificate.subject.rfc4514_string()
+
+
+def test_a_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    assert enrol(token, csr()).status_code == 201
+    again = enrol(token, csr())
+    assert (again.status_code, again.json()["type"]) == (422, "urn:longline:error:enrolment-refused")
+    assert RouterCertificate.objects.count() == 1
+
+
+def test_the_database_itself_gives_an_enrolment_one_certificate(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    row, _, _ = router_enrol(token=offer(isp.routers["rhino"], nora), csr_pem=csr(), now=clock.now())
+    row.refresh_from_db()
+    row.pk, row.serial, row.fingerprint = None, "1", "1"
+    with pytest.raises(IntegrityError, match="enrolment"), transaction.atomic():
+        row.save(force_insert=True)
+
+
+def test_a_token_is_good_for_a_day(isp: Isp, nora: User, authority: pki.Authority) -> None:
+    token, later = offer(isp.routers["rhino"], nora), clock.now() + timedelta(days=1, seconds=1)
+    with pytest.raises(EnrolmentRefused):
+        router_enrol(token=token, csr_pem=csr(), now=later)
+
+
+def test_a_newer_token_makes_the_older_one_void(isp: Isp, nora: User, authority: pki.Authority) -> None:
+    older, newer = offer(isp.routers["rhino"], nora), offer(isp.routers["rhino"], nora)
+    assert enrol(older, csr()).status_code == 422
+    assert enrol(newer, csr()).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "request_pem",
+    [
+        "nothing",
+        "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n",
+        csr(key=rsa.generate_private_key(public_exponent=65537, key_size=2048)),
+        csr(key=ec.generate_private_key(ec.SECP521R1())),
+    ],
+    ids=["no PEM", "no DER", "RSA", "P-521"],
+)
+def test_a_bad_request_is_refused_and_leaves_the_token_good(
+    isp: Isp, nora: User, authority: pki.Authority, request_pem: str
+) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    answer = enrol(token, request_pem)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "csr_pem")
+    assert enrol(token, csr()).status_code == 201
+
+
+def test_a_request_signed_by_another_key_proves_nothing(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    der = bytearray(x509.load_pem_x509_csr(csr().encode()).public_bytes(serialization.Encoding.DER))
+    der[-1] ^= 1
+    broken = base64.encodebytes(bytes(der)).decode()
+    pem = f"-----BEGIN CERTIFICATE REQUEST-----\n{broken}-----END CERTIFICATE REQUEST-----\n"
+    assert enrol(offer(isp.routers["rhino"], nora), pem).status_code == 422
+
+
+def test_where_the_authoritys_key_is_elsewhere_nothing_is_signed(
+    isp: Isp, nora: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.LONGLINE_PKI_DIR = tmp_path
+    answer = enrol(offer(isp.routers["rhino"], nora), csr())
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:longline:error:no-authority-here")
+    assert RouterEnrolment.objects.get().used_at is None
+
+
+def test_the_token_itself_is_not_stored(isp: Isp, nora: User) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    assert token.encode() not in bytes(RouterEnrolment.objects.get().digest)
+    assert len(bytes(RouterEnrolment.objects.get().digest)) == 32
