@@ -19,6 +19,7 @@ func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snaps
 			b.Encapsulations = append(b.Encapsulations, string(can))
 		}
 	}
+	b.Policing = string(s.Policing)
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {

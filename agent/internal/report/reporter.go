@@ -165,7 +165,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	}
 	report := observedBody{
 		Schema: 1, BootID: r.bootID.String(), AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
-		Encapsulations: []string{}, Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
+		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 	}
 	todo, snapshot, err := r.engine.Look(ctx, held)
 	if err == nil {

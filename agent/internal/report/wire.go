@@ -62,6 +62,7 @@ type observedBody struct {
 	AgentVersion   string          `json:"agent_version"`
 	VPP            vppBody         `json:"vpp"`
 	Encapsulations []string        `json:"encapsulations"`
+	Policing       string          `json:"policing"`
 	Generation     generationBody  `json:"generation"`
 	Interfaces     []interfaceBody `json:"interfaces"`
 	Routes         []routeBody     `json:"routes"`
