@@ -256,6 +256,7 @@ CELERY_BEAT_SCHEDULE = {
     "holds": {"task": "provisioning.free_holds", "schedule": 2.0, "options": {"expires": 2}},
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
     "notifications": {"task": "notifications.sweep", "schedule": 60.0, "options": {"expires": 60}},
+    "rollups": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
 }
@@ -272,6 +273,11 @@ LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
 
 # How long counter samples are kept, in days.
 LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=40)
+# How long counters are kept, in days: as they were measured, per 5 minutes, per hour and per day.
+LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
+LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
+LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
+LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
 
 LOGGING = {
     "version": 1,

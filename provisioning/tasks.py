@@ -6,6 +6,7 @@ from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
@@ -44,6 +45,11 @@ def free_holds() -> None:
 @shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)
 def keep_partitions() -> None:
     partitions_keep(now=clock.now())
+
+
+@shared_task(name="telemetry.roll_up", time_limit=_HARD_LIMIT_S)
+def roll_up() -> None:
+    telemetry_roll_up(now=clock.now())
 
 
 @shared_task(name="notifications.send_password_reset", time_limit=_HARD_LIMIT_S)

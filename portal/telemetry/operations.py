@@ -8,21 +8,34 @@ from django.db import connection, transaction
 
 from portal.inventory.models import Router
 from portal.telemetry.models import AgentClock, QuarantinedSample
-from portal.telemetry.partitions import partitions_ensure, retention
+from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.rollups import LONGEST_SAMPLE
+from portal.telemetry.tables import SAMPLES
 from portal.vll.models import VllEnd
 
 MAX_AHEAD = timedelta(seconds=60)
-# A read widens its range by as much, to find the samples that reach into it.
-LONGEST_SAMPLE = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Whoever rolls a bucket up must not take its mark away under a sample that is not committed yet: a mark that
+# is there already is locked, though not changed.
 _INSERT = """
-INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
-                              boot_id, router_id, simulated)
-SELECT reported.*, %s, %s, %s
-FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
-ON CONFLICT DO NOTHING
+WITH inserted AS (
+    INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes,
+                                  out_packets, boot_id, router_id, simulated)
+    SELECT reported.*, %s, %s, %s
+    FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::bigint[],
+                %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
+    ON CONFLICT DO NOTHING
+    RETURNING vll_id, side, from_at, to_at
+), marked AS (
+    INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
+    SELECT DISTINCT vll_id, 300, start_at, side
+    FROM inserted, generate_series(date_bin('5 minutes', from_at, 'epoch'),
+                                   to_at - interval '1 microsecond', '5 minutes') AS start_at
+    ORDER BY vll_id, start_at, side
+    ON CONFLICT ON CONSTRAINT a_bucket_is_marked_once DO UPDATE SET side = EXCLUDED.side WHERE false
+)
+SELECT count(*) FROM inserted
 """
 
 
@@ -92,7 +105,7 @@ def _contradiction(sample: CounterSample, now: datetime) -> str | None:
         return "from_the_future"
     if sample.to_ms - sample.from_ms > LONGEST_SAMPLE // timedelta(milliseconds=1):
         return "too_long"
-    if sample.from_ms < now_ms - retention() // timedelta(milliseconds=1):
+    if sample.from_ms < now_ms - SAMPLES.retention // timedelta(milliseconds=1):
         return "too_old"
     return None
 
@@ -134,7 +147,7 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
                 [end.out_packets for _, end in rows],
             ],
         )
-        return int(cursor.rowcount)
+        return int(cursor.fetchone()[0])
 
 
 def _time(ms: int) -> datetime:

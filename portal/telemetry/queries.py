@@ -1,21 +1,19 @@
-"""Reading throughput: samples cut into buckets by the time that they share with them."""
+"""Reading throughput."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
-
 from portal.core.errors import DomainError
-from portal.telemetry.operations import LONGEST_SAMPLE
+from portal.telemetry.buckets import SIDES, buckets_of, starts_of
+from portal.telemetry.rollups import REPORTING_DELAY
 from portal.telemetry.series import STEPS_S, Bucket, automatic_step, merged, percentile_95, points
+from portal.telemetry.tables import FIVE_MINUTES, finest_kept
+from portal.telemetry.units import Unit
 from portal.vll.models import Vll
 
-P95_BUCKET_S = 300
+P95_BUCKET_S = FIVE_MINUTES.step_s
 MAX_POINTS_ASKED = 10_000
-# A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
-REPORTING_DELAY = timedelta(seconds=30)
-_SIDES = ("a", "z")
 
 
 @dataclass(eq=False)
@@ -27,7 +25,7 @@ class RangeEmpty(DomainError):
 
 @dataclass(eq=False)
 class StepRefused(DomainError):
-    """The step is not one that is offered, or draws too many points. Seconds."""
+    """The step is not offered, is no longer stored that far back, or draws too many points. Seconds."""
 
     step_s: int
     offered_s: tuple[int, ...] = STEPS_S
@@ -36,110 +34,86 @@ class StepRefused(DomainError):
 
 
 def throughput(
-    *, vll: Vll, since: datetime, until: datetime, step_s: int | None = None, now: datetime
+    *,
+    vll: Vll,
+    since: datetime,
+    until: datetime,
+    step_s: int | None = None,
+    unit: Unit = Unit.BITS,
+    now: datetime,
 ) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/throughput``, in bit/s.
+    """The answer of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
 
     ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
     range, None where nothing was counted. ``p95``: per end the 95th percentile of 5-minute buckets of
-    ``in``, ``out`` and the larger of both, and how many such buckets are ``missing``. ``missing``: buckets
-    of this step in which at least one end has nothing; time before the VLL was made, and the last moments
-    that cannot have been reported yet, are not counted. Raises RangeEmpty or StepRefused.
+    ``in``, ``out`` and the larger of both, and how many such buckets are ``missing``; None where 5 minutes
+    are no longer stored. ``missing``: buckets of this step in which at least one end has nothing; time
+    before the VLL was made, and the last moments that cannot have been reported yet, are not counted.
+    Raises RangeEmpty or StepRefused.
     """
     if since >= until:
         raise RangeEmpty
-    range_s = (until - since).total_seconds()
-    if step_s is None:
-        step_s = automatic_step(range_s)
-    elif step_s not in STEPS_S or range_s / step_s > MAX_POINTS_ASKED:
-        raise StepRefused(step_s=step_s)
-    starts = _starts(since, until, step_s)
-    # The samples are read once, in the shorter of both buckets; the longer ones are made of them.
-    counted, simulated = buckets_of(vll, since, until, min(step_s, P95_BUCKET_S))
-    drawn = {side: merged(counted[side], step_s) for side in _SIDES}
-    for_p95 = {side: merged(counted[side], P95_BUCKET_S) for side in _SIDES}
-    expected = _expected(vll, since, until, step_s, now)
+    step_s = _step(since, until, step_s, now)
+    with_p95 = since >= now - FIVE_MINUTES.retention
+    # Read once, in the shorter of both buckets; the longer ones are made of them.
+    read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
+    starts = starts_of(since, until, step_s)
+    widest = max(step_s, P95_BUCKET_S)
+    around = starts_of(since, until, widest)
+    counted, simulated = buckets_of(
+        vll, _instant(around.start, since), _instant(around.stop, since), read_s, unit
+    )
+    drawn = {side: merged(counted[side], step_s) for side in SIDES}
+    expected = expected_of(vll, since, until, step_s, now)
+    five_minutes = expected_of(vll, since, until, P95_BUCKET_S, now)
+    touched = starts_of(since, until, P95_BUCKET_S)
     return {
         "step_s": step_s,
-        "unit": "bit/s",
+        "unit": unit.value,
         "a_end": points(drawn["a"], starts),
         "z_end": points(drawn["z"], starts),
         "p95": {
-            f"{side}_end": _p95(for_p95[side], _expected(vll, since, until, P95_BUCKET_S, now))
-            for side in _SIDES
+            f"{side}_end": percentiles(
+                _within(merged(counted[side], P95_BUCKET_S), touched) if with_p95 else {}, five_minutes
+            )
+            for side in SIDES
         },
-        "missing": sum(any(start not in drawn[side] for side in _SIDES) for start in expected),
+        "missing": sum(any(start not in drawn[side] for side in SIDES) for start in expected),
         "simulated": simulated,
     }
 
 
-def buckets_of(
-    vll: Vll, since: datetime, until: datetime, step_s: int
-) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    """Per side, the buckets that have anything, by their start (epoch s); and whether any of it is simulated.
-
-    A sample counts evenly over its interval, and only with the part that lies within the range.
-    """
-    origin = _starts(since, until, step_s).start
-    asked: dict[str, Any] = {
-        "vll": vll.pk,
-        "since": since,
-        "until": until,
-        "step": step_s,
-        "origin": datetime.fromtimestamp(origin, tz=UTC),
-        "reach": until + LONGEST_SAMPLE,
-    }
-    found: dict[str, dict[int, Bucket]] = {side: {} for side in _SIDES}
-    any_simulated = False
-    with transaction.atomic(), connection.cursor() as cursor:
-        # PostgreSQL takes each series for 1,000 rows and would compile for longer than it then runs.
-        cursor.execute("SET LOCAL jit = off")
-        cursor.execute(_BUCKETS, asked)
-        for side, number, in_bits, out_bits, covered_s, simulated in cursor.fetchall():
-            found[side][origin + number * step_s] = Bucket(in_bits, out_bits, covered_s)
-            any_simulated = any_simulated or simulated
-    return found, any_simulated
+def _step(since: datetime, until: datetime, step_s: int | None, now: datetime) -> int:
+    range_s = (until - since).total_seconds()
+    finest_s = finest_kept(since, now=now).step_s or STEPS_S[0]
+    if step_s is None:
+        return automatic_step(range_s, finest_s=finest_s)
+    if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_ASKED:
+        raise StepRefused(step_s=step_s, offered_s=tuple(step for step in STEPS_S if step >= finest_s))
+    return step_s
 
 
-# Seconds since the first bucket: small numbers keep their microseconds as floats. The bound on to_at lets
-# PostgreSQL leave out the other days' partitions.
-_BUCKETS = """
-WITH clipped AS (
-    SELECT side, simulated, in_bytes, out_bytes,
-           extract(epoch FROM to_at - from_at)::float8 AS length_s,
-           extract(epoch FROM greatest(from_at, %(since)s) - %(origin)s)::float8 AS first,
-           extract(epoch FROM least(to_at, %(until)s) - %(origin)s)::float8 AS last
-    FROM telemetry_sample
-    WHERE vll_id = %(vll)s AND to_at > %(since)s AND to_at <= %(reach)s AND from_at < %(until)s
-), shared AS (
-    SELECT side, simulated, in_bytes, out_bytes, length_s, number,
-           least(last, (number + 1) * %(step)s) - greatest(first, number * %(step)s) AS overlap_s
-    FROM clipped, generate_series(floor(first / %(step)s)::int, ceil(last / %(step)s)::int - 1) AS number
-)
-SELECT side, number, sum(8 * in_bytes * overlap_s / length_s), sum(8 * out_bytes * overlap_s / length_s),
-       sum(overlap_s), bool_or(simulated)
-FROM shared WHERE overlap_s > 0 GROUP BY side, number
-"""
-
-
-def _starts(since: datetime, until: datetime, step_s: int) -> range:
-    first = int(since.timestamp() // step_s) * step_s
-    last = -int(-until.timestamp() // step_s) * step_s
-    return range(first, last, step_s)
-
-
-def _expected(vll: Vll, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
-    """The buckets that ought to have something in them by now."""
+def expected_of(vll: Vll, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
+    """The starts of the buckets that ought to have something in them by now."""
     begin = max(since, vll.created_at)
     end = min(until, now - REPORTING_DELAY)
     first = -int(-begin.timestamp() // step_s) * step_s
     return range(first, int(end.timestamp() // step_s) * step_s, step_s)
 
 
-def _p95(buckets: dict[int, Bucket], expected: range) -> dict[str, int | None]:
+def percentiles(buckets: dict[int, Bucket], expected: range) -> dict[str, int | None]:
+    """The 95th percentiles of 5-minute buckets: of ``in``, of ``out``, and of the larger of both."""
     return {
-        "in": percentile_95(bucket.in_bps for bucket in buckets.values()),
-        "out": percentile_95(bucket.out_bps for bucket in buckets.values()),
-        "max": percentile_95(max(bucket.in_bps, bucket.out_bps) for bucket in buckets.values()),
+        "in": percentile_95(bucket.in_rate for bucket in buckets.values()),
+        "out": percentile_95(bucket.out_rate for bucket in buckets.values()),
+        "max": percentile_95(max(bucket.in_rate, bucket.out_rate) for bucket in buckets.values()),
         "missing": sum(start not in buckets for start in expected),
     }
+
+
+def _within(buckets: dict[int, Bucket], starts: range) -> dict[int, Bucket]:
+    return {start: bucket for start, bucket in buckets.items() if start in starts}
+
+
+def _instant(epoch_s: int, like: datetime) -> datetime:
+    return datetime.fromtimestamp(epoch_s, tz=like.tzinfo)

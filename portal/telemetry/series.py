@@ -11,24 +11,24 @@ PERCENTILE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Bits counted in a bucket, and for how many of its seconds something was counted at all."""
+    """Bits, or packets, counted in a bucket, and in how many of its seconds anything was counted at all."""
 
-    in_bits: float
-    out_bits: float
+    into: float
+    out: float
     covered_s: float
 
     @property
-    def in_bps(self) -> float:
-        return self.in_bits / self.covered_s
+    def in_rate(self) -> float:
+        return self.into / self.covered_s
 
     @property
-    def out_bps(self) -> float:
-        return self.out_bits / self.covered_s
+    def out_rate(self) -> float:
+        return self.out / self.covered_s
 
 
-def automatic_step(range_s: float) -> int:
-    """The finest step (seconds) that draws the range in at most ``MAX_POINTS``; the coarsest beyond that."""
-    return next((step for step in STEPS_S if range_s / step <= MAX_POINTS), STEPS_S[-1])
+def automatic_step(range_s: float, *, finest_s: int = STEPS_S[0]) -> int:
+    """The finest step (seconds) from ``finest_s`` on that draws at most ``MAX_POINTS``; else the coarsest."""
+    return next((step for step in STEPS_S if step >= finest_s and range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 
 def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
@@ -38,26 +38,30 @@ def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
         begin = start - start % step_s
         known = longer.get(begin, Bucket(0.0, 0.0, 0.0))
         longer[begin] = Bucket(
-            known.in_bits + bucket.in_bits,
-            known.out_bits + bucket.out_bits,
+            known.into + bucket.into,
+            known.out + bucket.out,
             known.covered_s + bucket.covered_s,
         )
     return longer
 
 
 def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[int, int | None, int | None]]:
-    """``(start, in bit/s, out bit/s)`` for each start; None where nothing was counted, never zero."""
+    """``(start, in, out)`` per second for each start; None where nothing was counted, never zero."""
     drawn: list[tuple[int, int | None, int | None]] = []
     for start in starts:
         bucket = buckets.get(start)
         if bucket is None:
             drawn.append((start, None, None))
         else:
-            drawn.append((start, round(bucket.in_bps), round(bucket.out_bps)))
+            drawn.append((start, round(bucket.in_rate), round(bucket.out_rate)))
     return drawn
 
 
 def percentile_95(rates: Iterable[float]) -> int | None:
-    """The nearest-rank 95th percentile, as transit is billed: the top 5 % of the buckets are left out."""
+    """The 95th percentile by nearest rank, as transit is billed.
+
+    Of n buckets the top 5 %, rounded down, are left out, and the highest of the rest is the answer: the
+    one at rank ceil(0.95 n). Buckets that are missing are not counted as zero; they are not in n.
+    """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from portal.accounts.models import User
+from portal.telemetry.buckets import buckets_of
 from portal.telemetry.models import Sample
 from portal.telemetry.operations import counters_store
-from portal.telemetry.queries import RangeEmpty, StepRefused, buckets_of, throughput
+from portal.telemetry.queries import RangeEmpty, StepRefused, throughput
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
@@ -168,8 +169,8 @@ def test_every_bit_is_drawn_once(isp: Isp, vll: Vll, parts: list[Any], step_s: i
         until = START + timedelta(seconds=intervals[-1][1])
         buckets = buckets_of(vll, START, until, step_s)[0]["a"].values()
         transaction.set_rollback(True)
-    assert sum(bucket.in_bits for bucket in buckets) == pytest.approx(8 * sum(i[2] for i in intervals))
-    assert sum(bucket.out_bits for bucket in buckets) == pytest.approx(8 * sum(i[3] for i in intervals))
+    assert sum(bucket.into for bucket in buckets) == pytest.approx(8 * sum(i[2] for i in intervals))
+    assert sum(bucket.out for bucket in buckets) == pytest.approx(8 * sum(i[3] for i in intervals))
     assert sum(bucket.covered_s for bucket in buckets) == pytest.approx(sum(i[1] - i[0] for i in intervals))
     assert all(0 < bucket.covered_s <= step_s + 1e-6 for bucket in buckets)
 

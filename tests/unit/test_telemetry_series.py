@@ -45,5 +45,5 @@ def test_every_offered_step_is_made_of_five_minutes_or_makes_them() -> None:
 
 
 def test_a_bucket_without_samples_is_a_gap_and_an_idle_one_is_zero() -> None:
-    counted = {10: Bucket(in_bits=0, out_bits=80, covered_s=10), 30: Bucket(8, 8, 2)}
+    counted = {10: Bucket(into=0, out=80, covered_s=10), 30: Bucket(8, 8, 2)}
     assert points(counted, [0, 10, 20, 30]) == [(0, None, None), (10, 0, 8), (20, None, None), (30, 4, 4)]

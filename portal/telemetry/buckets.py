@@ -1,0 +1,164 @@
+"""Reading counted buckets: from the rollups, and where those are stale from what they are made of.
+
+The answer is always what the samples would give. A bucket is read whole, however the range cuts it: so it
+says the same in every graph.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from portal.telemetry.rollups import COLUMNS, FROM_SAMPLES, LONGEST_SAMPLE
+from portal.telemetry.series import Bucket, merged
+from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
+from portal.telemetry.units import Unit
+from portal.vll.models import Vll
+
+SIDES = ("a", "z")
+_Rows = dict[int, tuple[Any, ...]]
+
+
+def starts_of(since: datetime, until: datetime, step_s: int) -> range:
+    """The starts (epoch s) of all buckets that touch the range."""
+    first = int(since.timestamp() // step_s) * step_s
+    last = -int(-until.timestamp() // step_s) * step_s
+    return range(first, last, step_s)
+
+
+def buckets_of(
+    vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
+) -> tuple[dict[str, dict[int, Bucket]], bool]:
+    """Per side, the buckets that have anything, by their start (epoch s); and whether any is simulated."""
+    starts = starts_of(since, until, step_s)
+    table = coarsest_for(step_s)
+    if table is SAMPLES:
+        return _of_samples(vll, starts, unit)
+    rows = _of_rollups(vll, starts, table)
+    found: dict[str, dict[int, Bucket]] = {}
+    for side in SIDES:
+        into, out = (COLUMNS.index(f"{side}_{way}_{unit.counted}") for way in ("in", "out"))
+        covered = COLUMNS.index(f"{side}_covered_ms")
+        shorter = {
+            start: Bucket(row[into] * unit.factor, row[out] * unit.factor, row[covered] / 1000)
+            for start, row in rows.items()
+            if row[covered]
+        }
+        found[side] = shorter if step_s == table.step_s else merged(shorter, step_s)
+    return found, any(row[-1] for row in rows.values())
+
+
+def _of_rollups(vll: Vll, starts: range, table: Table) -> _Rows:
+    """The rows of ``table`` by start; what is marked there, or below, is made of the next finer rows."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL jit = off")
+        # The marks come first: what is rolled up after this look can still be read where it was.
+        stale = _stale(cursor, vll, starts, table)
+        return _read(cursor, vll, range(starts.start, starts.stop, table.step_s), table, stale)
+
+
+def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
+    """Per step, the starts of the marked buckets."""
+    cursor.execute(
+        "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"
+        " WHERE vll_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
+        [vll.pk, table.step_s, _time(starts.start), _time(starts.stop)],
+    )
+    stale: dict[int, set[int]] = {one.step_s: set() for one in ROLLUPS}
+    for step_s, start in cursor.fetchall():
+        for one in ROLLUPS:
+            if step_s <= one.step_s <= table.step_s:
+                stale[one.step_s].add(start - start % one.step_s)
+    return stale
+
+
+_ROWS = """
+SELECT extract(epoch FROM start_at)::bigint, {columns} FROM {table}
+WHERE vll_id = %s AND start_at >= %s AND start_at <= %s
+"""
+
+
+def _read(cursor: Any, vll: Vll, wanted: Collection[int], table: Table, stale: dict[int, set[int]]) -> _Rows:
+    finer = stale[table.step_s].intersection(wanted)
+    rows: _Rows = {}
+    if len(finer) < len(wanted):
+        among = wanted if isinstance(wanted, range) else set(wanted)
+        cursor.execute(
+            _ROWS.format(table=table.name, columns=", ".join(COLUMNS)),
+            [vll.pk, _time(min(wanted)), _time(max(wanted))],
+        )
+        rows = {row[0]: row[1:] for row in cursor if row[0] in among and row[0] not in finer}
+    if finer and table is FIVE_MINUTES:
+        rows |= _counted_now(cursor, vll, finer)
+    elif finer:
+        below = ROLLUPS[ROLLUPS.index(table) - 1]
+        parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
+        rows |= _summed(_read(cursor, vll, parts, below, stale), table.step_s)
+    return rows
+
+
+def _counted_now(cursor: Any, vll: Vll, starts: Iterable[int]) -> _Rows:
+    times = [_time(start) for start in starts]
+    cursor.execute(FROM_SAMPLES, {"vlls": [vll.pk] * len(times), "starts": times, "reach": LONGEST_SAMPLE})
+    return {int(row[1].timestamp()): row[2:] for row in cursor}
+
+
+def _summed(rows: _Rows, step_s: int) -> _Rows:
+    longer: _Rows = {}
+    for start, row in rows.items():
+        known = longer.get(start - start % step_s)
+        longer[start - start % step_s] = row if known is None else tuple(map(_plus, known, row))
+    return longer
+
+
+def _plus(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return one if other is None else other
+    return one or other if isinstance(one, bool) else one + other
+
+
+def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int, Bucket]], bool]:
+    asked: dict[str, Any] = {
+        "vll": vll.pk,
+        "since": _time(starts.start),
+        "until": _time(starts.stop),
+        "step": starts.step * 1000,
+        "reach": _time(starts.stop) + LONGEST_SAMPLE,
+    }
+    found: dict[str, dict[int, Bucket]] = {side: {} for side in SIDES}
+    any_simulated = False
+    with transaction.atomic(), connection.cursor() as cursor:
+        # PostgreSQL takes each series for 1,000 rows and would compile for longer than it then runs.
+        cursor.execute("SET LOCAL jit = off")
+        cursor.execute(_BUCKETS.format(counted=unit.counted, factor=unit.factor), asked)
+        for side, number, into, out, covered_s, simulated in cursor.fetchall():
+            found[side][starts.start + number * starts.step] = Bucket(into, out, covered_s)
+            any_simulated = any_simulated or simulated
+    return found, any_simulated
+
+
+# Milliseconds since the first bucket, as whole numbers: what agents measure in. The bound on to_at lets
+# PostgreSQL leave out the other days' partitions.
+_BUCKETS = """
+WITH clipped AS (
+    SELECT side, simulated, in_{counted} AS counted_in, out_{counted} AS counted_out,
+           round(1000 * extract(epoch FROM to_at - from_at))::float8 AS length_ms,
+           round(1000 * extract(epoch FROM greatest(from_at, %(since)s) - %(since)s))::bigint AS first,
+           round(1000 * extract(epoch FROM least(to_at, %(until)s) - %(since)s))::bigint AS last
+    FROM telemetry_sample
+    WHERE vll_id = %(vll)s AND to_at > %(since)s AND to_at <= %(reach)s AND from_at < %(until)s
+), shared AS (
+    SELECT side, simulated, counted_in, counted_out, length_ms, number,
+           least(last, (number + 1) * %(step)s) - greatest(first, number * %(step)s) AS overlap_ms
+    FROM clipped, generate_series(first / %(step)s, (last - 1) / %(step)s) AS number
+)
+SELECT side, number, {factor} * sum(counted_in * (overlap_ms / length_ms)),
+       {factor} * sum(counted_out * (overlap_ms / length_ms)), sum(overlap_ms)::float8 / 1000,
+       bool_or(simulated)
+FROM shared GROUP BY side, number
+"""
+
+
+def _time(epoch_s: int) -> datetime:
+    return datetime.fromtimestamp(epoch_s, tz=UTC)

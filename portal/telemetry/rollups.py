@@ -1,0 +1,140 @@
+"""Rolling samples up into 5 minutes, hours and days.
+
+Every stored sample marks its 5 minutes as stale; a bucket that is over and marked is counted anew, from the
+finer table, as a whole. So repetition, disorder and lateness need no care of their own. A bucket counted
+anew marks the next longer one. Until then readers pass marked buckets by (buckets.py).
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, Table
+
+# No sample that is accepted covers more; who looks for those that reach into a time looks this far.
+LONGEST_SAMPLE = timedelta(hours=1)
+# A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
+REPORTING_DELAY = timedelta(seconds=30)
+_BATCH = 2000
+# Only one may roll up at a time: of two, the one that looked earlier could write later.
+_LOCK = 7_305_002
+COUNTS = tuple(
+    f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
+)
+COLUMNS = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
+
+# The buckets (%(vlls)s, %(starts)s), as samples have them: each sample evenly over its time. Milliseconds
+# are what agents measure in, so their sums are exact.
+FROM_SAMPLES = """
+SELECT vll_id, start_at, {counts},
+       coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,
+       coalesce(sum(overlap_ms) FILTER (WHERE side = 'z'), 0)::int AS z_covered_ms,
+       bool_or(simulated) AS simulated
+FROM (
+    SELECT b.vll_id, b.start_at, s.*,
+           round(1000 * extract(epoch FROM least(s.to_at, b.start_at + interval '5 minutes')
+                                           - greatest(s.from_at, b.start_at)))::float8 AS overlap_ms,
+           round(1000 * extract(epoch FROM s.to_at - s.from_at))::float8 AS length_ms
+    FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+    CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
+    CROSS JOIN LATERAL (
+        SELECT side, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets, simulated
+        FROM telemetry_sample
+        WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
+          AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
+    ) AS s
+) AS shared
+GROUP BY vll_id, start_at
+""".replace(
+    "{counts}",
+    ", ".join(
+        f"sum({column[2:]} * (overlap_ms / length_ms)) FILTER (WHERE side = '{column[0]}') AS {column}"
+        for column in COUNTS
+    ),
+)
+_FROM_FINER = """
+SELECT b.vll_id, b.start_at, {columns}
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+CROSS JOIN LATERAL (
+    SELECT {sums}, bool_or(simulated) AS simulated FROM {finer}
+    WHERE vll_id = b.vll_id AND start_at >= b.start_at AND start_at < b.start_at + %(length)s
+    HAVING count(*) > 0
+) AS summed
+"""
+_UPSERT = """
+INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
+ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
+"""
+# Whoever is storing a sample holds its marks: those wait for the next round.
+_TAKE = """
+DELETE FROM telemetry_stale_bucket USING (
+    SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
+    WHERE step_s = %(step)s AND start_at <= %(over)s
+    ORDER BY start_at LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+) AS due
+WHERE telemetry_stale_bucket.vll_id = due.vll_id AND telemetry_stale_bucket.step_s = due.step_s
+  AND telemetry_stale_bucket.start_at = due.start_at AND telemetry_stale_bucket.side = due.side
+RETURNING due.vll_id, due.start_at
+"""
+_MARK_LONGER = """
+INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
+SELECT DISTINCT vll_id, %(step)s, date_bin(%(length)s, start_at, 'epoch'), ''
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+ON CONFLICT DO NOTHING
+"""
+
+
+def roll_up(*, now: datetime) -> int:
+    """Count every stale bucket anew that is over and reported; how many. Another run at work: 0."""
+    rolled = 0
+    for table in ROLLUPS:
+        while count := _roll_up_some(table, now):
+            rolled += count
+    return rolled
+
+
+@transaction.atomic
+def _roll_up_some(table: Table, now: datetime) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+        if not cursor.fetchone()[0]:
+            return 0
+        over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
+        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH})
+        due = set(cursor.fetchall())
+        if due:
+            _count(cursor, table, sorted(due))
+        return len(due)
+
+
+def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:
+    partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
+    buckets: dict[str, Any] = {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
+    # The planner takes each list for longer than it is, and would compile for longer than it then runs.
+    cursor.execute("SET LOCAL jit = off")
+    cursor.execute(
+        _statement(table),
+        {**buckets, "reach": LONGEST_SAMPLE, "length": timedelta(seconds=table.step_s)},
+    )
+    for longer in ROLLUPS[ROLLUPS.index(table) + 1 :][:1]:
+        cursor.execute(
+            _MARK_LONGER, {**buckets, "step": longer.step_s, "length": timedelta(seconds=longer.step_s)}
+        )
+
+
+def _statement(table: Table) -> str:
+    columns = ", ".join(COLUMNS)
+    if table is FIVE_MINUTES:
+        counted = FROM_SAMPLES
+    else:
+        counted = _FROM_FINER.format(
+            columns=columns,
+            sums=", ".join(f"sum({column}) AS {column}" for column in COLUMNS[:-1]),
+            finer=ROLLUPS[ROLLUPS.index(table) - 1].name,
+        )
+    updates = ", ".join(f"{column} = EXCLUDED.{column}" for column in COLUMNS)
+    return _UPSERT.format(table=table.name, columns=columns, counted=counted, updates=updates)

@@ -1,0 +1,66 @@
+"""What is stored of counters, from the finest to the coarsest, and for how long."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A partitioned table. ``step_s``: the seconds that one row counts; 0 = as the agents measured."""
+
+    name: str
+    step_s: int
+    days_setting: str
+    by_month: bool = False
+
+    @property
+    def retention(self) -> timedelta:
+        return timedelta(days=getattr(settings, self.days_setting))
+
+    def partition_of(self, day: date) -> "Partition":
+        """The partition that has this day (UTC)."""
+        return Partition(self, day.replace(day=1) if self.by_month else day)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One day or one month of a table; ``first`` is its first day."""
+
+    table: Table
+    first: date
+
+    @property
+    def name(self) -> str:
+        return f"{self.table.name}_{self.first:%Y%m%d}"
+
+    @property
+    def end(self) -> date:
+        """The day after its last."""
+        if self.table.by_month:
+            return (self.first + timedelta(days=31)).replace(day=1)
+        return self.first + timedelta(days=1)
+
+    @classmethod
+    def named(cls, table: Table, name: str) -> "Partition":
+        first = datetime.strptime(name.removeprefix(f"{table.name}_"), "%Y%m%d").replace(tzinfo=UTC)
+        return cls(table, first.date())
+
+
+SAMPLES = Table("telemetry_sample", 0, "LONGLINE_SAMPLE_DAYS")
+FIVE_MINUTES = Table("telemetry_five_minutes", 300, "LONGLINE_FIVE_MINUTE_DAYS")
+HOURS = Table("telemetry_hour", 3600, "LONGLINE_HOUR_DAYS", by_month=True)
+DAYS = Table("telemetry_day", 86400, "LONGLINE_DAY_DAYS", by_month=True)
+ROLLUPS = (FIVE_MINUTES, HOURS, DAYS)
+TABLES = (SAMPLES, *ROLLUPS)
+
+
+def finest_kept(since: datetime, *, now: datetime) -> Table:
+    """The finest table that still has everything from ``since`` on; the coarsest when none has."""
+    return next((table for table in TABLES if since >= now - table.retention), DAYS)
+
+
+def coarsest_for(step_s: int) -> Table:
+    """The coarsest table whose rows add up to buckets of ``step_s``."""
+    return next((table for table in reversed(ROLLUPS) if step_s % table.step_s == 0), SAMPLES)
