@@ -30,9 +30,11 @@ type router struct {
 	session *vpp.Session
 	ports   []string
 	restart func() error
-	folder  string
-	api     string
-	stats   string
+	// forwards says why frames of an access do not pass; nil where that would take real frames.
+	forwards func(name string) error
+	folder   string
+	api      string
+	stats    string
 }
 
 var (
@@ -50,7 +52,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 		}
 		t.Cleanup(sim.Stop)
 		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
-		r.restart = func() error { return sim.Restart() }
+		r.restart, r.forwards = func() error { return sim.Restart() }, sim.Forwarding
 		test(t, r)
 	})
 	t.Run("real VPP", func(t *testing.T) {

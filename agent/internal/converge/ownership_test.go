@@ -1,0 +1,247 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/l2"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// recorder notes which interfaces the agent's changes are about.
+type recorder struct {
+	*vpp.Session
+	touched map[uint32][]string // interface -> messages
+}
+
+func record(session *vpp.Session) *recorder {
+	return &recorder{session, make(map[uint32][]string)}
+}
+
+func (r *recorder) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
+	if isChange(requests) {
+		for _, request := range requests {
+			for _, field := range []string{"SwIfIndex", "RxSwIfIndex", "TxSwIfIndex"} {
+				if value := reflect.ValueOf(request).Elem().FieldByName(field); value.IsValid() {
+					index := uint32(value.Uint())
+					r.touched[index] = append(r.touched[index], request.GetMessageName())
+				}
+			}
+		}
+	}
+	return r.Session.Calls(ctx, requests)
+}
+
+// litter is what others have: some of the VLANs and VNIs that the intents want, an address on the third
+// port, a bridge with the fourth, a description on the second, a line of their own with a tag of theirs.
+func (r *router) litter(random *rand.Rand) {
+	r.t.Helper()
+	r.furnishForeign()
+	for vlan := range uint16(3) {
+		if random.IntN(3) == 0 {
+			r.subByHand(r.ports[random.IntN(3)], uint32(300+vlan), 100+vlan)
+		}
+	}
+	for vni := range uint32(3) {
+		if random.IntN(3) == 0 {
+			family := []int{4, 6}[random.IntN(2)]
+			r.tunnelByHand(intent.Tunnel{Local: locals[family], Remote: remotes[family], VNI: 1 + vni})
+		}
+	}
+	if random.IntN(2) == 0 {
+		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: r.index(r.ports[2]), IsAdd: true,
+			Prefix: ip_types.AddressWithPrefix{Address: ip_types.NewAddress([]byte{10, 9, 0, 1}), Len: 24}})
+	}
+	if random.IntN(2) == 0 {
+		r.must(&l2.SwInterfaceSetL2Bridge{RxSwIfIndex: r.index(r.ports[3]), BdID: 7, Enable: true})
+	}
+	r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(r.ports[1]), Tag: "rack 3, blue cable"})
+}
+
+// isHarmless: a sub-interface of the agent's may be made on a port that has other uses.
+func isHarmless(message string) bool { return message == "create_subif" }
+
+// theirs are the interfaces that no change may be about.
+func theirs(s *observe.Snapshot, bare ...string) map[uint32]string {
+	found := make(map[uint32]string)
+	for _, i := range s.Interfaces {
+		if !slices.Contains(bare, i.Name) {
+			found[i.Index] = i.Name
+		}
+	}
+	return found
+}
+
+func (r *router) randomEnd(random *rand.Rand, n int) intent.End {
+	e := vxlanEnd(n, r.ports[random.IntN(len(r.ports))])
+	e.Revision, e.AdminUp = int32(1+random.IntN(3)), random.IntN(4) > 0
+	tagging := []intent.Tagging{intent.Untagged, intent.Dot1q, intent.Dot1q, intent.QinQ, intent.Dot1ad}[random.IntN(5)]
+	e.Access = intent.Access{Interface: e.Access.Interface, Tagging: tagging, Exact: true}
+	if tagging.Tags() > 0 {
+		e.Access.Outer = uint16(100 + random.IntN(3))
+	}
+	if tagging.Tags() > 1 {
+		e.Access.Inner = uint16(1 + random.IntN(2))
+	}
+	family := []int{4, 6}[random.IntN(2)]
+	e.Tunnel = intent.Tunnel{Encapsulation: []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE}[random.IntN(3)],
+		Local: locals[family], Remote: remotes[family]}
+	if e.Tunnel.Encapsulation != intent.GRE {
+		e.Tunnel.VNI = uint32(1 + random.IntN(3))
+	}
+	if random.IntN(3) == 0 {
+		e.Bandwidth = intent.Bandwidth{CIR: 1e6, CBS: 64000}
+	}
+	return e
+}
+
+// randomIntent names some of six VLLs as wanted and some as removed; the others are quarantined. Ends that
+// break a rule of the contract are left out.
+func (r *router) randomIntent(random *rand.Rand) (present []intent.End, removed []intent.Tombstone) {
+	for n := range 6 {
+		switch random.IntN(5) {
+		case 0:
+		case 1:
+			removed = append(removed, tombstone(r.randomEnd(random, n)))
+		default:
+			with := append(present[:len(present):len(present)], r.randomEnd(random, n))
+			if _, err := intent.Decode((&intent.Intent{Router: "rhino", Generation: 1, Present: with}).Document(), "rhino"); err == nil {
+				present = with
+			}
+		}
+	}
+	return present, removed
+}
+
+// TestNotOneMessageIsAboutWhatOthersMade hands random intents to a VPP that others have configured too, with so
+// few VLANs, VNIs and ports that almost everything collides.
+func TestNotOneMessageIsAboutWhatOthersMade(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		for seed := range uint64(25) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			r.folder = t.TempDir()
+			r.open()
+			r.litter(random)
+			bare := r.ports[:2]
+			if s := r.snapshot(); len(s.ByName(r.ports[2]).Addresses) == 0 {
+				bare = r.ports[:3]
+			}
+			foreign := theirs(r.snapshot(), bare...)
+			before := r.pictureOf(r.snapshot(), foreign)
+			conflicts := 0
+			for round := range 6 {
+				at := fmt.Sprintf("seed %d, round %d", seed, round)
+				session := record(r.session)
+				r.Attach(session)
+				present, removed := r.randomIntent(random)
+				outcome := r.put(present, removed...)
+				for index, name := range foreign {
+					messages := slices.DeleteFunc(session.touched[index], isHarmless)
+					if len(messages) != 0 {
+						t.Errorf("%s: %s was touched by %v", at, name, messages)
+					}
+				}
+				description := uint32(r.index(r.ports[1]))
+				if slices.Contains(session.touched[description], "sw_interface_tag_add_del") {
+					t.Errorf("%s: the description of %s was touched", at, r.ports[1])
+				}
+				if after := r.pictureOf(r.snapshot(), foreign); !maps.Equal(after, before) {
+					t.Errorf("%s: got  %v\nwant %v", at, after, before)
+				}
+				conflicts += r.mustBeAnswered(t, at, outcome)
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			if conflicts == 0 {
+				t.Logf("seed %d met no conflict", seed)
+			}
+			r.startOver(t)
+		}
+	})
+}
+
+// mustBeAnswered: every end is done or in conflict with a named object, and nothing is left to do.
+func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts int) {
+	t.Helper()
+	for _, e := range o.Ends {
+		switch {
+		case e.Reason == nil:
+		case e.Status == "conflict" && e.Reason.Object != "":
+			conflicts++
+		default:
+			t.Errorf("%s: %s is %s: %+v", at, e.Key, e.Status, e.Reason)
+		}
+	}
+	if off := r.fieldsOff(); len(off) != 0 {
+		t.Errorf("%s: left to do: %v", at, off)
+	}
+	return conflicts
+}
+
+// pictureOf is all that VPP shows of these interfaces, and whether they forward: a refused sub-interface
+// with the same VLAN stops that without a trace in any dump.
+func (r *router) pictureOf(s *observe.Snapshot, of map[uint32]string) map[string]string {
+	picture := make(map[string]string)
+	for index, name := range of {
+		if i := s.ByIndex(index); i != nil {
+			picture[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v", *i, s.Connects[index], s.Bridged[index], s.LCP[index], s.Policed[index])
+			if r.forwards != nil {
+				picture[name] += fmt.Sprint(r.forwards(name))
+			}
+		}
+	}
+	return picture
+}
+
+// startOver gives the next round an empty VPP.
+func (r *router) startOver(t *testing.T) {
+	t.Helper()
+	restarted(r, r.session, nil)
+	r.connect()
+	r.furnish()
+}
+
+// TestAPairedPortIsNoWholePortAndItsPairStays needs a port with a Linux pair, which only the stand-in makes.
+func TestAPairedPortIsNoWholePortAndItsPairStays(t *testing.T) {
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{
+		Interfaces: []vppsim.Interface{{Name: "host-paired"}}, LCPPairs: []vppsim.LCPPair{{Interface: "host-paired", Host: "paired"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+	port := uint32(r.index("host-paired"))
+	before := r.snapshot()
+	whole, vlan := vxlanEnd(1, "host-paired"), vxlanEnd(2, "host-paired")
+	whole.Access = accessOf(intent.Untagged, "host-paired")
+	session := record(r.session)
+	r.Attach(session)
+	if e := r.put([]intent.End{whole}).of(t, whole.Key); e.Status != "conflict" || e.Reason.Code != "port_in_use" {
+		t.Errorf("got %+v %+v", e, e.Reason)
+	}
+	for _, e := range r.put([]intent.End{vlan}, tombstone(whole)).Ends {
+		if e.Reason != nil {
+			t.Errorf("%s is %s: %+v", e.Key, e.Status, e.Reason)
+		}
+	}
+	if messages := session.touched[port]; len(messages) != 1 || messages[0] != "create_subif" {
+		t.Errorf("the port was touched by %v", messages)
+	}
+	if after := r.snapshot(); !maps.Equal(after.LCP, before.LCP) {
+		t.Errorf("pairs became %v, were %v", after.LCP, before.LCP)
+	}
+}
