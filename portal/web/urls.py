@@ -16,9 +16,7 @@ urlpatterns = [
     path("team/", team.teams, name="teams"),
     path("team/<int:customer_id>/", team.page, name="team"),
     path("team/<int:customer_id>/invite/", team.invite, name="invite"),
-    path(
-        "team/<int:customer_id>/members/<int:membership_id>/role/", team.change_role, name="member-role"
-    ),
+    path("team/<int:customer_id>/members/<int:membership_id>/role/", team.change_role, name="member-role"),
     path("team/<int:customer_id>/members/<int:membership_id>/remove/", team.remove, name="member-remove"),
     path(
         "team/<int:customer_id>/invitations/<int:invitation_id>/revoke/",

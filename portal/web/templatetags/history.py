@@ -37,9 +37,11 @@ def actor(change: Change) -> str:
     """Who: a user, a user's API token, a task of ours, or somebody with a database client."""
     by = change.by
     if username := by.get("username"):
-        return _("%(user)s, token %(token)s…") % {"user": username, "token": by["token"]} if by.get(
-            "token"
-        ) else str(username)
+        return (
+            _("%(user)s, token %(token)s…") % {"user": username, "token": by["token"]}
+            if by.get("token")
+            else str(username)
+        )
     return str(by.get("task") or _("outside the portal"))
 
 

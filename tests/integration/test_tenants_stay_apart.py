@@ -1,0 +1,175 @@
+"""Every page and operation, with the ids of another customer: as if they did not exist.
+
+Generated from the URLconf: an address with an argument that nobody named here fails the test, and so does
+an address that answers a stranger in any way but 404.
+"""
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from portal.accounts.invitations import invitation_path, invite
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.accounts.tokens import token_create
+from portal.audit.models import EVENTS
+from portal.core import clock
+from portal.vll.models import Order, Vll, VllEnd
+from tests.integration.accounts.codes import with_totp
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ["get", "post", "put", "patch", "delete"]
+# Addresses whose arguments are their own proof or name nobody's object: a link mailed to one reader, the
+# identity provider's name.
+BEARER = {
+    "invitation",
+    "account_reset_password_from_key",
+    "openid_connect_login",
+    "openid_connect_callback",
+}
+# The inside of the network is the NOC's: everybody else gets one answer, whether the object exists or not.
+FOR_THE_NOC = 403
+REFUSED_BEFORE_LOOKING = 405
+
+
+def patterns(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for entry in resolver.url_patterns:
+        address = f"{prefix}{entry.pattern}"
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry, address)
+        elif isinstance(entry, URLPattern):
+            yield address, entry
+
+
+def pages() -> list[tuple[str, URLPattern]]:
+    """Every address outside the API, whose own test is its builder's."""
+    return [
+        (address, entry)
+        for address, entry in patterns(get_resolver())
+        if not address.startswith("api/") and entry.name not in BEARER
+    ]
+
+
+WITH_ARGUMENTS = [(address, entry) for address, entry in pages() if entry.pattern.converters]
+WITHOUT = [(address, entry) for address, entry in pages() if not entry.pattern.converters]
+
+
+@pytest.fixture
+def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
+    """An object of Alpine Dairy for each argument that an address may have."""
+    vll = order(isp, alice, description="Secret of the dairy").vll
+    activate(vll)
+    invitation = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
+    token, _ = token_create(user=alice, name="Token of the dairy", now=clock.now())
+    with_totp(alice)
+    return {
+        "vll_id": vll.pk,
+        "order_id": vll.orders.get().pk,
+        "customer_id": dairy.pk,
+        "membership_id": Membership.objects.get(user=alice).pk,
+        "invitation_id": invitation.pk,
+        "token_id": token.pk,
+        "port_id": isp.ports["rhino:host-cust1"].pk,
+        "router_id": isp.routers["rhino"].pk,
+        "site_id": isp.routers["rhino"].site_id,
+        "link_id": isp.links["rhino-hippo"].pk,
+    }
+
+
+def filled(address: str, entry: URLPattern, values: dict[str, Any]) -> str:
+    for name in entry.pattern.converters:
+        assert name in values, f"{address}: say in `hers` what a {name} of the other customer is"
+        for converter in ("uuid", "int", "str", "slug"):
+            address = address.replace(f"<{converter}:{name}>", str(values[name]))
+    assert "<" not in address, address
+    return f"/{address}"
+
+
+def nowhere(values: dict[str, Any]) -> dict[str, Any]:
+    """Ids of nothing, in the same shape."""
+    return {name: uuid4() if not isinstance(value, int) else 2**31 for name, value in values.items()}
+
+
+def closed_to(user: User, entry: URLPattern) -> bool:
+    """Whether the address asks about the reader alone, before it looks at any object, and says no."""
+    policy = entry.callback.policy  # type: ignore[attr-defined]
+    return len(signature(policy).parameters) == 1 and not policy(user)
+
+
+def everything() -> dict[str, list[Any]]:
+    """The rows that a stranger could have wanted to change."""
+    models = (Vll, VllEnd, Order, Customer, Membership, Invitation, ApiToken, Authenticator)
+    return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in models}
+
+
+@pytest.mark.parametrize(("address", "entry"), WITH_ARGUMENTS, ids=[address for address, _ in WITH_ARGUMENTS])
+def test_a_stranger_finds_nothing_there(
+    address: str, entry: URLPattern, hers: dict[str, Any], charlie: User
+) -> None:
+    client, before = signed_in(charlie), everything()
+    for method in METHODS:
+        here: HttpResponse = getattr(client, method)(filled(address, entry, hers))
+        gone: HttpResponse = getattr(client, method)(filled(address, entry, nowhere(hers)))
+        assert here.status_code == gone.status_code, f"{method} tells what exists"
+        allowed = {404, REFUSED_BEFORE_LOOKING, *({FOR_THE_NOC} if closed_to(charlie, entry) else ())}
+        assert here.status_code in allowed, method
+    assert everything() == before
+
+
+@pytest.mark.parametrize("address", [f"/{address}" for address, _ in WITHOUT])
+def test_a_stranger_reads_nothing_of_the_dairy(address: str, hers: dict[str, Any], charlie: User) -> None:
+    client = signed_in(charlie)
+    for query in ({}, {"q": "dairy", "show": "all", **{name: str(value) for name, value in hers.items()}}):
+        answer = client.get(address, query)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+        for secret in ("dairy", str(hers["vll_id"]), str(hers["order_id"])):
+            said = body.decode().lower().replace('name="q" value="dairy"', "")
+            assert secret not in said, f"{address}: {secret}"
+
+
+def test_objects_of_two_customers_do_not_mix_in_one_address(
+    hers: dict[str, Any], charlie: User, bakery: Customer
+) -> None:
+    client, before = signed_in(charlie), everything()
+    for what in (
+        f"members/{hers['membership_id']}/remove/",
+        f"members/{hers['membership_id']}/role/",
+        f"invitations/{hers['invitation_id']}/revoke/",
+    ):
+        assert client.post(f"/team/{bakery.pk}/{what}", {"role": "viewer"}).status_code == 404
+    assert everything() == before
+
+
+def test_a_stranger_orders_nothing_on_the_dairys_ports(hers: dict[str, Any], charlie: User, isp: Isp) -> None:
+    ports = {
+        f"{side}-port": isp.ports[f"{router}:host-cust2"].pk
+        for side, router in zip("az", ("rhino", "hippo"), strict=True)
+    }
+    answer = signed_in(charlie).post("/orders/new/", ports)
+    assert answer.status_code == 422
+    assert "host-cust2" not in text(answer)
+    assert Order.objects.count() == 1
+
+
+def test_a_stranger_leaves_no_trace_in_the_dairys_history(hers: dict[str, Any], charlie: User) -> None:
+    signed_in(charlie).post(f"/vlls/{hers['vll_id']}/remove/")
+    actors = {(row["pgh_context"] or {}).get("username") for row in EVENTS[Vll].objects.values()}
+    assert "charlie" not in actors
+
+
+def test_the_link_of_an_invitation_tells_a_stranger_no_more_than_its_reader(
+    hers: dict[str, Any], charlie: User
+) -> None:
+    path = invitation_path(Invitation.objects.get(pk=hers["invitation_id"]))
+    assert signed_in(charlie).post(path).status_code == 409
+    assert Membership.objects.filter(user=charlie).count() == 1
