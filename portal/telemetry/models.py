@@ -55,3 +55,20 @@ class QuarantinedSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router}: {self.reason}"
+
+
+class RouterEvent(models.Model):
+    """That an event of an agent has been stored; the event itself is an ``events.Event``."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    boot_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    stored_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "boot_id", "seq"], name="router_event_stored_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router} {self.boot_id} {self.seq}"

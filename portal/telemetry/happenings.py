@@ -1,0 +1,69 @@
+"""What agents say has happened on their routers: each event once, however often it is sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from portal.events.models import Event
+from portal.inventory.models import Router
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CLAIM = """
+INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
+SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
+ON CONFLICT DO NOTHING
+RETURNING seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One event of an agent (docs/agent-api.md); ``at_ms`` is its clock, milliseconds since the epoch."""
+
+    seq: int
+    at_ms: int
+    kind: str
+    interface: str | None
+    vll: UUID | None
+    side: str | None
+    generation: int | None
+    detail: str | None
+
+
+@transaction.atomic
+def happenings_store(*, router: Router, boot_id: UUID, happenings: Sequence[Happening], now: datetime) -> int:
+    """Store a router's events and return how many were new.
+
+    An event is dated by the agent's clock, and never later than now: its own word stays in ``at_ms``.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [router.pk, boot_id, now, sorted({each.seq for each in happenings})])
+        new = {seq for (seq,) in cursor.fetchall()}
+    events = [_event(router, boot_id, each, now) for each in happenings if each.seq in new]
+    Event.objects.bulk_create(events)
+    return len(events)
+
+
+def _event(router: Router, boot_id: UUID, happening: Happening, now: datetime) -> Event:
+    said: dict[str, Any] = {
+        "boot_id": str(boot_id),
+        "seq": happening.seq,
+        "at_ms": happening.at_ms,
+        "interface": happening.interface,
+        "vll": str(happening.vll) if happening.vll else None,
+        "end": happening.side,
+        "generation": happening.generation,
+        "detail": happening.detail,
+    }
+    now_ms = (now - _EPOCH) // timedelta(milliseconds=1)
+    return Event(
+        # Compared as integers: a clock may be wrong by more than a datetime can say.
+        at=now if happening.at_ms >= now_ms else _EPOCH + timedelta(milliseconds=happening.at_ms),
+        kind=f"router.{happening.kind}",
+        router_id=router.pk,
+        data={name: value for name, value in said.items() if value is not None},
+    )

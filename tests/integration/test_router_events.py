@@ -1,0 +1,102 @@
+"""What agents say has happened: stored once, dated no later than now, strict in form."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+
+from portal.api.agent.events import _REPORT, KINDS
+from portal.api.agent.fields import Errors
+from portal.core import clock
+from portal.events.models import Event
+from portal.telemetry.happenings import Happening, happenings_store
+from tests.integration.isp import Isp
+
+REPORT = Path(__file__).parent.parent / "contract" / "reports" / "events.json"
+BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+
+
+def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") -> Happening:
+    at_ms = int(clock.now().timestamp() * 1000) - 5000 if at_ms is None else at_ms
+    return Happening(seq, at_ms, kind, "host-cust1", None, None, None, None)
+
+
+def store(isp: Isp, *seqs: int, boot: UUID = BOOT, router: str = "rhino") -> int:
+    return happenings_store(
+        router=isp.routers[router], boot_id=boot, happenings=[happening(seq) for seq in seqs], now=clock.now()
+    )
+
+
+def decoded(**changes: Any) -> tuple[Any, Errors]:
+    report = json.loads(REPORT.read_text())
+    report["events"] = [report["events"][0] | changes]
+    errors = Errors()
+    return _REPORT(report, "", errors), errors
+
+
+@pytest.mark.django_db
+def test_a_repeated_event_is_stored_once(isp: Isp) -> None:
+    assert store(isp, 1, 2) == 2
+    assert store(isp, 2, 3) == 1
+    events = Event.objects.filter(router_id=isp.routers["rhino"].pk).order_by("id")
+    assert [event.data["seq"] for event in events] == [1, 2, 3]
+    assert {event.kind for event in events} == {"router.interface.down"}
+    assert events[0].data["interface"] == "host-cust1"
+
+
+@pytest.mark.django_db
+def test_another_run_and_another_router_count_for_themselves(isp: Isp) -> None:
+    assert store(isp, 1) == store(isp, 1, boot=uuid4()) == store(isp, 1, router="hippo") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_the_same_report_twice_at_once_one_is_stored(isp: Isp) -> None:
+    def send(_: int) -> int:
+        try:
+            return store(isp, *range(1, 51))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(send, range(4))) == 50
+    assert Event.objects.filter(kind__startswith="router.").count() == 50
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ahead_ms", [1000, 10**12, 2**52])
+def test_nothing_happens_in_the_future(isp: Isp, ahead_ms: int) -> None:
+    now = clock.now()
+    at_ms = int(now.timestamp() * 1000) + ahead_ms
+    happenings_store(router=isp.routers["rhino"], boot_id=BOOT, happenings=[happening(1, at_ms)], now=now)
+    event = Event.objects.get(kind="router.interface.down")
+    assert event.at == now
+    assert event.data["at_ms"] == at_ms
+
+
+def test_the_document_of_the_contract_is_valid() -> None:
+    errors = Errors()
+    _REPORT(json.loads(REPORT.read_text()), "", errors)
+    assert not errors
+    assert {event["kind"] for event in json.loads(REPORT.read_text())["events"]} <= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"kind": "vll.active"}, "unknown_value"),
+        ({"seq": 0}, "out_of_range"),
+        ({"at_ms": 2**53 + 1}, "out_of_range"),
+        ({"interface": "x" * 64}, "out_of_range"),
+        ({"detail": "a\u0000b"}, "out_of_range"),
+        ({"vll": "6F0B2C52-7C0E-4D3A-9A34-0B8F0F3C1A01"}, "out_of_range"),
+        ({"end": "b"}, "unknown_value"),
+        ({"router": "hippo"}, "unknown_field"),
+    ],
+)
+def test_what_the_contract_does_not_know_is_refused(change: dict[str, Any], code: str) -> None:
+    _, errors = decoded(**change)
+    assert [error["code"] for error in errors] == [code]
