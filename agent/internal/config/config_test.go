@@ -123,3 +123,9 @@ func TestTheReferenceNamesEveryKey(t *testing.T) {
 		}
 	}
 }
+
+func TestTheExampleOfTheDeploymentIsValid(t *testing.T) {
+	if _, err := Load("../../../deploy/agent.yaml"); err != nil {
+		t.Error(err)
+	}
+}
