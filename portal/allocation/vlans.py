@@ -38,7 +38,7 @@ def vlan_lease(
     """
     mine = PortVlanLease.objects.filter(port=port, holder=own, side=side).first() if own else None
     if tagging is not Tagging.UNTAGGED and outer is None:
-        taken = vlans_taken(port, besides=mine)
+        taken = vlans_taken(port, side=side, own=own)
         outer = vlan_choose(
             port=port,
             side=side,
@@ -89,11 +89,11 @@ def vlan_choose(
     return outer
 
 
-def vlans_taken(port: Port, *, besides: PortVlanLease | None = None) -> list[Keys]:
-    """The key ranges that are leased on a port."""
+def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[Keys]:
+    """The key ranges that are leased on a port, but for what ``own`` holds for ``side``."""
     leases = PortVlanLease.objects.filter(port=port)
-    if besides is not None:
-        leases = leases.exclude(pk=besides.pk)
+    if own is not None:
+        leases = leases.exclude(holder=own, side=side)
     return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from portal.core.frames import carried_frame, largest_svc_mtu, overhead
-from portal.core.transport import AUTO_TUNNELS, TUNNELS, Family, Transport
+from portal.core.frames import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead
+from portal.core.transport import AUTO_TUNNELS, COST, TUNNELS, Cost, Family, Transport
 from portal.underlay.errors import (
     Capacity,
     FamilyMissing,
@@ -89,6 +89,51 @@ def serviceability(
     )
     error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
     raise error
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A transport between two ends, with what it would carry, its overhead in bytes and what it costs.
+
+    ``largest_svc_mtu`` is None where it carries nothing: no path, or one whose MTU is not known.
+    """
+
+    transport: Transport
+    overhead: int
+    largest_svc_mtu: int | None
+    cost: Cost
+
+
+def options(
+    topology: Topology,
+    a: Hashable,
+    z: Hashable,
+    *,
+    a_families: Iterable[Family],
+    z_families: Iterable[Family],
+    carried_tags: int,
+    policy: PathPolicy,
+) -> tuple[Option, ...]:
+    """Every transport between routers ``a`` and ``z``, cheapest first. KeyError when one is unknown."""
+    if a == z:
+        return (Option(Transport.L2XC, 0, MAX_SVC_MTU, COST[Transport.L2XC]),)
+    paths = {
+        family: path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
+        for family in set(a_families) & set(z_families)
+    }
+    largest = {
+        c.transport: c.largest_svc_mtu for c in _capacities(paths, carried_tags=carried_tags, policy=policy)
+    }
+    found = [
+        Option(
+            tunnel,
+            overhead(tunnel, policy.mtu, gre_key=policy.gre_key),
+            largest.get(tunnel),
+            COST[tunnel],
+        )
+        for tunnel in TUNNELS
+    ]
+    return tuple(sorted(found, key=lambda option: -option.cost.mpps_per_core))
 
 
 def _most_telling(refusals: list[NotServiceable]) -> NotServiceable:

@@ -1,12 +1,13 @@
 """Reads of VLLs and orders. Tenant scope is each function's first step."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
 
 from portal.accounts.models import User
 from portal.events.models import Event
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.states import TERMINAL_ORDER_STATES
 
 _ENDS = Prefetch("ends", queryset=VllEnd.objects.select_related("port__router__site").order_by("side"))
@@ -31,6 +32,12 @@ def jobs(user: User) -> QuerySet[Order]:
     """The orders this user may see, with the ends that they are about."""
     ends = VllEnd.objects.select_related("port__router").order_by("side")
     return Order.objects.visible_to(user).select_related("vll").prefetch_related(Prefetch("vll__ends", ends))
+
+
+def holds(user: User, *, now: datetime) -> QuerySet[Hold]:
+    """The holds that are open and that this user may see, newest first."""
+    open_holds = Hold.objects.visible_to(user).filter(expires_at__gt=now)
+    return open_holds.select_related("customer").order_by("-created_at", "-id")
 
 
 def open_order(vll: Vll) -> Order | None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from portal.core import clock
-from portal.vll.models import Vll, VllEnd
+from portal.inventory.models import Router
+from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations import advance
 from portal.vll.operations.answers import EndAnswer
 
@@ -30,3 +31,11 @@ def activate(vll: Vll) -> None:
     """Both routers verify the VLL."""
     answer(vll, "a", "verified")
     answer(vll, "z", "verified")
+
+
+def left(vll: Vll, side: str, router: Router, status: str = "removed") -> None:
+    """The router that an end moved away from answers about its tombstone."""
+    revision = VllTombstone.objects.get(vll=vll, side=side, router=router).revision
+    said = EndAnswer(vll=vll.pk, side=side, revision=revision, status=status, reason=None, for_good=False)
+    advance(router=router, answers=[said], now=clock.now())
+    vll.refresh_from_db()

@@ -2,17 +2,40 @@
 
 from django.urls import path
 
-from portal.api.v1.views import enrol, history, inventory, jobs, orders, schema, tokens, vlls
+from portal.api.v1.views import (
+    enrol,
+    history,
+    holds,
+    inventory,
+    jobs,
+    lifecycle,
+    orders,
+    schema,
+    serviceability,
+    tokens,
+    vlls,
+)
 
 app_name = "api-v1"
 urlpatterns = [
     path("schema", schema.SchemaView.as_view(), name="schema"),
     path("vlls", vlls.VllsView.as_view(), name="vlls"),
     path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
+    path("vlls/validate", serviceability.ValidateView.as_view(), name="validate"),
+    path("vlls/<uuid:pk>/suspend", lifecycle.SuspendView.as_view(), name="suspend"),
+    path("vlls/<uuid:pk>/resume", lifecycle.ResumeView.as_view(), name="resume"),
+    path("vlls/<uuid:pk>/restore", lifecycle.RestoreView.as_view(), name="restore"),
     path("vlls/<uuid:pk>/history", history.VllHistoryView.as_view(), name="history"),
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("orders", orders.OrdersView.as_view(), name="orders"),
     path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),
+    path("orders/<uuid:pk>/cancel", lifecycle.CancelView.as_view(), name="order-cancel"),
+    path("orders/<uuid:pk>/retry", lifecycle.RetryView.as_view(), name="order-retry"),
+    path("orders/<uuid:pk>/approve", lifecycle.ApproveView.as_view(), name="order-approve"),
+    path("orders/<uuid:pk>/reject", lifecycle.RejectView.as_view(), name="order-reject"),
+    path("holds", holds.HoldsView.as_view(), name="holds"),
+    path("holds/<uuid:pk>", holds.HoldView.as_view(), name="hold"),
+    path("holds/<uuid:pk>/renew", holds.HoldRenewalView.as_view(), name="hold-renew"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
     path("tokens", tokens.TokensView.as_view(), name="tokens"),
     path("tokens/<int:pk>", tokens.TokenView.as_view(), name="token"),

@@ -2,6 +2,7 @@
 
 from portal.vll.operations.advance import advance
 from portal.vll.operations.approve import order_approve, order_reject
+from portal.vll.operations.assess import LineRequest
 from portal.vll.operations.attempts import attempt_record
 from portal.vll.operations.cancel import order_cancel
 from portal.vll.operations.describe import vll_describe
@@ -18,6 +19,7 @@ from portal.vll.operations.terminate import coolings_off_end, order_delete, orde
 __all__ = [
     "Changes",
     "EndRequest",
+    "LineRequest",
     "advance",
     "attempt_record",
     "coolings_off_end",

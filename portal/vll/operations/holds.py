@@ -93,7 +93,7 @@ class Taken:
     @property
     def leased(self) -> Leased:
         """What is reserved."""
-        return Leased(owner=self.row.pk, cir_bps=self.row.cir_bps, ends=ends_of(self.row))
+        return _leased(self.row)
 
     def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
         """The hold is over; its leases are somebody else's by now."""
@@ -106,19 +106,23 @@ def hold_take(*, user: User, hold: uuid.UUID, now: datetime) -> Taken:
     return Taken(_locked(user, hold, now))
 
 
-def ends_of(hold: Hold) -> dict[str, EndContent]:
-    """What was leased, by side."""
-    return {side: EndContent.from_json(hold.ends[side]) for side in "az"}
+def hold_look(*, user: User, hold: uuid.UUID, now: datetime) -> Leased:
+    """What an order with this hold would find reserved. Raises HoldUnknown, NotAllowedToOrder."""
+    return _leased(_found(Hold.objects.all(), user, hold, now))
+
+
+def _leased(row: Hold) -> Leased:
+    ends = {side: EndContent.from_json(row.ends[side]) for side in "az"}
+    return Leased(owner=row.pk, cir_bps=row.cir_bps, ends=ends)
 
 
 def _locked(user: User, hold: uuid.UUID, now: datetime) -> Hold:
-    row: Hold | None = (
-        Hold.objects.visible_to(user)
-        .filter(pk=hold, expires_at__gt=now)
-        .select_for_update(of=("self",))
-        .select_related("customer")
-        .first()
-    )
+    return _found(Hold.objects.select_for_update(of=("self",)), user, hold, now)
+
+
+def _found(holds: Any, user: User, hold: uuid.UUID, now: datetime) -> Hold:
+    mine = holds.visible_to(user).filter(pk=hold, expires_at__gt=now).select_related("customer")
+    row: Hold | None = mine.first()
     if row is None:
         raise HoldUnknown(hold=str(hold))
     if not policies.may_order(user, row.customer):

@@ -26,6 +26,7 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=order.vll_id)
     if not policies.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
+    order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.FAILED:
         raise WrongOrderState(state=order.state, action="retry")
     if again := order.retries.first():

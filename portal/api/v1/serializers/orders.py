@@ -70,6 +70,8 @@ class OrderAddSerializer(StrictSerializer):
         choices=[AUTO, *[t.value for t in Transport]], required=False, default=AUTO
     )
 
+    hold = serializers.UUIDField(required=False, allow_null=True, default=None)
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
 
@@ -91,4 +93,6 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "ordered_at",
             "state_at",
             "failure",
+            "approved_at",
+            "retry_of",
         ]

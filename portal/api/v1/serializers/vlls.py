@@ -6,7 +6,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.facts import FactsField
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.vll.models import Vll, VllEnd
 
 
@@ -36,12 +35,6 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
         ]
 
 
-class VllChangeSerializer(StrictSerializer):
-    """``PATCH /api/v1/vlls/<id>``: what may be changed at once, without asking a router."""
-
-    description = StrictCharField(allow_blank=True, max_length=100)
-
-
 class VllSerializer(serializers.ModelSerializer[Vll]):
     """Five independent facts, then what was asked for and what was allocated. Bytes and bit/s."""
 
@@ -58,6 +51,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "description",
             "created_at",
             "lifecycle",
+            "decommission_at",
             "admin_status",
             "oper_status",
             "in_sync",

@@ -1,5 +1,6 @@
 """VLLs: listing, ordering, removing, and their graphs. Each view makes one domain call."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -18,16 +19,17 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.accepted import AcceptedSerializer
+from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer
 from portal.api.v1.serializers.throughput import ThroughputQuerySerializer
-from portal.api.v1.serializers.vlls import VllChangeSerializer, VllSerializer
+from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.accepted import accepted
 from portal.core import clock
 from portal.telemetry.queries import throughput
 from portal.telemetry.series import STEPS_S
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.operations import order_add, order_delete, vll_describe
+from portal.vll.operations import order_add, order_delete, order_modify, vll_describe
 
 
 class VllsView(generics.ListAPIView[Vll]):
@@ -68,6 +70,9 @@ class VllView(ConditionalRetrieveView[Vll]):
         """Change the description. It holds at once; no router is asked."""
         body = VllChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
+        if not body.only_describes:
+            changed = order_modify(user=caller(request), vll=vll, changes=body.changes, now=clock.now())
+            return accepted(request, changed)
         vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
         document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
@@ -76,8 +81,16 @@ class VllView(ConditionalRetrieveView[Vll]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, vll: Vll) -> Response:
-        """Order the removal. A VLL that is still being built is cancelled instead."""
-        return accepted(request, order_delete(user=caller(request), vll=vll, now=clock.now()))
+        """Order the removal. A VLL that is still being built is cancelled instead.
+
+        ``?cooling_off=``: seconds in which it can still be taken back.
+        """
+        asked = CoolingOffSerializer(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        seconds = asked.validated_data.get("cooling_off")
+        cooling_off = None if seconds is None else timedelta(seconds=seconds)
+        order = order_delete(user=caller(request), vll=vll, now=clock.now(), cooling_off=cooling_off)
+        return accepted(request, order)
 
 
 class ThroughputView(APIView):

@@ -1,0 +1,55 @@
+"""Holds: what comes in, and a hold as it goes out."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.api.v1.serializers.orders import EndSerializer
+from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
+from portal.vll.models import Hold
+from portal.vll.models.hold import MAX_RENEWALS
+
+_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
+
+
+class HoldMakeSerializer(StrictSerializer):
+    """``POST /api/v1/holds``: two ends and a rate in bit/s."""
+
+    a_end = EndSerializer()
+    z_end = EndSerializer()
+    cir_bps = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
+
+
+class HoldSerializer(serializers.ModelSerializer[Hold]):
+    """A hold with the VLANs that it got, and how often it can still be renewed."""
+
+    customer = serializers.CharField(source="customer.name")
+    renewals_left = serializers.SerializerMethodField()
+    a_end = serializers.SerializerMethodField()
+    z_end = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Hold
+        fields = [
+            "id",
+            "customer",
+            "held_by",
+            "created_at",
+            "expires_at",
+            "renewals_left",
+            "cir_bps",
+            "a_end",
+            "z_end",
+        ]
+
+    def get_renewals_left(self, hold: Hold) -> int:
+        return MAX_RENEWALS - hold.renewals
+
+    def get_a_end(self, hold: Hold) -> dict[str, Any]:
+        return {name: hold.ends["a"][name] for name in _END}
+
+    def get_z_end(self, hold: Hold) -> dict[str, Any]:
+        return {name: hold.ends["z"][name] for name in _END}

@@ -1,0 +1,68 @@
+"""What comes in to change a VLL, to take it away, and to decide on an order."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.api.v1.serializers.orders import AUTO, OuterVlanField
+from portal.api.v1.serializers.strict import (
+    MAX_SAFE_INTEGER,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+)
+from portal.core.tagging import Tagging
+from portal.core.transport import Transport
+from portal.vll.operations import Changes
+
+
+class EndChangeSerializer(StrictSerializer):
+    """The members of an end that change (RFC 7396: what is left out stays)."""
+
+    port = StrictIntegerField(required=False, min_value=1, max_value=MAX_SAFE_INTEGER)
+    tagging = serializers.ChoiceField(required=False, choices=[t.value for t in Tagging])
+    outer_vlan = OuterVlanField(required=False, allow_null=True)
+    inner_vlan = StrictIntegerField(required=False, allow_null=True)
+    exact_match = StrictBooleanField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return attrs | ({"tagging": Tagging(attrs["tagging"])} if "tagging" in attrs else {})
+
+
+class VllChangeSerializer(StrictSerializer):
+    """``PATCH /api/v1/vlls/<id>``. Sizes in bytes, rates in bit/s; what is left out stays as it is."""
+
+    description = StrictCharField(required=False, allow_blank=True, max_length=100)
+    a_end = EndChangeSerializer(required=False)
+    z_end = EndChangeSerializer(required=False)
+    svc_mtu = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
+    cir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
+    transport = serializers.ChoiceField(choices=[AUTO, *[t.value for t in Transport]], required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Name at least one member to change.", code="empty")
+        return attrs
+
+    @property
+    def only_describes(self) -> bool:
+        """Whether nothing changes that a router would have to know."""
+        return set(self.validated_data) == {"description"}
+
+    @property
+    def changes(self) -> Changes:
+        """What the operation takes."""
+        return Changes(**self.validated_data)
+
+
+class CoolingOffSerializer(serializers.Serializer[Any]):
+    """``?cooling_off=`` of DELETE, in seconds; left out, the customer's agreement counts."""
+
+    cooling_off = serializers.IntegerField(required=False, min_value=0, max_value=10**9)
+
+
+class RejectionSerializer(StrictSerializer):
+    """Why an order is not approved; the customer reads it."""
+
+    reason = StrictCharField(max_length=500)

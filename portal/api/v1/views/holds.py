@@ -1,0 +1,69 @@
+"""Holds: reserving two ports' VLANs and bandwidth before ordering."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework import generics, status
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import NewestVllFirst
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.holds import HoldMakeSerializer, HoldSerializer
+from portal.core import clock
+from portal.vll import queries
+from portal.vll.models import Hold
+from portal.vll.operations import hold_make, hold_release, hold_renew
+
+
+class HoldsView(generics.ListAPIView[Hold]):
+    """The open holds of the caller's customers, and making one."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = HoldSerializer
+    pagination_class = NewestVllFirst
+
+    def get_queryset(self) -> QuerySet[Hold]:
+        return queries.holds(caller(self.request), now=clock.now())
+
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        body = HoldMakeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        hold = hold_make(user=caller(request), now=clock.now(), **body.validated_data)
+        where = reverse("api-v1:hold", args=[hold.pk], request=request)
+        return Response(
+            HoldSerializer(hold).data, status=status.HTTP_201_CREATED, headers={"Location": where}
+        )
+
+
+class HoldView(generics.RetrieveAPIView[Hold]):
+    """One hold; ``DELETE`` gives back what it reserved. 404 when it has ended, however it ended."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = HoldSerializer
+
+    def get_queryset(self) -> QuerySet[Hold]:
+        return queries.holds(caller(self.request), now=clock.now())
+
+    @once_per_key
+    def delete(self, request: Request, pk: UUID) -> Response:
+        hold = self.get_object()
+        hold_release(user=caller(request), hold=hold.pk, now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class HoldRenewalView(APIView):
+    """Another 900 s, three times at most."""
+
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        hold = generics.get_object_or_404(queries.holds(caller(request), now=clock.now()), pk=pk)
+        renewed = hold_renew(user=caller(request), hold=hold.pk, now=clock.now())
+        return Response(HoldSerializer(renewed).data)

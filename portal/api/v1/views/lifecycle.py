@@ -1,0 +1,123 @@
+"""Suspending, resuming and restoring a VLL, and what can be done to an order; each answers 202 as ordering."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import generics
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.api.v1.conditional import if_match
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.serializers.lifecycle import RejectionSerializer
+from portal.api.v1.serializers.orders import OrderSerializer
+from portal.api.v1.serializers.vlls import VllSerializer
+from portal.api.v1.views.accepted import accepted
+from portal.core import clock
+from portal.vll import queries
+from portal.vll.models import Order, Vll
+from portal.vll.operations import (
+    order_approve,
+    order_cancel,
+    order_reject,
+    order_restore,
+    order_resume,
+    order_retry,
+    order_suspend,
+)
+
+
+class VllActionView(generics.GenericAPIView[Vll]):
+    """A POST without a body that orders something about one VLL; ``If-Match`` is heeded when it is sent."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = VllSerializer
+
+    def get_queryset(self) -> QuerySet[Vll]:
+        return queries.vlls(caller(self.request))
+
+
+class SuspendView(VllActionView):
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    @if_match(required=False)
+    def post(self, request: Request, vll: Vll) -> Response:
+        return accepted(request, order_suspend(user=caller(request), vll=vll, now=clock.now()))
+
+
+class ResumeView(VllActionView):
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    @if_match(required=False)
+    def post(self, request: Request, vll: Vll) -> Response:
+        return accepted(request, order_resume(user=caller(request), vll=vll, now=clock.now()))
+
+
+class RestoreView(VllActionView):
+    """Takes a removal back within its cooling-off."""
+
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    @if_match(required=False)
+    def post(self, request: Request, vll: Vll) -> Response:
+        return accepted(request, order_restore(user=caller(request), vll=vll, now=clock.now()))
+
+
+class OrderActionView(generics.GenericAPIView[Order]):
+    """A POST that does something to one order."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = OrderSerializer
+
+    def get_queryset(self) -> QuerySet[Order]:
+        return queries.orders(caller(self.request))
+
+    def order(self, pk: UUID) -> Any:
+        """The order, or 404 outside the caller's scope."""
+        return get_object_or_404(self.get_queryset(), pk=pk)
+
+
+class CancelView(OrderActionView):
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        return accepted(request, order_cancel(user=caller(request), order=self.order(pk), now=clock.now()))
+
+
+class RetryView(OrderActionView):
+    """A new order, ``retry_of`` the failed one."""
+
+    permission_classes = [IsAuthenticated]
+
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        return accepted(request, order_retry(user=caller(request), order=self.order(pk), now=clock.now()))
+
+
+class ApproveView(OrderActionView):
+    permission_classes = [IsNoc]
+
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        return accepted(request, order_approve(user=caller(request), order=self.order(pk), now=clock.now()))
+
+
+class RejectView(OrderActionView):
+    permission_classes = [IsNoc]
+
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        body = RejectionSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        rejected = order_reject(
+            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
+        )
+        return accepted(request, rejected)

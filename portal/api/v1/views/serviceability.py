@@ -1,0 +1,27 @@
+"""Asking whether a line could be ordered."""
+
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.orders import OrderAddSerializer
+from portal.api.v1.serializers.outlook import outlook_json
+from portal.core import clock
+from portal.vll.operations import LineRequest
+from portal.vll.outlook import outlook
+
+
+class ValidateView(APIView):
+    """The body of an order; the answer says whether it would be accepted, and nothing is written."""
+
+    permission_classes = [IsAuthenticated]
+
+    def post(self, request: Request) -> Response:
+        body = OrderAddSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        asked = {name: body.validated_data[name] for name in LineRequest.__slots__}
+        hold = body.validated_data["hold"]
+        found = outlook(user=caller(request), request=LineRequest(**asked), now=clock.now(), hold=hold)
+        return Response(outlook_json(found))

@@ -1,0 +1,187 @@
+"""Whether a line could be ordered now, all that is in the way, and what would be possible. Writes nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from portal.accounts.models import User
+from portal.allocation.bandwidth import bandwidth_look
+from portal.allocation.errors import VniPoolExhausted
+from portal.allocation.gre_pairs import gre_pair_look
+from portal.allocation.tag_keys import Keys, tag_keys
+from portal.allocation.vlans import free_outer_vlans, vlan_choose, vlans_taken
+from portal.allocation.vnis import vni_available
+from portal.core.errors import DomainError
+from portal.core.frames import ETHERNET_HEADER, VLAN_TAG
+from portal.core.tagging import Tagging
+from portal.core.transport import Encapsulation, Transport
+from portal.inventory.models import Port
+from portal.underlay.encapsulation import Option, Serviceable, options
+from portal.underlay.links import Link
+from portal.underlay.queries import current_topology, path_policy
+from portal.vll.operations.assess import AUTO, Assessment, LineRequest, assess, families
+from portal.vll.operations.holds import hold_look
+from portal.vll.operations.leasing import Leased
+
+VLANS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOutlook:
+    """A link that counts for the path's MTU; ``backup``: used only after one failure."""
+
+    link: Link
+    ip_mtu: int | None
+    backup: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndOutlook:
+    """What is left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging."""
+
+    port: Port
+    free_bps: int
+    vlans_free: int
+    vlans: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """``refusals`` is empty where an order would be accepted. Sizes in bytes.
+
+    ``largest_svc_mtu``: with the transport that was asked for, over these ports; None where there is none.
+    """
+
+    refusals: list[DomainError]
+    serviceable: Serviceable | None
+    links: list[LinkOutlook]
+    options: tuple[Option, ...]
+    largest_svc_mtu: int | None
+    ends: dict[str, EndOutlook]
+
+    @property
+    def feasible(self) -> bool:
+        return not self.refusals
+
+
+def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | None = None) -> Outlook:
+    """Look at everything that ``order_add`` would look at. What it would raise first comes first."""
+    leased: Leased | None = None
+    unknown: list[DomainError] = []
+    if hold is not None:
+        try:
+            leased = hold_look(user=user, hold=hold, now=now)
+        except DomainError as refusal:
+            unknown = [refusal]
+    found = assess(user=user, request=request, now=now, lock=False)
+    ends = _ends(found)
+    _look_at_leases(found, request, leased)
+    offered: tuple[Option, ...] = ()
+    if found.can_end:
+        routers = {side: port.router for side, port in found.ports.items()}
+        offered = options(
+            current_topology(now=now),
+            routers["a"].pk,
+            routers["z"].pk,
+            a_families=families(routers["a"]),
+            z_families=families(routers["z"]),
+            carried_tags=request.carried_tags,
+            policy=path_policy(),
+        )
+    return Outlook(
+        refusals=unknown + found.refusals,
+        serviceable=found.serviceable,
+        links=_links(found.serviceable, now),
+        options=offered,
+        largest_svc_mtu=_largest_svc_mtu(found, request, offered),
+        ends=ends,
+    )
+
+
+def _look_at_leases(found: Assessment, request: LineRequest, leased: Leased | None) -> None:
+    """What the allocators would refuse, port by port and in their order."""
+    # Both ends may be on one port: what A would take is no longer there for Z.
+    taken: dict[int, list[Keys]] = {}
+    booked: dict[int, int] = {}
+    own = leased.owner if leased else None
+    for side, end in request.ends.items():
+        port = found.ports.get(side)
+        if port is None or port.customer is None or _tags_refused(found, side):
+            continue
+        before = taken.setdefault(port.pk, [])
+        beside = vlans_taken(port, side=side, own=own) + before
+        with found.noting():
+            outer = vlan_choose(
+                port=port,
+                side=side,
+                tagging=end.tagging,
+                outer=end.requested_outer_vlan,
+                inner=end.inner_vlan,
+                exact_match=end.exact_match,
+                taken=beside,
+            )
+            before.append(
+                tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
+            )
+        held = leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
+        more = max(request.cir_bps - held, 0)
+        with found.noting():
+            bandwidth_look(port=port, side=side, cir_bps=more, booked_besides=booked.get(port.pk, 0))
+        booked[port.pk] = booked.get(port.pk, 0) + more
+    if found.serviceable is not None:
+        with found.noting():
+            _look_at_transport(found.serviceable.transport, found.ports)
+
+
+def _look_at_transport(transport: Transport, ports: Mapping[str, Port]) -> None:
+    if transport.encapsulation.leases_vni and not vni_available():
+        raise VniPoolExhausted
+    if transport.encapsulation is Encapsulation.GRE and transport.family is not None:
+        gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
+
+
+def _tags_refused(found: Assessment, side: str) -> bool:
+    names = {f"{side}_end.{name}" for name in ("outer_vlan", "inner_vlan", "exact_match")}
+    return any(refusal.field in names for refusal in found.refusals)
+
+
+def _ends(found: Assessment) -> dict[str, EndOutlook]:
+    ends = {}
+    for side, port in found.ports.items():
+        end = found.ends[side]
+        free: list[int] = []
+        # An inner VLAN that is missing or out of range is refused already; nothing can be offered under it.
+        if end.tagging is not Tagging.UNTAGGED and not _tags_refused(found, side):
+            free = free_outer_vlans(
+                vlans_taken(port), tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match
+            )
+        ends[side] = EndOutlook(
+            port=port, free_bps=port.free_bps, vlans_free=len(free), vlans=free[:VLANS_SHOWN]
+        )
+    return ends
+
+
+def _links(serviceable: Serviceable | None, now: datetime) -> list[LinkOutlook]:
+    if serviceable is None or serviceable.path is None:
+        return []
+    topology, used = current_topology(now=now), serviceable.path.used
+    return [LinkOutlook(link, topology.ip_mtu(link), backup=False) for link in used.primary] + [
+        LinkOutlook(link, topology.ip_mtu(link), backup=True) for link in used.backup
+    ]
+
+
+def _largest_svc_mtu(found: Assessment, request: LineRequest, offered: tuple[Option, ...]) -> int | None:
+    asked = [option for option in offered if request.transport in (AUTO, option.transport)]
+    if request.transport == AUTO:
+        asked = [option for option in asked if option.transport.encapsulation is not Encapsulation.GRE]
+    carried = [option.largest_svc_mtu for option in asked if option.largest_svc_mtu is not None]
+    if not carried:
+        return None
+    at_ports = [
+        port.max_frame
+        - ETHERNET_HEADER
+        - VLAN_TAG * (request.carried_tags + found.ends[side].tagging.selecting_tags)
+        for side, port in found.ports.items()
+    ]
+    return min(max(carried), *at_ports)

@@ -1,0 +1,39 @@
+"""What a holder has leased, in short."""
+
+from uuid import UUID
+
+from portal.allocation.models import BandwidthBooking, GrePairLease, PortVlanLease, VniLease
+from portal.inventory.models import Port
+
+
+def vlans(holder: UUID) -> list[tuple[str, str, int]]:
+    """(side, port, outer VLAN) of each VLAN lease."""
+    leases = PortVlanLease.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
+    return [(lease.side, str(lease.port), (lease.keys.lower >> 12) & 0xFFF) for lease in leases]
+
+
+def booked(holder: UUID) -> list[tuple[str, str, int]]:
+    """(side, port, bit/s) of each booking."""
+    rows = (
+        BandwidthBooking.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
+    )
+    return [(row.side, str(row.port), row.cir_bps) for row in rows]
+
+
+def sums_are_right() -> bool:
+    """Whether each port's sum is the sum of its bookings."""
+    bookings = BandwidthBooking.objects.all()
+    return all(
+        port.booked_bps == sum(row.cir_bps for row in bookings if row.port_id == port.pk)
+        for port in Port.objects.all()
+    )
+
+
+def holders() -> set[UUID]:
+    """Everybody who holds anything that does not rest."""
+    return (
+        set(PortVlanLease.objects.values_list("holder", flat=True))
+        | set(BandwidthBooking.objects.values_list("holder", flat=True))
+        | set(VniLease.objects.filter(released_at=None).values_list("holder", flat=True))
+        | set(GrePairLease.objects.filter(released_at=None).values_list("holder", flat=True))
+    )

@@ -1,0 +1,166 @@
+"""Orders above a customer's limit: everything is leased, nothing is sent, and the NOC decides."""
+
+from datetime import timedelta
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.allocation.errors import VlanTaken
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import BackboneLink, Port
+from portal.underlay.errors import PathTooNarrow
+from portal.vll.errors import NotForYouToDecide, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations import (
+    Changes,
+    order_approve,
+    order_cancel,
+    order_modify,
+    order_reject,
+    orders_overdue_alarm,
+)
+from provisioning.due import routers_due
+from provisioning.load import end_rows, unsettled_keys
+from tests.integration.answers import activate, answer
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import holders, sums_are_right
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def limit(dairy: Customer) -> None:
+    """Alpine Dairy orders up to 1 Gbit/s by itself."""
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    dairy.refresh_from_db()
+
+
+@pytest.fixture
+def held(isp: Isp, alice: User) -> Order:
+    return order(isp, alice, cir_bps=2 * GBIT)
+
+
+def approve(user: User, held: Order) -> Order:
+    return order_approve(user=user, order=held, now=clock.now())
+
+
+def reject(user: User, held: Order) -> Order:
+    return order_reject(user=user, order=held, reason="No capacity before May", now=clock.now())
+
+
+def test_up_to_the_limit_nobody_has_to_approve(isp: Isp, alice: User) -> None:
+    assert order(isp, alice, cir_bps=GBIT).state == "acknowledged"
+
+
+def test_what_the_noc_orders_itself_is_approved(isp: Isp, nora: User) -> None:
+    assert order(isp, nora, cir_bps=2 * GBIT).state == "acknowledged"
+
+
+def test_a_held_order_leases_and_no_router_hears_of_it(isp: Isp, alice: User, held: Order) -> None:
+    assert (held.state, held.vll.lifecycle) == ("held", "pendingActive")
+    assert not Outbox.objects.exists()
+    assert routers_due(now=clock.now()) == []
+    rhino = isp.routers["rhino"]
+    assert (end_rows(rhino), unsettled_keys(rhino)) == ([], frozenset())
+    with pytest.raises(VlanTaken):
+        order(isp, alice, cir_bps=1)
+
+
+def test_approved_it_goes_its_way_and_is_overdue_from_then_on(isp: Isp, nora: User, held: Order) -> None:
+    later = clock.now()
+    Order.objects.update(ordered_at=later - timedelta(hours=2))
+    order_approve(user=nora, order=held, now=later)
+    assert len(end_rows(isp.routers["rhino"])) == 1
+    assert orders_overdue_alarm(now=later + timedelta(seconds=60)) == 0
+    assert orders_overdue_alarm(now=later + timedelta(seconds=119)) == 1
+    activate(held.vll)
+    held.refresh_from_db()
+    assert (held.state, held.vll.lifecycle) == ("completed", "active")
+
+
+def test_rejected_it_gives_everything_back_and_says_why(
+    isp: Isp, alice: User, nora: User, held: Order
+) -> None:
+    rejected = reject(nora, held)
+    assert (rejected.state, rejected.failure["message"]) == ("rejected", "No capacity before May")
+    held.vll.refresh_from_db()
+    assert (held.vll.lifecycle, holders()) == ("cancelled", set())
+    assert sums_are_right()
+    order(isp, alice, cir_bps=1)
+
+
+def test_the_customer_calls_a_held_order_off_at_once(isp: Isp, alice: User, held: Order) -> None:
+    cancelled = order_cancel(user=alice, order=held, now=clock.now())
+    held.vll.refresh_from_db()
+    assert (cancelled.state, held.vll.lifecycle, holders()) == ("cancelled", "cancelled", set())
+
+
+def test_only_the_noc_decides(alice: User, held: Order) -> None:
+    for decide in (approve, reject):
+        with pytest.raises(NotForYouToDecide):
+            decide(alice, held)
+
+
+def test_an_order_is_decided_once(alice: User, nora: User, held: Order) -> None:
+    approve(nora, held)
+    for decide in (approve, reject):
+        with pytest.raises(WrongOrderState):
+            decide(nora, held)
+
+
+def test_what_the_underlay_carries_no_more_cannot_be_approved(nora: User, held: Order) -> None:
+    BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
+    with pytest.raises(PathTooNarrow):
+        approve(nora, held)
+    held.refresh_from_db()
+    assert held.state == "held"
+
+
+class TestAHeldChange:
+    """From 1 Gbit/s to 2."""
+
+    @pytest.fixture
+    def vll(self, isp: Isp, alice: User) -> Vll:
+        placed = order(isp, alice).vll
+        activate(placed)
+        return placed
+
+    @pytest.fixture
+    def change(self, alice: User, vll: Vll) -> Order:
+        changes = Changes(cir_bps=2 * GBIT, a_end={"outer_vlan": 200})
+        return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+
+    def test_the_line_stays_as_it_is_until_it_is_approved(
+        self, isp: Isp, nora: User, vll: Vll, change: Order
+    ) -> None:
+        vll.refresh_from_db()
+        assert (change.state, vll.revision, vll.cir_bps, vll.in_sync) == ("held", 1, GBIT, True)
+        assert holders() == {vll.pk, change.pk}
+        answer(vll, "a", "verified")
+        change.refresh_from_db()
+        assert change.state == "held"
+        approve(nora, change)
+        activate(vll)
+        change.refresh_from_db()
+        assert (change.state, vll.cir_bps, holders()) == ("completed", 2 * GBIT, {vll.pk})
+
+    def test_rejected_or_called_off_its_leases_go_back(
+        self, isp: Isp, alice: User, nora: User, vll: Vll, change: Order
+    ) -> None:
+        reject(nora, change)
+        assert holders() == {vll.pk}
+        again = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=3 * GBIT), now=clock.now())
+        order_cancel(user=alice, order=again, now=clock.now())
+        vll.refresh_from_db()
+        assert (vll.lifecycle, holders()) == ("active", {vll.pk})
+        assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
+
+    def test_a_change_that_asks_for_no_more_needs_nobody(
+        self, isp: Isp, alice: User, nora: User, vll: Vll, change: Order
+    ) -> None:
+        approve(nora, change)
+        activate(vll)
+        less = order_modify(user=alice, vll=vll, changes=Changes(a_end={"outer_vlan": 7}), now=clock.now())
+        assert less.state == "acknowledged"

@@ -1,0 +1,189 @@
+"""Calling orders off at every stage, and asking again for what failed."""
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.vll.content import content_of
+from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations import (
+    Changes,
+    order_cancel,
+    order_delete,
+    order_modify,
+    order_retry,
+    order_suspend,
+)
+from tests.integration.answers import CONFLICT, activate, answer, left
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice).vll
+    activate(placed)
+    return placed
+
+
+def cancel(user: User, order_: Order) -> Order:
+    return order_cancel(user=user, order=order_, now=clock.now())
+
+
+def change(user: User, vll: Vll, **changes: object) -> Order:
+    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())  # type: ignore[arg-type]
+    vll.refresh_from_db()
+    return placed
+
+
+def fail(order_: Order) -> None:
+    """Rhino refuses; both routers then confirm what is wanted instead."""
+    vll = order_.vll
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    for side in "az":
+        answer(vll, side, "verified" if vll.wanted_present else "removed")
+    order_.refresh_from_db()
+    assert order_.state == "failed"
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
+def test_a_new_line_is_called_off(isp: Isp, alice: User, answered: bool) -> None:
+    placed = order(isp, alice)
+    if answered:
+        answer(placed.vll, "a", "verified")
+    assert cancel(alice, placed).state == "pendingCancellation"
+    for side in "az":
+        answer(placed.vll, side, "removed")
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.lifecycle, holders()) == ("cancelled", "cancelled", set())
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
+def test_a_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> None:
+    before = content_of(vll)
+    placed = change(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
+    if answered:
+        answer(vll, "a", "verified")
+    assert cancel(alice, placed).state == "pendingCancellation"
+    vll.refresh_from_db()
+    assert (content_of(vll), vll.revision) == (before, 3)
+    activate(vll)
+    placed.refresh_from_db()
+    assert (placed.state, vll.lifecycle, holders()) == ("cancelled", "active", {vll.pk})
+    assert booked(vll.pk)[0][2] == GBIT
+    assert sums_are_right()
+
+
+def test_an_end_that_was_moving_comes_back(isp: Isp, alice: User, vll: Vll) -> None:
+    placed = change(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    cancel(alice, placed)
+    activate(vll)
+    placed.refresh_from_db()
+    assert placed.state == "pendingCancellation"
+    left(vll, "a", isp.routers["hippo"])
+    placed.refresh_from_db()
+    assert placed.state == "cancelled"
+    assert vlans(vll.pk)[0] == ("a", "rhino:host-cust1", 100)
+
+
+def test_a_removal_that_has_not_ended_is_rebuilt(alice: User, vll: Vll) -> None:
+    removal = order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    assert cancel(alice, removal).state == "pendingCancellation"
+    vll.refresh_from_db()
+    assert vll.wanted_present
+    activate(vll)
+    removal.refresh_from_db()
+    assert (removal.state, vll.lifecycle, holders()) == ("cancelled", "active", {vll.pk})
+
+
+def test_what_has_ended_or_is_ending_cannot_be_called_off(isp: Isp, alice: User, vll: Vll) -> None:
+    with pytest.raises(WrongOrderState):
+        cancel(alice, vll.orders.get())
+    failing = change(alice, vll, cir_bps=2 * GBIT)
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    with pytest.raises(WrongOrderState):
+        cancel(alice, failing)
+    activate(vll)
+    changing = change(alice, vll, cir_bps=3 * GBIT)
+    cancel(alice, changing)
+    with pytest.raises(WrongOrderState):
+        cancel(alice, changing)
+
+
+def test_a_refusal_after_the_cancellation_is_no_failure(alice: User, vll: Vll) -> None:
+    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    cancel(alice, placed)
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    activate(vll)
+    placed.refresh_from_db()
+    assert (placed.state, placed.failure) == ("cancelled", None)
+
+
+def test_a_viewer_may_neither_cancel_nor_retry(isp: Isp, alice: User, bob: User) -> None:
+    placed = order(isp, alice)
+    with pytest.raises(NotAllowedToOrder):
+        cancel(bob, placed)
+    fail(placed)
+    with pytest.raises(NotAllowedToOrder):
+        order_retry(user=bob, order=placed, now=clock.now())
+
+
+def test_a_failed_line_is_ordered_again_as_it_was_asked_for(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"), transport="vxlan6")
+    fail(placed)
+    again = order_retry(user=alice, order=placed, now=clock.now())
+    assert (again.action, again.retry_of_id, again.state) == ("add", placed.pk, "acknowledged")
+    assert again.vll_id != placed.vll_id
+    vll = again.vll
+    assert (vll.description, vll.transport, vll.requested_transport) == ("ZRH-AMS", "vxlan6", "vxlan6")
+    assert vll.ends.get(side="a").requested_outer_vlan is None
+    activate(vll)
+    assert vll.lifecycle == "active"
+
+
+def test_a_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, alice: User, vll: Vll) -> None:
+    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    fail(placed)
+    change(alice, vll, cir_bps=2 * GBIT)
+    activate(vll)
+    again = order_retry(user=alice, order=placed, now=clock.now())
+    activate(vll)
+    again.refresh_from_db()
+    assert (again.state, again.retry_of_id) == ("completed", placed.pk)
+    assert (vll.ends.get(side="a").outer_vlan, vll.cir_bps) == (200, 2 * GBIT)
+
+
+def test_a_failed_suspension_and_a_failed_stop_are_ordered_again(alice: User, vll: Vll) -> None:
+    suspension = order_suspend(user=alice, vll=vll, now=clock.now())
+    fail(suspension)
+    order_retry(user=alice, order=suspension, now=clock.now())
+    activate(vll)
+    assert vll.lifecycle == "suspended"
+
+
+def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User, vll: Vll) -> None:
+    with pytest.raises(WrongOrderState):
+        order_retry(user=alice, order=vll.orders.get(), now=clock.now())
+    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    fail(placed)
+    again = order_retry(user=alice, order=placed, now=clock.now())
+    with pytest.raises(AlreadyRetried) as refusal:
+        order_retry(user=alice, order=placed, now=clock.now())
+    assert refusal.value.order_id == str(again.pk)
+    other = order(isp, alice, a_end=end(isp, "rhino:host-cust2"), z_end=end(isp, "hippo:host-cust2"))
+    with pytest.raises(IntegrityError, match="an_order_is_retried_once"), transaction.atomic():
+        Order.objects.filter(pk=other.pk).update(retry_of=placed)
+
+
+def test_a_retry_waits_for_the_order_that_is_open(alice: User, vll: Vll) -> None:
+    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    fail(placed)
+    change(alice, vll, cir_bps=2 * GBIT)
+    with pytest.raises(OrderIsOpen):
+        order_retry(user=alice, order=placed, now=clock.now())

@@ -1,0 +1,136 @@
+"""Holds: reserved for a while, renewed a few times, ordered without a gap, and freed in time."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import User
+from portal.allocation.errors import PortFull, VlanTaken
+from portal.core import clock
+from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, PortUnknown, TooManyHolds
+from portal.vll.models import Hold
+from portal.vll.operations import hold_make, hold_release, hold_renew, holds_expire
+from tests.integration.answers import activate
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+LASTS = timedelta(seconds=900)
+
+
+def hold(isp: Isp, user: User, outer: Any = 100, now: datetime | None = None, cir_bps: int = GBIT) -> Hold:
+    return hold_make(
+        user=user,
+        a_end=end(isp, "rhino:host-cust1", outer=outer),
+        z_end=end(isp, "hippo:host-cust1", outer=outer),
+        cir_bps=cir_bps,
+        now=now or clock.now(),
+    )
+
+
+def test_a_hold_keeps_others_away_for_900_seconds(isp: Isp, alice: User) -> None:
+    made = hold(isp, alice)
+    assert made.expires_at - made.created_at == LASTS
+    assert vlans(made.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
+    with pytest.raises(VlanTaken):
+        order(isp, alice)
+    with pytest.raises(PortFull):
+        hold(isp, alice, outer=101, cir_bps=10 * GBIT)
+    assert holds_expire(now=made.expires_at - timedelta(seconds=1)) == 0
+    assert holds_expire(now=made.expires_at) == 1
+    assert (holders(), Hold.objects.count()) == (set(), 0)
+    assert sums_are_right()
+    order(isp, alice)
+
+
+def test_beat_looks_often_enough_to_free_within_five_seconds() -> None:
+    assert settings.CELERY_BEAT_SCHEDULE["holds"]["schedule"] <= 2
+
+
+def test_an_order_takes_over_what_was_held(isp: Isp, alice: User) -> None:
+    made = hold(isp, alice, outer="any")
+    vll = order(
+        isp,
+        alice,
+        a_end=end(isp, "rhino:host-cust1", outer="any"),
+        z_end=end(isp, "hippo:host-cust1", outer="any"),
+        hold=made.pk,
+    ).vll
+    assert holders() == {vll.pk}
+    assert vlans(vll.pk) == [("a", "rhino:host-cust1", 1), ("z", "hippo:host-cust1", 1)]
+    assert not Hold.objects.exists()
+    assert sums_are_right()
+    activate(vll)
+    assert vll.lifecycle == "active"
+
+
+def test_an_order_for_something_else_leases_that_and_gives_the_rest_back(isp: Isp, alice: User) -> None:
+    made = hold(isp, alice)
+    vll = order(isp, alice, a_end=end(isp, "rhino:host-cust2", outer=5), cir_bps=2 * GBIT, hold=made.pk).vll
+    assert vlans(vll.pk) == [("a", "rhino:host-cust2", 5), ("z", "hippo:host-cust1", 100)]
+    assert booked(vll.pk) == [("a", "rhino:host-cust2", 2 * GBIT), ("z", "hippo:host-cust1", 2 * GBIT)]
+    assert holders() == {vll.pk}
+    assert sums_are_right()
+
+
+def test_a_refused_order_leaves_the_hold_as_it_was(isp: Isp, alice: User) -> None:
+    made = hold(isp, alice)
+    with pytest.raises(PortFull), transaction.atomic():
+        order(isp, alice, cir_bps=11 * GBIT, hold=made.pk)
+    assert Hold.objects.get().pk == made.pk
+    assert booked(made.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
+
+
+def test_an_expired_hold_is_unknown_even_before_it_is_swept(isp: Isp, alice: User) -> None:
+    made = hold(isp, alice)
+    for use in (
+        lambda: order(isp, alice, hold=made.pk, now=made.expires_at),
+        lambda: hold_renew(user=alice, hold=made.pk, now=made.expires_at),
+        lambda: order(isp, alice, hold=uuid.uuid4()),
+    ):
+        with pytest.raises(HoldUnknown):
+            use()
+
+
+def test_a_hold_is_renewed_three_times(isp: Isp, alice: User) -> None:
+    now = clock.now()
+    made = hold(isp, alice, now=now)
+    for times in (1, 2, 3):
+        now += timedelta(minutes=10)
+        renewed = hold_renew(user=alice, hold=made.pk, now=now)
+        assert (renewed.renewals, renewed.expires_at) == (times, now + LASTS)
+    with pytest.raises(HoldRenewedOut):
+        hold_renew(user=alice, hold=made.pk, now=now)
+    with pytest.raises(IntegrityError, match="a_hold_is_renewed_three_times"), transaction.atomic():
+        Hold.objects.update(renewals=4)
+
+
+def test_a_customer_has_five_holds(isp: Isp, alice: User) -> None:
+    made = [hold(isp, alice, outer=vlan, cir_bps=1) for vlan in range(1, 6)]
+    with pytest.raises(TooManyHolds) as refusal, transaction.atomic():
+        hold(isp, alice, outer=6, cir_bps=1)
+    assert refusal.value.maximum == 5
+    assert len(holders()) == 5
+    hold_release(user=alice, hold=made[2].pk, now=clock.now())
+    assert hold(isp, alice, outer=6, cir_bps=1).slot == 3
+    with pytest.raises(IntegrityError, match="a_customer_has_five_holds"):
+        Hold.objects.filter(slot=1).update(slot=6)
+
+
+def test_a_stranger_and_a_viewer_can_do_nothing_with_it(
+    isp: Isp, alice: User, bob: User, charlie: User
+) -> None:
+    made = hold(isp, alice)
+    with pytest.raises(HoldUnknown):
+        hold_release(user=charlie, hold=made.pk, now=clock.now())
+    with pytest.raises(PortUnknown):
+        hold(isp, charlie, outer=7)
+    with pytest.raises(NotAllowedToOrder):
+        hold_renew(user=bob, hold=made.pk, now=clock.now())
+    with pytest.raises(NotAllowedToOrder):
+        hold(isp, bob, outer=7)

@@ -1,0 +1,150 @@
+"""Two people at once, on real connections: one wins, the other is told, and nothing is left over."""
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.allocation.errors import VlanTaken
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll.errors import HoldUnknown, OrderIsOpen, StaleRevision, WrongOrderState
+from portal.vll.models import Hold, Order, Vll
+from portal.vll.operations import (
+    Changes,
+    hold_make,
+    holds_expire,
+    order_approve,
+    order_cancel,
+    order_delete,
+    order_modify,
+    order_retry,
+)
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import holders, sums_are_right
+from tests.integration.orders import end, order
+from tests.integration.test_allocation_races import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice).vll
+    activate(placed)
+    return placed
+
+
+def refused(results: list[object]) -> set[type]:
+    assert all(isinstance(r, DomainError) for r in results if isinstance(r, Exception)), results
+    return {type(r) for r in results if isinstance(r, DomainError)}
+
+
+def winners(results: list[object]) -> list[object]:
+    return [r for r in results if not isinstance(r, Exception)]
+
+
+def test_of_16_changes_made_for_one_revision_one_is_accepted(isp: Isp, alice: User, vll: Vll) -> None:
+    def change(number: int) -> Order:
+        changes = Changes(a_end={"outer_vlan": 200 + number}, cir_bps=GBIT + number)
+        return order_modify(user=alice, vll=vll, changes=changes, now=clock.now(), expected_revision=1)
+
+    results = at_once(16, change)
+    (won,) = winners(results)
+    assert refused(results) <= {OrderIsOpen, StaleRevision}
+    assert holders() == {vll.pk, won.pk}  # type: ignore[attr-defined]
+    assert sums_are_right()
+
+
+def test_a_change_and_a_removal_at_once_never_both(isp: Isp, alice: User, vll: Vll) -> None:
+    def act(number: int) -> Order:
+        if number % 2:
+            return order_delete(user=alice, vll=vll, now=clock.now())
+        changes = Changes(cir_bps=2 * GBIT)
+        return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+
+    results = at_once(8, act)
+    assert len(winners(results)) == 1
+    assert Order.objects.filter(vll=vll, state="acknowledged").count() == 1
+
+
+@pytest.mark.parametrize("round_", range(4))
+def test_a_held_order_is_approved_or_called_off_but_not_both(
+    isp: Isp, alice: User, nora: User, dairy: Customer, round_: int
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+    held = order(isp, alice)
+
+    def act(number: int) -> str:
+        if (number + round_) % 2:
+            return order_approve(user=nora, order=held, now=clock.now()).state
+        return order_cancel(user=alice, order=held, now=clock.now()).state
+
+    results = at_once(2, act)
+    held.refresh_from_db()
+    # Who approves first may still see the order under way called off.
+    if sorted(map(str, winners(results))) == ["inProgress", "pendingCancellation"]:
+        assert held.state == "pendingCancellation"
+    else:
+        assert winners(results) == [held.state]
+        assert refused(results) == {WrongOrderState}
+    assert holders() == (set() if held.state == "cancelled" else {held.vll_id})
+
+
+def test_a_failed_order_is_retried_by_one_of_many(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"))
+    answer(placed.vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    for side in "az":
+        answer(placed.vll, side, "removed")
+    results = at_once(8, lambda _n: order_retry(user=alice, order=placed, now=clock.now()))
+    assert len(winners(results)) == 1
+    assert Vll.objects.count() == 2
+
+
+def test_nobody_gets_between_a_hold_and_its_order(isp: Isp, alice: User) -> None:
+    held = hold_make(
+        user=alice,
+        a_end=end(isp, "rhino:host-cust1"),
+        z_end=end(isp, "hippo:host-cust1"),
+        cir_bps=GBIT,
+        now=clock.now(),
+    )
+
+    def act(number: int) -> object:
+        return order(isp, alice, hold=held.pk if number == 7 else None).vll_id
+
+    results = at_once(16, act)
+    assert winners(results) == [results[7]]
+    assert refused(results) == {VlanTaken}
+
+
+def test_a_hold_that_expires_while_it_is_ordered_is_one_or_the_other(isp: Isp, alice: User) -> None:
+    made = hold_make(
+        user=alice,
+        a_end=end(isp, "rhino:host-cust1"),
+        z_end=end(isp, "hippo:host-cust1"),
+        cir_bps=GBIT,
+        now=clock.now(),
+    )
+
+    def act(number: int) -> object:
+        if number:
+            return holds_expire(now=made.expires_at)
+        return order(isp, alice, hold=made.pk).vll_id
+
+    results = at_once(4, act)
+    assert refused(results) <= {HoldUnknown}
+    assert not Hold.objects.exists()
+    assert holders() == set(Vll.objects.values_list("pk", flat=True))
+    assert sums_are_right()
+
+
+def test_64_holds_at_once_are_five(isp: Isp, alice: User) -> None:
+    def act(number: int) -> object:
+        ends = [end(isp, port, outer=number + 1) for port in ("rhino:host-cust1", "hippo:host-cust1")]
+        if number % 2:
+            ends.reverse()
+        return hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1, now=clock.now()).pk
+
+    results = at_once(32, act)
+    assert len(winners(results)) == 5
+    assert Hold.objects.count() == 5
