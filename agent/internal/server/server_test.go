@@ -56,6 +56,11 @@ type door struct {
 
 func open(t *testing.T, e Engine) *door {
 	t.Helper()
+	return openFor(t, e, usual)
+}
+
+func openFor(t *testing.T, e Engine, timeouts Timeouts) *door {
+	t.Helper()
 	ca := identitytest.New(t)
 	files, err := identity.Load(ca.Issue("rhino", identity.Router("rhino")), "rhino")
 	if err != nil {
@@ -68,6 +73,7 @@ func open(t *testing.T, e Engine) *door {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	server := New("rhino", "0.1.0", e, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	server.timeouts = timeouts
 	go func() { served <- server.Serve(ctx, listener, files.Server()) }()
 	d := &door{t: t, url: "https://" + listener.Addr().String(), ca: ca}
 	d.client = d.as(ca.Pair("portal", identity.Portal))

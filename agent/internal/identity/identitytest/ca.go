@@ -68,10 +68,21 @@ func (ca *CA) write(name, kind string, der []byte) string {
 // Issue makes a certificate with the URI names and returns its files.
 func (ca *CA) Issue(name string, roles ...string) config.TLS {
 	ca.t.Helper()
+	return ca.issue(name, time.Now().Add(time.Hour), roles)
+}
+
+// PairUntil is a certificate that is valid until then.
+func (ca *CA) PairUntil(name string, until time.Time, roles ...string) tls.Certificate {
+	ca.t.Helper()
+	return ca.load(ca.issue(name, until, roles))
+}
+
+func (ca *CA) issue(name string, until time.Time, roles []string) config.TLS {
+	ca.t.Helper()
 	ca.serial++
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(ca.serial + 1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, role := range roles {
@@ -99,7 +110,11 @@ func (ca *CA) Issue(name string, roles ...string) config.TLS {
 // Pair is a certificate ready for use.
 func (ca *CA) Pair(name string, roles ...string) tls.Certificate {
 	ca.t.Helper()
-	files := ca.Issue(name, roles...)
+	return ca.load(ca.Issue(name, roles...))
+}
+
+func (ca *CA) load(files config.TLS) tls.Certificate {
+	ca.t.Helper()
 	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
 	if err != nil {
 		ca.t.Fatal(err)

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/identity"
+)
+
+// brief are timeouts that a test can wait for; patience is how long a test waits for what has to happen.
+var brief = Timeouts{Header: 200 * time.Millisecond, Read: 300 * time.Millisecond, Write: time.Minute, Idle: time.Minute}
+
+const patience = 20 * time.Second
+
+func (d *door) dial(t *testing.T, config *tls.Config) net.Conn {
+	t.Helper()
+	address := strings.TrimPrefix(d.url, "https://")
+	var connection net.Conn
+	var err error
+	if config == nil {
+		connection, err = net.Dial("tcp", address)
+	} else {
+		connection, err = tls.Dial("tcp", address, config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+func (d *door) portal() *tls.Config {
+	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{d.ca.Pair("portal", identity.Portal)}}
+}
+
+// hungUp waits until the other side closes.
+func hungUp(t *testing.T, connection net.Conn) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, connection); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection was kept")
+	}
+}
+
+func TestAnExpiredCertificateIsNotServed(t *testing.T) {
+	d := open(t, &engine{})
+	client := d.as(d.ca.PairUntil("late", time.Now().Add(-time.Minute), identity.Portal))
+	if response, err := client.Get(d.url + "/healthz"); err == nil {
+		response.Body.Close()
+		t.Errorf("served with status %d", response.StatusCode)
+	}
+}
+
+func TestACertificateThatExpiresOnAnOpenConnectionIsRefusedFromThenOn(t *testing.T) {
+	uri, err := url.Parse(identity.Portal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New("rhino", "0.1.0", &engine{}, nil, nil)
+	for until, status := range map[time.Duration]int{time.Minute: http.StatusOK, -time.Second: http.StatusForbidden} {
+		certificate := &x509.Certificate{URIs: []*url.URL{uri}, NotAfter: time.Now().Add(until)}
+		request := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		request.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{certificate}}}
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, request)
+		if recorder.Code != status {
+			t.Errorf("valid for %s: got %d, want %d", until, recorder.Code, status)
+		}
+	}
+}
+
+func TestAWrongRoleIsHungUpOn(t *testing.T) {
+	d := open(t, &engine{})
+	connection := d.dial(t, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{d.ca.Pair("hippo", identity.Router("hippo"))}})
+	fmt.Fprint(connection, "PUT /v1/intent HTTP/1.1\r\nHost: agent\r\nContent-Length: 1000000\r\n\r\n")
+	answer, _ := io.ReadAll(connection) // ends when the agent closes
+	if !bytes.Contains(answer, []byte("403 Forbidden")) {
+		t.Errorf("got %q", answer)
+	}
+}
+
+// flood is a body that counts how much of it was wanted.
+type flood struct{ left, sent int }
+
+func (f *flood) Read(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	for i := range p[:n] {
+		p[i] = ' '
+	}
+	f.left, f.sent = f.left-n, f.sent+n
+	return n, nil
+}
+
+func TestABodyThatSaysItIsTooLargeIsRefusedUnread(t *testing.T) {
+	e := &engine{}
+	d := open(t, e)
+	connection := d.dial(t, d.portal())
+	fmt.Fprintf(connection, "PUT /v1/intent HTTP/1.1\r\nHost: agent\r\nContent-Length: %d\r\n\r\n", 64<<20)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil) // not a byte of the body was sent
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusRequestEntityTooLarge || e.puts != 0 {
+		t.Errorf("got %d", response.StatusCode)
+	}
+}
+
+func TestABodyOfUnknownLengthIsReadOnlyUpToTheLimit(t *testing.T) {
+	e := &engine{}
+	d := open(t, e)
+	body := &flood{left: 256 << 20}
+	request, err := http.NewRequest(http.MethodPost, d.url+"/v1/plan", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := d.client.Do(request)
+	if err == nil { // the answer may be lost in the reset that ends the upload
+		response.Body.Close()
+		if response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("got %d", response.StatusCode)
+		}
+	}
+	d.client.CloseIdleConnections()
+	if body.sent > 2*MaxBody {
+		t.Errorf("%d bytes were taken", body.sent)
+	}
+}
+
+func TestDeepJSONIsRefused(t *testing.T) {
+	e := &engine{}
+	d := open(t, e)
+	for name, body := range map[string]string{
+		"arrays":  strings.Repeat("[", 1_000_000),
+		"objects": strings.Repeat(`{"a":`, 1_000_000),
+		"closed":  `{"schema": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
+		"number":  `{"generation": ` + strings.Repeat("9", 1_000_000) + `}`,
+	} {
+		if status, answer := d.do("PUT", "/v1/intent", []byte(body)); status != 400 && status != 422 {
+			t.Errorf("%s: got %d %v", name, status, answer)
+		}
+	}
+	if e.puts != 0 {
+		t.Error("the engine was asked")
+	}
+}
+
+func TestSlowClientsAreHungUpOn(t *testing.T) {
+	e := &engine{}
+	d := openFor(t, e, brief)
+	t.Run("no handshake", func(t *testing.T) { hungUp(t, d.dial(t, nil)) })
+	t.Run("headers", func(t *testing.T) {
+		connection := d.dial(t, d.portal())
+		fmt.Fprint(connection, "GET /healthz HTTP/1.1\r\nHost: agent\r\nX-Slow: ")
+		hungUp(t, connection)
+	})
+	t.Run("body", func(t *testing.T) {
+		connection := d.dial(t, d.portal())
+		fmt.Fprint(connection, "PUT /v1/intent HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{")
+		answer, err := io.ReadAll(connection)
+		if errors.Is(err, os.ErrDeadlineExceeded) || len(answer) > 0 && !bytes.Contains(answer, []byte("408 Request Timeout")) {
+			t.Errorf("got %q, %v", answer, err)
+		}
+	})
+	if e.puts != 0 {
+		t.Error("the engine was asked")
+	}
+}
+
+func TestLongHeadersAreRefused(t *testing.T) {
+	d := open(t, &engine{})
+	request, err := http.NewRequest(http.MethodGet, d.url+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Long", strings.Repeat("x", 1<<20))
+	response, err := d.client.Do(request)
+	if err != nil {
+		return // hung up on while still sending
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("got %d", response.StatusCode)
+	}
+}
+
+func TestTwoHundredRequestsAtOnceAreAllAnswered(t *testing.T) {
+	d := open(t, &engine{})
+	certificate := d.ca.Pair("portal", identity.Portal)
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			client := d.as(certificate)
+			defer client.CloseIdleConnections()
+			response, err := client.Get(d.url + "/v1/state")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				t.Errorf("got %d", response.StatusCode)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestACrowdOfSilentConnectionsDoesNotShutThePortalOut(t *testing.T) {
+	d := open(t, &engine{}) // silence alone would be borne for longer than this test lasts
+	first := d.dial(t, nil)
+	for range maxClients + 20 {
+		d.dial(t, nil)
+	}
+	if status, _ := d.do("GET", "/healthz", nil); status != http.StatusOK {
+		t.Errorf("the portal got %d", status)
+	}
+	hungUp(t, first)
+}
+
+func TestHTTP2IsNotSpoken(t *testing.T) {
+	d := open(t, &engine{})
+	d.client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	response, err := d.client.Get(d.url + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.ProtoMajor != 1 {
+		t.Errorf("spoke %s", response.Proto)
+	}
+}
+
+func TestBodiesWaitForEachOther(t *testing.T) {
+	s := New("rhino", "0.1.0", &engine{}, nil, nil)
+	for range maxBodies {
+		s.bodies <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequest(http.MethodPost, "/v1/plan", strings.NewReader("{}")).WithContext(ctx)
+	s.takeBody(httptest.NewRecorder(), request, func([]byte) { t.Error("a body too many was read") })
+	<-s.bodies
+	read := false
+	s.takeBody(httptest.NewRecorder(), request.WithContext(t.Context()), func([]byte) { read = true })
+	if !read {
+		t.Error("the next body was not read")
+	}
+}
