@@ -31,24 +31,31 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 	replies := make([]api.Message, len(reqs))
 	arrived := make(chan struct{}, window)
 	contexts := make([]uint32, 0, len(reqs))
-	defer func() { s.forget(contexts...) }()
+	done := false
+	defer func() { s.forget(!done, contexts...) }()
 	for got := 0; got < len(reqs); got++ {
 		for sent := len(contexts); sent < len(reqs) && sent-got < window; sent++ {
 			context, err := s.send(reqs[sent], func(msg api.Message) {
-				if replies[sent] == nil {
-					replies[sent] = msg
-					arrived <- struct{}{}
+				if replies[sent] != nil {
+					s.failLocked(fmt.Errorf("%w: a second %s", ErrProtocol, msg.GetMessageName()))
+					return
 				}
+				replies[sent] = msg
+				arrived <- struct{}{}
 			})
 			if err != nil {
 				return nil, err
 			}
 			contexts = append(contexts, context)
 		}
+		if err := s.flush(); err != nil {
+			return nil, err
+		}
 		if err := s.await(ctx, arrived); err != nil {
 			return nil, err
 		}
 	}
+	done = true
 	for i, reply := range replies {
 		if want := reqs[i].GetMessageName() + "_reply"; reply.GetMessageName() != want {
 			err := fmt.Errorf("%w: %s instead of %s", ErrProtocol, reply.GetMessageName(), want)
@@ -79,7 +86,8 @@ func (s *Session) DumpEach(ctx context.Context, reqs []api.Message, each func(re
 
 func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, api.Message)) error {
 	var contexts []uint32
-	defer func() { s.forget(contexts...) }()
+	done := false
+	defer func() { s.forget(!done, contexts...) }()
 	// progress is a token for "something came": a long dump is not silence.
 	progress, fenced := make(chan struct{}, 1), false
 	tick := func() {
@@ -99,6 +107,9 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 		}
 		contexts = append(contexts, context)
 	}
+	if err := s.flush(); err != nil {
+		return err
+	}
 	for {
 		if err := s.await(ctx, progress); err != nil {
 			return err
@@ -107,6 +118,7 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 		ended := fenced
 		s.mu.Unlock()
 		if ended {
+			done = true
 			return nil
 		}
 	}

@@ -3,14 +3,10 @@ package vpp
 import (
 	"context"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
-	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -40,41 +36,26 @@ type Dialer struct {
 	BootMS func(context.Context) (int64, error)
 }
 
-// pingEvery is how often an idle session asks whether VPP is still there: the adapter does not say when
-// its reader met the end of the stream, but the next write fails.
+// pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
 const pingEvery = time.Second
-
-var quiet = sync.OnceFunc(func() {
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	socketclient.SetLogger(logger)
-})
 
 // Dial opens a session, reads who VPP is and subscribes to its interface events.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
-	quiet()
+	wire, err := dialWire(ctx, d.Socket, "longline-agent", d.Timeout)
+	if err != nil {
+		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
+	}
 	s := &Session{
-		client:  socketclient.NewVppClient(d.Socket),
+		wire:    wire,
 		timeout: d.Timeout,
-		ids:     make(map[string]uint16),
 		types:   make(map[uint16]messageType),
 		events:  make(chan *interfaces.SwInterfaceEvent, window),
 		calls:   make(map[uint32]func(api.Message)),
+		givenUp: make(map[uint32]bool),
 		done:    make(chan struct{}),
 	}
-	s.client.SetClientName("longline-agent")
-	// The reader starts inside Connect, before the message table can be looked at; nothing is asked until
-	// types is complete, so what arrives before is nobody's.
-	ready := make(chan struct{})
-	s.client.SetMsgCallback(func(id uint16, data []byte) {
-		<-ready
-		s.receive(id, data)
-	})
-	if err := s.client.Connect(); err != nil {
-		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
-	}
 	s.learnMessages()
-	close(ready)
+	go s.receiveAll()
 	if err := s.introduce(ctx, d.BootMS); err != nil {
 		s.Close()
 		return nil, err
@@ -86,8 +67,7 @@ func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 func (s *Session) learnMessages() {
 	for _, messages := range api.GetRegisteredMessages() {
 		for _, msg := range messages {
-			if id, err := s.client.GetMsgID(msg.GetMessageName(), msg.GetCrcString()); err == nil {
-				s.ids[key(msg)] = id
+			if id, known := s.wire.table[key(msg)]; known {
 				kind := msg.GetMessageType()
 				// feature_is_enabled_reply is laid out like a request.
 				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")

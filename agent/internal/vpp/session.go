@@ -1,20 +1,20 @@
 // Package vpp speaks VPP's binary API over its Unix socket: one Session per connection, many requests in
 // flight, replies matched by the context number of the request.
 //
-// It uses govpp's socket adapter and codec directly. govpp's own stream layer drops a reply that is not
-// collected within 100 ms, and a dump that silently lacks one interface could make the agent create what
-// is already there.
+// Of govpp it uses the messages and their codec. govpp's stream layer drops a reply that is not collected
+// within 100 ms, and a dump that silently lacks one interface could make the agent create what is already
+// there; its socket adapter panics on a message of less than six bytes.
 package vpp
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
 	"sync"
 	"time"
 
-	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
@@ -45,15 +45,15 @@ const (
 // error it stays ended, and its owner opens another.
 type Session struct {
 	info    Info
-	client  *socketclient.Client
+	wire    *wire
 	timeout time.Duration
-	ids     map[string]uint16 // message name and CRC -> number in this VPP
 	types   map[uint16]messageType
 	events  chan *interfaces.SwInterfaceEvent
 
 	mu      sync.Mutex
 	context uint32
 	calls   map[uint32]func(api.Message)
+	givenUp map[uint32]bool // requests whose answers nobody waits for any more
 	err     error
 	done    chan struct{}
 }
@@ -99,20 +99,19 @@ func (s *Session) failLocked(err error) {
 	s.err = err
 	clear(s.calls)
 	close(s.done)
-	// Disconnect waits for the reader, and the reader may be the caller.
-	go func() { _ = s.client.Disconnect() }()
+	s.wire.conn.Close()
 }
 
 // Has reports whether this VPP knows the message, with the same fields.
 func (s *Session) Has(msg api.Message) bool {
-	_, known := s.ids[key(msg)]
+	_, known := s.wire.table[key(msg)]
 	return known
 }
 
-// send registers handle for every message that answers req, then sends req. handle runs on the reader's
+// send registers handle for every message that answers req, then buffers req; flush sends it. handle runs on the reader's
 // goroutine with the session locked: it must be quick and must not use the session.
 func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error) {
-	id, known := s.ids[key(req)]
+	id, known := s.wire.table[key(req)]
 	if !known {
 		return 0, &UnsupportedError{Message: req.GetMessageName()}
 	}
@@ -132,7 +131,7 @@ func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error
 	context := s.context
 	s.calls[context] = handle
 	s.mu.Unlock()
-	if err := s.client.SendMsg(context, data); err != nil {
+	if err := s.wire.request(context, data); err != nil {
 		err = fmt.Errorf("vpp: send %s: %w", req.GetMessageName(), err)
 		s.fail(err)
 		return 0, err
@@ -140,21 +139,47 @@ func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error
 	return context, nil
 }
 
-func (s *Session) forget(contexts ...uint32) {
+func (s *Session) flush() error {
+	if err := s.wire.flush(); err != nil {
+		err = fmt.Errorf("vpp: send: %w", err)
+		s.fail(err)
+		return err
+	}
+	return nil
+}
+
+// forget ends the wait for answers. Those to requests that were given up may still come; after the last
+// answer to a request none may.
+func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range contexts {
 		delete(s.calls, c)
+		if givenUp {
+			s.givenUp[c] = true
+		}
 	}
 }
 
-// receive is called by the adapter's reader for each message; data is only valid during the call.
-func (s *Session) receive(id uint16, data []byte) {
-	known, ok := s.types[id]
+// receiveAll runs until the connection ends.
+func (s *Session) receiveAll() {
+	for {
+		data, err := s.wire.read()
+		if err != nil {
+			s.fail(fmt.Errorf("vpp: receive: %w", err))
+			return
+		}
+		s.receive(data)
+	}
+}
+
+// receive takes one message, of which minMessage bytes are there for sure; it is only valid during the call.
+func (s *Session) receive(data []byte) {
+	known, ok := s.types[binary.BigEndian.Uint16(data)]
 	if !ok {
 		return
 	}
-	if len(data) < minMessage || known.kind == api.RequestMessage && len(data) < minRequest {
+	if known.kind == api.RequestMessage && len(data) < minRequest {
 		s.fail(fmt.Errorf("%w: %d bytes", ErrProtocol, len(data)))
 		return
 	}
@@ -173,20 +198,37 @@ func (s *Session) receive(id uint16, data []byte) {
 	defer s.mu.Unlock()
 	handle, waited := s.calls[context]
 	if !waited {
-		return // an answer to a request that was given up
+		if !s.givenUp[context] {
+			// A dump may have been taken for complete without this.
+			s.failLocked(fmt.Errorf("%w: %s answers nothing that is asked", ErrProtocol, known.typ.Name()))
+		}
+		return
 	}
 	msg := reflect.New(known.typ).Interface().(api.Message)
-	if err := codec.DecodeMsg(data, msg); err != nil {
-		s.failLocked(fmt.Errorf("%w: %w", ErrProtocol, err))
+	if err := decode(data, msg); err != nil {
+		s.failLocked(err)
 		return
 	}
 	handle(msg)
 }
 
+// decode reads a message. The codec reads beyond the end of one that is cut off, which panics.
+func decode(data []byte, msg api.Message) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %s cannot be read: %v", ErrProtocol, msg.GetMessageName(), cause)
+		}
+	}()
+	if err := codec.DecodeMsg(data, msg); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	return nil
+}
+
 func (s *Session) receiveEvent(data []byte) {
 	event := new(interfaces.SwInterfaceEvent)
-	if err := codec.DecodeMsg(data, event); err != nil {
-		s.fail(fmt.Errorf("%w: %w", ErrProtocol, err))
+	if err := decode(data, event); err != nil {
+		s.fail(err)
 		return
 	}
 	select {

@@ -2,6 +2,7 @@ package vpp
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"path/filepath"
@@ -139,13 +140,17 @@ func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
 }
 
 func TestAMessageThatCannotBeReadEndsTheSession(t *testing.T) {
-	for name, data := range map[string][]byte{"too short": {0, 1}, "cut off": {0, 0, 0, 0, 0, 9}} {
+	for name, c := range map[string]struct{ data []byte }{
+		"cut off":               {[]byte{0, 0, 0, 0, 0, 9}},
+		"to nothing that asked": {[]byte{0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			session, _ := dial(t)
 			session.mu.Lock()
 			session.calls[9] = func(api.Message) { t.Error("delivered") }
 			session.mu.Unlock()
-			session.receive(session.ids[key(&memclnt.ControlPingReply{})], data)
+			binary.BigEndian.PutUint16(c.data, session.wire.table[key(&memclnt.ControlPingReply{})])
+			session.receive(c.data)
 			mustEnd(t, session)
 			if !errors.Is(session.Err(), ErrProtocol) {
 				t.Errorf("got %v", session.Err())

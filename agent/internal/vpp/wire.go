@@ -1,0 +1,129 @@
+package vpp
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/codec"
+)
+
+const (
+	// frameHeader is VPP's msgbuf_t: a queue pointer, the length of what follows, a mark (vlibmemory/socket_api.c).
+	frameHeader = 16
+	// longest is the longest message that is read (bytes). VPP's table of messages has some 200,000.
+	longest = 16 << 20
+	// createID is the number of sockclnt_create, which is known before there is a table.
+	createID = 15
+)
+
+// wire is a connection to VPP's API socket after the handshake: messages in frames.
+type wire struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	buffer []byte
+	client uint32            // VPP's number for this connection
+	table  map[string]uint16 // message name and CRC -> number
+
+	mu     sync.Mutex // of writer
+	writer *bufio.Writer
+}
+
+// dialWire connects and fetches the table of messages. Silence for longer than the timeout is an error.
+func dialWire(ctx context.Context, socket, name string, timeout time.Duration) (*wire, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), writer: bufio.NewWriterSize(conn, 64<<10), table: make(map[string]uint16)}
+	if err := w.greet(name, timeout); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *wire) greet(name string, timeout time.Duration) error {
+	if err := w.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	hello, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: name}, createID)
+	if err != nil {
+		return err
+	}
+	if err := w.write(hello); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	data, err := w.read()
+	if err != nil {
+		return err
+	}
+	reply := new(memclnt.SockclntCreateReply)
+	if err := decode(data, reply); err != nil {
+		return err
+	}
+	if reply.Response != 0 {
+		return fmt.Errorf("%w: sockclnt_create answered %d", ErrProtocol, reply.Response)
+	}
+	w.client = reply.Index
+	for _, entry := range reply.MessageTable {
+		message, _, _ := strings.Cut(entry.Name, "\x00")
+		w.table[strings.TrimSuffix(message, "\x13")] = entry.Index
+	}
+	return w.conn.SetDeadline(time.Time{})
+}
+
+// read returns the next message; it is valid until the next read.
+func (w *wire) read() ([]byte, error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(w.reader, header[:]); err != nil {
+		return nil, err
+	}
+	length := int(binary.BigEndian.Uint32(header[8:12]))
+	if length < minMessage || length > longest {
+		return nil, fmt.Errorf("%w: a message of %d bytes", ErrProtocol, length)
+	}
+	if length > cap(w.buffer) {
+		w.buffer = make([]byte, length)
+	}
+	data := w.buffer[:length]
+	_, err := io.ReadFull(w.reader, data)
+	return data, err
+}
+
+// request writes a request's header and buffers the request.
+func (w *wire) request(context uint32, data []byte) error {
+	binary.BigEndian.PutUint32(data[2:6], w.client)
+	binary.BigEndian.PutUint32(data[6:10], context)
+	return w.write(data)
+}
+
+func (w *wire) write(data []byte) error {
+	var header [frameHeader]byte
+	binary.BigEndian.PutUint32(header[8:12], uint32(len(data)))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.writer.Write(header[:]); err != nil {
+		return err
+	}
+	_, err := w.writer.Write(data)
+	return err
+}
+
+// flush sends what is buffered.
+func (w *wire) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writer.Flush()
+}
