@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ const patience = 20 * time.Second
 type portal struct {
 	*httptest.Server
 	counters, observed, events chan map[string]any
+	away                       atomic.Bool // answers 503 to everything
 }
 
 func newPortal(t *testing.T, ca *identitytest.CA) *portal {
@@ -36,6 +38,10 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if identity.RoleOf(r.TLS.PeerCertificates[0]) != identity.Router("rhino") {
 			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if p.away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		body := make(map[string]any)
@@ -74,14 +80,22 @@ type agent struct {
 
 func newAgent(t *testing.T) *agent {
 	t.Helper()
-	sim, err := vppsim.Start(t.Context(), vppsim.Config{
+	return newAgentBeside(t, func(*vppsim.Config) {})
+}
+
+// newAgentBeside changes the VPP first.
+func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
+	t.Helper()
+	config := vppsim.Config{
 		Interfaces: []vppsim.Interface{
 			{Name: "cust0"}, {Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.255.0.1/32")}},
 			{Name: "bb0", IPMTU: 9000, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/31")}},
 		},
 		Routes:  []vppsim.Route{{Prefix: netip.MustParsePrefix("10.255.0.2/32")}},
 		Traffic: vppsim.Traffic{RateBps: 8_000_000},
-	})
+	}
+	change(&config)
+	sim, err := vppsim.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +164,28 @@ func (a *agent) awaitReady() {
 	}
 }
 
+// awaitQueue waits until at least two samples wait for the portal.
+func (a *agent) awaitQueue() {
+	a.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		response, err := a.client.Get(a.url + "/metrics")
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if strings.Contains(string(text), `longline_report_queue_length{kind="counters"} 2`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			a.t.Fatalf("no samples wait:\n%s", text)
+		}
+	}
+}
+
 func (a *agent) put(document string) map[string]any {
 	return a.send(http.MethodPut, "/v1/intent", document)
 }
@@ -160,7 +196,11 @@ func (a *agent) send(method, path, document string) map[string]any {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	data = bytes.ReplaceAll(data, []byte("host-cust1"), []byte("cust0"))
+	return a.sendBody(method, path, bytes.ReplaceAll(data, []byte("host-cust1"), []byte("cust0")))
+}
+
+func (a *agent) sendBody(method, path string, data []byte) map[string]any {
+	a.t.Helper()
 	request, err := http.NewRequest(method, a.url+path, bytes.NewReader(data))
 	if err != nil {
 		a.t.Fatal(err)

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"longline.dev/agent/internal/vppsim"
+)
+
+// newerMessages are those that some supported release does not have yet, and since when it is there.
+var newerMessages = map[string]string{
+	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06", "gre_tunnel_add_del_v2": "25.10",
+}
+
+// as makes the stand-in a VPP of that release.
+func as(release string) func(*vppsim.Config) {
+	return func(c *vppsim.Config) {
+		c.Version = release + "-vppsim"
+		for message, since := range newerMessages {
+			if release < since {
+				c.WithoutMessages = append(c.WithoutMessages, message)
+			}
+		}
+	}
+}
+
+// pluginMessages make an encapsulation; a VPP that does not load the plugin has none of them.
+var pluginMessages = map[string][]string{
+	"vxlan":  {"vxlan_add_del_tunnel_v3", "vxlan_tunnel_v2_dump"},
+	"geneve": {"geneve_add_del_tunnel2", "geneve_tunnel_dump"},
+	"gre":    {"gre_tunnel_add_del", "gre_tunnel_add_del_v2", "gre_tunnel_dump"},
+}
+
+// oneOfEach is an intent with a VLL of each encapsulation that has a tunnel.
+func oneOfEach() []byte {
+	var present []string
+	for i, encapsulation := range []string{"vxlan", "geneve", "gre"} {
+		vni := fmt.Sprint(70001 + i)
+		if encapsulation == "gre" {
+			vni = "null"
+		}
+		present = append(present, fmt.Sprintf(`{"vll": "00000000-0000-4000-8000-00000000000%d", "end": "a", "revision": 1, "admin_up": true,
+			"frame": 1522, "bandwidth": null,
+			"access": {"interface": "cust0", "tagging": "dot1q", "outer_vlan": %d, "inner_vlan": null, "exact_match": true},
+			"transport": {"encapsulation": %q, "family": 4, "local": "10.255.0.1", "remote": "10.255.0.2", "vni": %s}}`,
+			i, 100+i, encapsulation, vni))
+	}
+	return []byte(`{"schema": 1, "router": "rhino", "generation": 1, "present": [` + strings.Join(present, ",") + `], "removed": []}`)
+}
+
+func encapsulationsOf(report map[string]any) []string {
+	var all []string
+	for _, each := range report["encapsulations"].([]any) {
+		all = append(all, each.(string))
+	}
+	return all
+}
+
+func (a *agent) awaitVPPReport() map[string]any {
+	a.t.Helper()
+	return await(a.t, a.portal.observed, "VPP", func(r map[string]any) bool { return r["vpp"].(map[string]any)["connected"] == true })
+}
+
+func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
+	for _, release := range []string{"23.10", "24.02", "24.06", "24.10", "25.02", "25.06", "25.10", "26.02", "26.06"} {
+		t.Run(release, func(t *testing.T) {
+			a := newAgentBeside(t, as(release))
+			a.start()
+			a.awaitReady()
+			report := a.awaitVPPReport()
+			if got := encapsulationsOf(report); !slices.Equal(got, []string{"l2xc", "vxlan", "geneve", "gre"}) {
+				t.Errorf("reports %v", got)
+			}
+			policing := "port"
+			if release >= "26.06" {
+				policing = "subinterface"
+			}
+			if report["policing"] != policing || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
+				t.Errorf("reports %v and %v", report["policing"], report["vpp"])
+			}
+			for _, end := range a.sendBody(http.MethodPut, "/v1/intent", oneOfEach())["ends"].([]any) {
+				if end := end.(map[string]any); end["status"] != "verified" {
+					t.Errorf("%v", end)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatVPPCannotMakeIsUnsupportedAndTheRestIsMade(t *testing.T) {
+	for missing, messages := range pluginMessages {
+		t.Run(missing, func(t *testing.T) {
+			a := newAgentBeside(t, func(c *vppsim.Config) { c.WithoutMessages = messages })
+			a.start()
+			a.awaitReady()
+			if got := encapsulationsOf(a.awaitVPPReport()); slices.Contains(got, missing) || len(got) != 3 {
+				t.Errorf("reports %v", got)
+			}
+			for i, end := range a.sendBody(http.MethodPut, "/v1/intent", oneOfEach())["ends"].([]any) {
+				end := end.(map[string]any)
+				status, code := "verified", any(nil)
+				if []string{"vxlan", "geneve", "gre"}[i] == missing {
+					status, code = "failed", "unsupported"
+				}
+				reason, _ := end["reason"].(map[string]any)
+				if end["status"] != status || reason["code"] != code {
+					t.Errorf("%v, want %s %v", end, status, code)
+				}
+			}
+		})
+	}
+}
