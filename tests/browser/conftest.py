@@ -15,9 +15,9 @@ from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 from tests.browser.reader import Reader
-from tests.integration.conftest import alice, bakery, bob, charlie, dairy, isp, nora
+from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, isp, nora
 
-__all__ = ["alice", "bakery", "bob", "charlie", "dairy", "isp", "nora"]
+__all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nora"]
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 QUIET = [

@@ -1,0 +1,105 @@
+"""Signing in, a team, tokens: the pages are accessible, fit, and do their work in a browser."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portal.accounts.invitations import invitation_path, invite
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from tests.browser.reader import Reader
+from tests.integration.accounts.codes import code_of, with_totp
+from tests.integration.accounts.test_sign_in import PASSWORD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LOOKS = [("light", 1280), ("dark", 320)]
+
+
+def faults(person: Reader) -> list[str]:
+    """What is wrong with the page that is open."""
+    found = person.accessibility_violations() + person.complaints
+    if person.overflow() > 0:
+        found.append(f"{person.overflow()} px too wide")
+    person.complaints.clear()
+    return found
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_the_pages_of_an_account(
+    live_server: Any,
+    ada: User,
+    bob: User,
+    dairy: Customer,
+    reader: Callable[..., Reader],
+    scheme: str,
+    width: int,
+) -> None:
+    invited = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
+    person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
+    found = {}
+    for address in ("/login/", "/password/forgotten/", "/password/forgotten/sent/", "/login/inactive/"):
+        person.open(address)
+        found[address] = faults(person)
+    person.open(invitation_path(invited))
+    found["invitation"] = faults(person)
+    person.open("/invitations/7:forged/")
+    found["forged invitation"] = faults(person)
+    person.sign_in("ada", PASSWORD)
+    for address in (f"/team/{dairy.pk}/", "/account/security/", "/account/password/", "/account/tokens/"):
+        person.open(address)
+        found[address] = faults(person)
+    page = person.page
+    page.get_by_label("What is it for?").fill("laptop")
+    page.get_by_role("button", name="Make the token").click()
+    page.locator("#secret").wait_for()
+    found["new token"] = faults(person)
+    assert {address: wrong for address, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_ada_sets_up_her_second_factor_and_signs_in_with_it(
+    live_server: Any, ada: User, reader: Callable[..., Reader], scheme: str, width: int
+) -> None:
+    look: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    found = {}
+    person = reader(live_server.url, **look)
+    page = person.page
+    person.sign_in("ada", PASSWORD)
+    person.open("/account/security/totp/")
+    found["again"] = faults(person)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    secret = page.locator("code").inner_text()
+    found["set up"] = faults(person)
+    page.get_by_label("Authenticator code").fill(code_of(secret))
+    page.get_by_role("button", name="Activate").click()
+    page.get_by_role("heading", name="Recovery codes").wait_for()
+    found["recovery codes"] = faults(person)
+    recovery = page.locator(".ll-codes code").first.inner_text()
+
+    later = reader(live_server.url, **look)
+    later.open("/login/")
+    later.page.get_by_label("User name").fill("ada")
+    later.page.get_by_label("Password").fill(PASSWORD)
+    later.page.get_by_role("button", name="Sign in").click()
+    later.page.get_by_role("heading", name="Second factor").wait_for()
+    found["second factor"] = faults(later)
+    later.page.get_by_label("Code").fill(recovery)
+    later.page.get_by_role("button", name="Sign in", exact=True).click()
+    later.page.get_by_role("heading", name="Virtual leased lines").wait_for()
+    assert {address: wrong for address, wrong in found.items() if wrong} == {}
+
+
+def test_an_account_with_totp_needs_no_javascript(
+    live_server: Any, ada: User, reader: Callable[..., Reader]
+) -> None:
+    secret = with_totp(ada)
+    person = reader(live_server.url, java_script_enabled=False)
+    person.open("/login/")
+    person.page.get_by_label("User name").fill("ada")
+    person.page.get_by_label("Password").fill(PASSWORD)
+    person.page.get_by_role("button", name="Sign in").click()
+    person.page.get_by_label("Code").fill(code_of(secret))
+    person.page.get_by_role("button", name="Sign in", exact=True).click()
+    person.page.get_by_role("heading", name="Virtual leased lines").wait_for()
