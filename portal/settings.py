@@ -257,6 +257,11 @@ CELERY_BEAT_SCHEDULE = {
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
     "notifications": {"task": "notifications.sweep", "schedule": 60.0, "options": {"expires": 60}},
     "rollups": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
+    "percentiles": {
+        "task": "telemetry.freeze_percentiles",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
 }
@@ -271,8 +276,10 @@ LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
 
-# How long counter samples are kept, in days.
-LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=40)
+# Which part of a router's cores may be promised, and the frames (bytes) that a full line is thought to carry.
+LONGLINE_CORE_HEADROOM = env.float("LONGLINE_CORE_HEADROOM", default=0.7)
+LONGLINE_CAPACITY_FRAME = env.int("LONGLINE_CAPACITY_FRAME", default=512)
+
 # How long counters are kept, in days: as they were measured, per 5 minutes, per hour and per day.
 LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)

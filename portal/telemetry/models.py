@@ -45,6 +45,59 @@ class Sample(models.Model):
         return f"{self.vll_id} {self.side} {self.to_at}"
 
 
+class MonthlyPercentile(models.Model):
+    """The 95th percentiles (bit/s) of an end's 5 minutes of one calendar month (UTC); never changed again.
+
+    None of the rates where nothing was counted. ``missing``: 5 minutes that ought to have been counted and
+    were not; ``counted``: those the percentile is of.
+    """
+
+    vll_id = models.UUIDField()
+    side = models.CharField(max_length=1)
+    month = models.DateField()
+    in_bps = models.BigIntegerField(null=True)
+    out_bps = models.BigIntegerField(null=True)
+    max_bps = models.BigIntegerField(null=True)
+    counted = models.PositiveIntegerField()
+    missing = models.PositiveIntegerField()
+    simulated = models.BooleanField()
+    frozen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["vll_id", "month", "side"], name="a_month_is_frozen_once"),
+            models.CheckConstraint(condition=models.Q(month__day=1), name="a_month_is_named_by_its_first"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side} {self.month:%Y-%m}"
+
+
+class OperInterval(models.Model):
+    """How long a VLL in service had an oper status: ``[began_at, ended_at)``; null = it still has it.
+
+    Kept by a trigger on the events, so that it is as true as these.
+    """
+
+    vll_id = models.UUIDField()
+    status = models.CharField(max_length=15)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["vll_id"],
+                condition=models.Q(ended_at__isnull=True),
+                name="a_vll_has_one_oper_status_at_a_time",
+            ),
+        ]
+        indexes = [models.Index(fields=["vll_id", "began_at"], name="oper_interval_by_vll")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.status} from {self.began_at:%Y-%m-%d %H:%M:%S}"
+
+
 class QuarantinedSample(models.Model):
     """A sample that claims to come from the future or that contradicts itself: kept, shown, never drawn."""
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from portal.telemetry.units import Unit
+
 _RATE = {"type": ["number", "null"], "minimum": 0}
 _END = {
     "type": "array",
@@ -23,7 +25,7 @@ THROUGHPUT: dict[str, Any] = {
     "required": ["step_s", "unit", "a_end", "z_end", "p95", "missing"],
     "properties": {
         "step_s": {"type": "integer", "minimum": 1, "description": "Length of a bucket in seconds."},
-        "unit": {"const": "bit/s"},
+        "unit": {"enum": [unit.value for unit in Unit]},
         "a_end": _END,
         "z_end": _END,
         "p95": {

@@ -5,7 +5,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.telemetry.availability import PERIODS
+from portal.telemetry.units import Unit
+
+UNITS = tuple(unit.name.lower() for unit in Unit)
 _DEFAULT_SPAN = timedelta(hours=1)
+_DEFAULT_REPORT = timedelta(days=30)
 _LONGEST_SPAN = timedelta(days=400)
 # Far enough from the ends of Python's calendar for all arithmetic.
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
@@ -39,19 +44,44 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
 
 
 class ThroughputQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last hour) and ``step`` in seconds (default: what fits the span)."""
+    """``from`` and ``to`` (default: the last hour), ``step`` in seconds (default: what fits) and ``unit``."""
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
+    unit = serializers.ChoiceField(choices=UNITS, required=False, default="bits")
 
     def get_fields(self) -> dict[str, Any]:
         # "from" cannot be a class attribute's name.
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        now = self.context["now"]
-        until = attrs.get("to", now)
-        since = attrs.get("from", until - _DEFAULT_SPAN)
-        if until - since > _LONGEST_SPAN:
-            raise serializers.ValidationError({"from": ["At most 400 days fit one graph."]})
-        return {"since": since, "until": until, "step_s": attrs.get("step"), "now": now}
+        asked = range_asked(attrs, self.context["now"], _DEFAULT_SPAN)
+        return asked | {"step_s": attrs.get("step"), "unit": Unit[attrs["unit"].upper()]}
+
+
+class RangeQuerySerializer(serializers.Serializer[Any]):
+    """``from`` and ``to`` of a report; by default the last 30 days."""
+
+    to = InstantField(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {"from": InstantField(required=False), **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        asked = range_asked(attrs, self.context["now"], _DEFAULT_REPORT)
+        return asked | {name: value for name, value in attrs.items() if name not in ("from", "to")}
+
+
+class AvailabilityQuerySerializer(RangeQuerySerializer):
+    """Also ``period``: what the time is divided into."""
+
+    period = serializers.ChoiceField(choices=PERIODS, required=False, default="day")
+
+
+def range_asked(attrs: dict[str, Any], now: datetime, default: timedelta) -> dict[str, Any]:
+    """``since`` and ``until``; a ValidationError when they are too far apart."""
+    until = attrs.get("to", now)
+    since = attrs.get("from", until - default)
+    if until - since > _LONGEST_SPAN:
+        raise serializers.ValidationError({"from": ["At most 400 days fit one report."]})
+    return {"since": since, "until": until, "now": now}

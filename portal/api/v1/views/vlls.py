@@ -21,7 +21,7 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer
-from portal.api.v1.serializers.throughput import ThroughputQuerySerializer
+from portal.api.v1.serializers.throughput import UNITS, ThroughputQuerySerializer
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.accepted import accepted
 from portal.core import clock
@@ -94,7 +94,7 @@ class VllView(ConditionalRetrieveView[Vll]):
 
 
 class ThroughputView(APIView):
-    """Throughput of a VLL: bit/s in and out for each end; null where nothing was measured."""
+    """Throughput of a VLL: bit/s or packet/s in and out for each end; null where nothing was measured."""
 
     permission_classes = [IsAuthenticated]
 
@@ -103,6 +103,7 @@ class ThroughputView(APIView):
             OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
             OpenApiParameter("to", INSTANT, description="By default now."),
             OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
+            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
         ],
         responses={200: THROUGHPUT},
     )

@@ -1,0 +1,44 @@
+"""The shapes of a VLL's reports."""
+
+from typing import Any
+
+_COUNT = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "number", "minimum": 0}
+_RATE = {"type": ["integer", "null"], "minimum": 0, "description": "bit/s; null where nothing was counted."}
+_RATIO = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+_INSTANT = {"type": "string", "format": "date-time"}
+
+
+def _record(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(members), "properties": members}
+
+
+_P95 = _record(**{"in": _RATE, "out": _RATE, "max": _RATE}, counted=_COUNT, missing=_COUNT)
+PERCENTILES = _record(
+    results={
+        "type": "array",
+        "items": _record(
+            month={"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+            unit={"const": "bit/s"},
+            frozen_at=_INSTANT,
+            simulated={"type": "boolean"},
+            a_end=_P95,
+            z_end=_P95,
+        ),
+    }
+)
+_TIMES = {"up_s": _SECONDS, "down_s": _SECONDS, "unknown_s": _SECONDS, "availability": _RATIO}
+AVAILABILITY = _record(
+    period={"enum": ["day", "month"]},
+    **_TIMES,
+    periods={"type": "array", "items": _record(start=_INSTANT, **_TIMES)},
+)
+_DIRECTION = _record(sent=_COUNT, delivered=_COUNT, loss_ratio=_RATIO)
+LOSS = _record(
+    step_s=_COUNT,
+    compared=_COUNT,
+    missing=_COUNT,
+    a_to_z=_DIRECTION,
+    z_to_a=_DIRECTION,
+    simulated={"type": "boolean"},
+)

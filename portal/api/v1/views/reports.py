@@ -1,0 +1,123 @@
+"""Reports about a VLL: percentiles, availability, frame loss, and throughput as CSV."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES
+from portal.api.openapi.throughput import INSTANT
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.throughput import (
+    UNITS,
+    AvailabilityQuerySerializer,
+    RangeQuerySerializer,
+    ThroughputQuerySerializer,
+)
+from portal.core import clock
+from portal.core.csv_text import csv_lines
+from portal.telemetry.availability import PERIODS, availability
+from portal.telemetry.freezing import frozen_percentiles
+from portal.telemetry.loss import frame_loss
+from portal.telemetry.queries import throughput
+from portal.telemetry.series import STEPS_S
+from portal.vll.models import Vll
+
+_RANGE = [
+    OpenApiParameter("from", INSTANT, description="By default 30 days before the end."),
+    OpenApiParameter("to", INSTANT, description="By default now."),
+]
+
+
+class CsvRenderer(JSONRenderer):
+    """Lets callers ask for text/csv; problems are JSON all the same."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class ThroughputCsvView(APIView):
+    """Throughput of a VLL as CSV; empty cells where nothing was measured."""
+
+    permission_classes = [IsAuthenticated]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
+            OpenApiParameter("to", INSTANT, description="By default now."),
+            OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
+            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
+        ],
+        responses={(200, "text/csv"): {"type": "string"}},
+    )
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        vll = _vll(request, pk)
+        answer = throughput(vll=vll, **_asked(ThroughputQuerySerializer, request))
+        lines = csv_lines(_rows(vll, answer))
+        name = f"throughput-{vll.pk}.csv"
+        return StreamingHttpResponse(
+            lines,
+            content_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+
+class PercentilesView(APIView):
+    """The 95th percentiles of each month, frozen a day after its end."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: PERCENTILES})
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response({"results": frozen_percentiles(vll_id=_vll(request, pk).pk)})
+
+
+class AvailabilityView(APIView):
+    """Op-status availability of a VLL in service, by day or month (UTC)."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=[*_RANGE, OpenApiParameter("period", str, enum=PERIODS)], responses={200: AVAILABILITY}
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        vll = _vll(request, pk)
+        return Response(availability(vll=vll, **_asked(AvailabilityQuerySerializer, request)))
+
+
+class LossView(APIView):
+    """Passive frame loss of a VLL in both directions, where both ends were counted without a gap."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(parameters=_RANGE, responses={200: LOSS})
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response(frame_loss(vll=_vll(request, pk), **_asked(RangeQuerySerializer, request)))
+
+
+def _vll(request: Request, pk: UUID) -> Vll:
+    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
+    return vll
+
+
+def _asked(serializer: type[Any], request: Request) -> dict[str, Any]:
+    asked = serializer(data=request.query_params, context={"now": clock.now()})
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)
+
+
+def _rows(vll: Vll, answer: dict[str, Any]) -> Iterator[list[object]]:
+    yield ["start", "vll", "description", "unit", "a_in", "a_out", "z_in", "z_out"]
+    for a, z in zip(answer["a_end"], answer["z_end"], strict=True):
+        start = datetime.fromtimestamp(a[0], tz=UTC).isoformat()
+        yield [start, str(vll.pk), vll.description, answer["unit"], *a[1:], *z[1:]]

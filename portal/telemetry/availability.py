@@ -1,0 +1,92 @@
+"""Op-status availability: the part of its time in service that a VLL was op-up; unknown time counts apart."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from portal.telemetry.models import OperInterval
+from portal.telemetry.queries import RangeEmpty
+from portal.vll.models import Vll
+from portal.vll.states import OperStatus
+
+PERIODS = ("day", "month")
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds in each status."""
+
+    up_s: float = 0.0
+    down_s: float = 0.0
+    unknown_s: float = 0.0
+
+    @property
+    def availability(self) -> float | None:
+        """up / (up + down); None when neither is known."""
+        known = self.up_s + self.down_s
+        return self.up_s / known if known else None
+
+    def add(self, status: str, seconds: float) -> None:
+        match status:
+            case OperStatus.UP:
+                self.up_s += seconds
+            case OperStatus.DOWN:
+                self.down_s += seconds
+            case _:
+                self.unknown_s += seconds
+
+    def as_document(self) -> dict[str, float | None]:
+        return {
+            "up_s": round(self.up_s, 3),
+            "down_s": round(self.down_s, 3),
+            "unknown_s": round(self.unknown_s, 3),
+            "availability": self.availability,
+        }
+
+
+def availability(
+    *, vll: Vll, since: datetime, until: datetime, period: str = "day", now: datetime
+) -> dict[str, Any]:
+    """The answer of ``GET /vlls/<id>/availability``: per day or month (UTC), and over the whole range.
+
+    A ratio of seconds from 0 to 1, up / (up + down), None where nothing is known. Time out of service does
+    not count at all. Raises RangeEmpty.
+    """
+    until = min(until, now)
+    if since >= until:
+        raise RangeEmpty
+    reaching = OperInterval.objects.filter(
+        Q(ended_at__isnull=True) | Q(ended_at__gt=since), vll_id=vll.pk, began_at__lt=until
+    ).order_by("began_at", "pk")
+    total, by_period = Times(), {start: Times() for start in _periods(since, until, period)}
+    for interval in reaching:
+        begin, end = max(interval.began_at, since), min(interval.ended_at or until, until)
+        while begin < end:
+            start = _period_of(begin, period)
+            stop = min(end, _after(start, period))
+            for times in (total, by_period[start]):
+                times.add(interval.status, (stop - begin).total_seconds())
+            begin = stop
+    return {
+        "period": period,
+        **total.as_document(),
+        "periods": [{"start": start, **times.as_document()} for start, times in by_period.items()],
+    }
+
+
+def _period_of(at: datetime, period: str) -> datetime:
+    midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight.replace(day=1) if period == "month" else midnight
+
+
+def _after(start: datetime, period: str) -> datetime:
+    return _period_of(start + timedelta(days=31), "month") if period == "month" else start + timedelta(days=1)
+
+
+def _periods(since: datetime, until: datetime, period: str) -> list[datetime]:
+    starts = [_period_of(since, period)]
+    while (following := _after(starts[-1], period)) < until:
+        starts.append(following)
+    return starts

@@ -1,0 +1,162 @@
+"""Reports: percentiles that stay, availability that does not guess, loss where both ends were counted."""
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from portal.accounts.models import User
+from portal.telemetry.availability import availability
+from portal.telemetry.freezing import frozen_percentiles, month_freeze
+from portal.telemetry.loss import frame_loss
+from portal.telemetry.models import MonthlyPercentile, OperInterval
+from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.rollups import roll_up
+from portal.telemetry.tables import FIVE_MINUTES
+from portal.vll.models import Vll
+from portal.vll.operations.observe import _write_statuses
+from portal.vll.operations.transitions import lifecycle_move
+from portal.vll.states import Lifecycle, OperStatus
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
+from tests.integration.test_telemetry_rollups import DONE, START, count
+
+pytestmark = pytest.mark.django_db
+MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    vll = order(isp, alice).vll
+    Vll.objects.filter(pk=vll.pk).update(created_at=MARCH - timedelta(days=60))
+    vll.refresh_from_db()
+    return vll
+
+
+def five_minutes(vll: Vll, first: int, last: int) -> None:
+    """Rolled-up 5 minutes of March: the n-th counts n bit/s in and 10000 - n bit/s out at end A."""
+    partitions_ensure((MARCH.date() + timedelta(days=day) for day in range(31)), FIVE_MINUTES)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO telemetry_five_minutes (vll_id, start_at, a_in_bytes, a_in_packets, a_out_bytes,
+                   a_out_packets, a_covered_ms, z_covered_ms, simulated)
+               SELECT %s, %s + (n - 1) * interval '5 minutes', n * 37.5, 1, (10000 - n) * 37.5, 1, 300000, 0,
+                      false
+               FROM generate_series(%s, %s) AS n""",
+            [vll.pk, MARCH, first, last],
+        )
+
+
+def test_a_month_of_8928_samples_is_frozen_to_the_bit(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    assert month_freeze(now=APRIL + timedelta(days=1)) == 2
+    frozen = frozen_percentiles(vll_id=vll.pk)
+    # The top 446 of 8928 are left out: 8482 in; out runs from 9999 down to 1072, so 9999 - 446 = 9553.
+    assert frozen[0]["a_end"] == {"in": 8482, "out": 9553, "max": 9553, "counted": 8928, "missing": 0}
+    assert frozen[0]["z_end"] == {"in": None, "out": None, "max": None, "counted": 0, "missing": 8928}
+    assert frozen[0]["month"] == "2026-03"
+
+
+def test_missing_buckets_are_counted_and_not_taken_for_zero(vll: Vll) -> None:
+    five_minutes(vll, 101, 8928)
+    month_freeze(now=APRIL + timedelta(days=1))
+    row = MonthlyPercentile.objects.get(vll_id=vll.pk, side="a")
+    # 8828 are counted, from 101 on: rank 8387 is 8487.
+    assert (row.counted, row.missing, row.in_bps) == (8828, 100, 8487)
+
+
+def test_a_month_waits_a_day_and_is_frozen_once(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    month_freeze(now=APRIL + timedelta(hours=23, minutes=59))
+    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == ["2026-02"]
+    assert month_freeze(now=APRIL + timedelta(days=1)) == 2
+    assert month_freeze(now=APRIL + timedelta(days=2)) == 0
+
+
+def test_a_frozen_month_never_changes(vll: Vll) -> None:
+    five_minutes(vll, 1, 10)
+    month_freeze(now=APRIL + timedelta(days=1))
+    frozen = MonthlyPercentile.objects.filter(vll_id=vll.pk)
+    for change in (lambda: frozen.update(in_bps=1), frozen.delete):
+        with pytest.raises(IntegrityError, match="never change"), transaction.atomic():
+            change()
+
+
+def test_a_line_that_was_made_later_has_no_such_month(vll: Vll) -> None:
+    Vll.objects.filter(pk=vll.pk).update(created_at=APRIL)
+    assert month_freeze(now=APRIL + timedelta(days=1)) == 0
+
+
+def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
+    _write_statuses({vll.pk: status}, at)
+
+
+def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=6))
+    oper(vll, OperStatus.DOWN, MARCH + timedelta(hours=24))
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=30))
+    answer = availability(
+        vll=vll, since=MARCH, until=MARCH + timedelta(days=2), now=MARCH + timedelta(days=5)
+    )
+    first, second = answer["periods"]
+    assert (first["up_s"], first["down_s"], first["unknown_s"]) == (18 * 3600, 0, 6 * 3600)
+    assert first["availability"] == 1.0
+    assert (second["up_s"], second["down_s"], second["availability"]) == (18 * 3600, 6 * 3600, 0.75)
+    assert answer["availability"] == 36 / 42
+
+
+def test_time_suspended_or_after_the_end_does_not_count(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH)
+    lifecycle_move(vll, Lifecycle.SUSPENDED, now=MARCH + timedelta(hours=1))
+    oper(vll, OperStatus.DOWN, MARCH + timedelta(hours=2))
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH + timedelta(hours=3))
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=4))
+    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=MARCH + timedelta(hours=5))
+    answer = availability(vll=vll, since=MARCH, until=APRIL, period="month", now=MARCH + timedelta(days=9))
+    assert (answer["up_s"], answer["down_s"]) == (2 * 3600, 3600)
+    assert len(answer["periods"]) == 1
+    assert not OperInterval.objects.filter(ended_at__isnull=True).exists()
+
+
+def test_loss_compares_only_what_both_ends_counted_without_a_gap(isp: Isp, vll: Vll) -> None:
+    # Per 5 minutes 3 frames in and as many out as given (see count); the third has a gap at Z.
+    count(isp, vll, *((n * 300_000, (n + 1) * 300_000, 0, 3) for n in range(3)))
+    count(isp, vll, (0, 300_000, 0, 3), (300_000, 600_000, 0, 1), (600_000, 800_000, 0, 0), side="z")
+    roll_up(now=DONE)
+    answer = frame_loss(vll=vll, since=START, until=START + timedelta(minutes=15), now=DONE)
+    assert (answer["compared"], answer["missing"]) == (2, 1)
+    assert answer["a_to_z"] == {"sent": 6, "delivered": 4, "loss_ratio": pytest.approx(1 / 3)}
+    assert answer["z_to_a"] == {"sent": 6, "delivered": 6, "loss_ratio": 0.0}
+
+
+def test_without_frames_there_is_no_ratio(vll: Vll) -> None:
+    answer = frame_loss(vll=vll, since=START, until=START + timedelta(minutes=15), now=DONE)
+    assert (answer["compared"], answer["missing"], answer["a_to_z"]["loss_ratio"]) == (0, 3, None)
+
+
+@pytest.mark.parametrize("report", ["percentiles", "availability", "loss", "throughput.csv", "throughput"])
+def test_a_stranger_finds_no_report(vll: Vll, alice: User, charlie: User, report: str) -> None:
+    assert client(charlie).get(f"/api/v1/vlls/{vll.pk}/{report}").status_code == 404
+    assert client(alice).get(f"/api/v1/vlls/{vll.pk}/{report}").status_code == 200
+
+
+def test_what_is_asked_wrongly_is_refused_as_a_problem(vll: Vll, alice: User) -> None:
+    for query in ("availability?period=week", "loss?from=2020-01-01T00:00:00Z", "throughput.csv?unit=cows"):
+        answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/{query}", HTTP_ACCEPT="*/*")
+        assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+41", "-1", "@SUM(A1)"])
+def test_no_cell_of_the_csv_is_a_formula(vll: Vll, alice: User, name: str) -> None:
+    Vll.objects.filter(pk=vll.pk).update(description=name)
+    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/throughput.csv", HTTP_ACCEPT="text/csv")
+    assert answer.streaming
+    rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+    assert len(rows) >= 360
+    assert {row["description"] for row in rows} == {f"'{name}"}
+    assert rows[0]["a_in"] == ""
