@@ -9,7 +9,7 @@ import httpx
 
 from provisioning.intent import RouterIntent
 from provisioning.peer_check import router_context
-from provisioning.replies import BadReply, Held, Reply, held_decode, json_decode, reply_decode
+from provisioning.replies import BadReply, Held, Reply, held_decode, json_decode, plan_decode, reply_decode
 
 CONNECT_S = 3.0
 READ_S = 30.0
@@ -90,6 +90,19 @@ class AgentClient:
             return Refused(status, _problem(status, body))
         except BadReply as error:
             return Unreachable(f"PUT /v1/intent: {error}")
+
+    def plan(self, document: bytes) -> dict[str, Any] | Refused | Unreachable:
+        """What the agent would do to make ``document`` true: ``operations``, ``ends``; it does nothing."""
+        answer = self._exchange("POST", "/v1/plan", document)
+        if isinstance(answer, Unreachable):
+            return answer
+        status, body = answer
+        try:
+            if status == httpx.codes.OK:
+                return plan_decode(body, router=self._router)
+            return Refused(status, _problem(status, body))
+        except BadReply as error:
+            return Unreachable(f"POST /v1/plan: {error}")
 
     def _exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes] | Unreachable:
         deadline = time.monotonic() + TOTAL_S

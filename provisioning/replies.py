@@ -84,6 +84,19 @@ def held_decode(body: bytes, *, router: str) -> Held:
     )
 
 
+def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
+    """Read a plan; its ``operations`` and ``ends`` are as in the contract. Raises ``BadReply``."""
+    names = {"schema", "router", "generation", "operations", "ends", "quarantined"}
+    document = _object(json_decode(body), "", names)
+    if document["router"] != router:
+        raise BadReply(f"this is not a plan of {router}")
+    for index, item in enumerate(_list(document["operations"], "/operations")):
+        _object(item, f"/operations/{index}", {"n", "stage", "vll", "end", "message", "cli", "why"})
+    for index, item in enumerate(_list(document["ends"], "/ends")):
+        _end(item, f"/ends/{index}")
+    return document
+
+
 def _end(item: Any, at: str) -> EndAnswer:
     item = _object(item, at, {"vll", "end", "revision", "status", "policed", "reason"})
     _typed(item["policed"], bool, f"{at}/policed")

@@ -58,6 +58,23 @@ class StandInAgent:
             "quarantined": [],
         }
 
+    def plan(self, body: bytes) -> tuple[int, Any]:
+        """One operation for each end that is to be there."""
+        intent = json.loads(body)
+        operations = [
+            {"n": n, "stage": "create", "vll": end["vll"], "end": end["end"], "message": "create_subif",
+             "cli": f"create sub-interfaces {end['access']['interface']}", "why": "it is missing"}
+            for n, end in enumerate(intent["present"], start=1)
+        ]  # fmt: skip
+        return 200, {
+            "schema": 1,
+            "router": self.router,
+            "generation": intent["generation"],
+            "operations": operations,
+            "ends": [],
+            "quarantined": [],
+        }
+
     def state(self) -> dict[str, Any]:
         return {"schema": 1, "router": self.router, "held": self.held}
 
@@ -95,6 +112,9 @@ def serving(
 
         def do_PUT(self) -> None:
             self._send(*agent.put(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def do_POST(self) -> None:
+            self._send(*agent.plan(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def do_GET(self) -> None:
             self._send(200, agent.state())

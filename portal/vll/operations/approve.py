@@ -20,16 +20,23 @@ from portal.vll.operations.transitions import order_move
 from portal.vll.states import OrderAction, OrderState
 
 
-@transaction.atomic
 def order_approve(*, user: User, order: Order, now: datetime) -> Order:
     """Let a held order go to the routers, if the underlay still carries it.
 
     Raises NotForYouToDecide, WrongOrderState, and a NotServiceable when the underlay has changed meanwhile.
     """
-    order, vll = _held(user, order, "approve")
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    return let_go(order, actor=user.username, now=now)
+
+
+@transaction.atomic
+def let_go(order: Order, *, actor: str, now: datetime) -> Order:
+    """As ``order_approve``, for a caller who has asked the policy, or who only looks and rolls back."""
+    order, vll = _held(order, "approve")
     content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
     _check_path(content, now)
-    order_move(order, OrderState.IN_PROGRESS, now=now, actor=user.username, approved_at=now)
+    order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
         converge_routers_of(vll, now=now)
     else:
@@ -43,16 +50,16 @@ def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Ord
 
     Raises NotForYouToDecide, WrongOrderState.
     """
-    order, vll = _held(user, order, "reject")
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order, vll = _held(order, "reject")
     failure = {"code": "rejected", "message": reason}
     held_order_end(order, vll, OrderState.REJECTED, actor=user.username, now=now, failure=failure)
     return order
 
 
-def _held(user: User, order: Order, action: str) -> tuple[Order, Vll]:
+def _held(order: Order, action: str) -> tuple[Order, Vll]:
     """The order and its VLL, locked: whoever comes second finds it decided."""
-    if not policies.may_run_the_network(user):
-        raise NotForYouToDecide
     vll = Vll.objects.select_for_update().get(pk=order.vll_id)
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.HELD:

@@ -1,4 +1,4 @@
-"""Suspending, resuming and restoring a VLL, and what can be done to an order; each answers 202 as ordering."""
+"""Suspending, resuming and restoring a VLL, and what can be done to an order; each answers 202."""
 
 from typing import Any
 from uuid import UUID
