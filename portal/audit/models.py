@@ -21,7 +21,7 @@ TRACKED: dict[type[models.Model], str] = {
     Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",
     ApiToken: "id user name prefix scopes allowed_networks created_at expires_at revoked_at",
     Site: "id name",
-    Router: "id name site loopback4 loopback6 agent_url cpu cores retired_at",
+    Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since held_since retired_at",
     Port: "id router interface description kind customer speed_bps bookable_bps max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
@@ -51,7 +51,7 @@ def _track(model: type[models.Model], fields: list[str]) -> Any:
         pghistory.UpdateEvent(),
         pghistory.DeleteEvent(),
         fields=fields,
-        context_id_field=None,
+        context_id_field=None,  # type: ignore[arg-type]
         app_label="audit",
         model_name=name,
     )(model)
