@@ -8,7 +8,7 @@ import psycopg
 from devstack.postgres import server_binaries
 
 # Whatever writes by itself; the doors stay open and see the database vanish and come back.
-WRITERS = ("worker", "beat", "relay")
+WRITERS = ("worker", "sweeper", "beat", "relay")
 
 
 def dump(database_url: str, to: Path) -> Path:

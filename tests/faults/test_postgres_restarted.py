@@ -79,5 +79,5 @@ def test_every_process_finds_back_to_a_database_that_was_away(
     assert wait(lambda: checker.sql(fresh, back) == [(2,)], timeout_s=30), "the agent door takes no reports"
     # Only beat, a worker and the relay together bring a sweep about.
     assert wait(lambda: alice.post(line.order()).status == 202, timeout_s=30), "the web processes"
-    for name in ("web", "agent-door", "worker", "beat", "relay"):
+    for name in ("web", "agent-door", "worker", "sweeper", "beat", "relay"):
         product.family[name].raise_if_dead()

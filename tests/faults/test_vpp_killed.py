@@ -7,7 +7,7 @@ from tests.faults.vpp_hand import HandSlipped
 from tests.faults.wanted import flaws
 
 VLLS = 200
-PORTAL = ("worker", "beat", "relay", "agent-door")
+PORTAL = ("worker", "sweeper", "beat", "relay", "agent-door")
 REAPPLIED_WITHIN_S = 30
 
 
