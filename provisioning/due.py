@@ -28,12 +28,15 @@ def routers_due(*, now: datetime) -> list[int]:
     )
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))
-        | set(_holding_another(free).exclude(_AHEAD).values_list("pk", flat=True))
+        | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
     )
 
 
 def routers_behind_agent() -> list[Router]:
-    """Routers whose agent reports a newer intent than the database ever sent: a restored backup."""
+    """Routers whose agent reports a newer intent than the database ever sent: a restored backup.
+
+    A backup from before the first intent counts from 0, and is behind as well.
+    """
     return list(
         _holding_another(Router.objects.exclude(agent_url=""))
         .filter(_AHEAD)
@@ -58,7 +61,6 @@ def _answered(now: datetime) -> Q:
 def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
     return routers.filter(
         ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
-        generation__gt=0,
         observed__isnull=False,
     ).filter(
         Q(convergence__last_answered_at__isnull=True)
