@@ -41,7 +41,7 @@ def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
                 out_bps=found["out"],
                 max_bps=found["max"],
                 counted=len(counted[side]),
-                missing=found["missing"],
+                missing=found["missing"] or 0,
                 simulated=simulated,
                 frozen_at=now,
             )

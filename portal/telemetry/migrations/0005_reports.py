@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("telemetry", "0003_rollups"),
+        ("telemetry", "0004_router_event"),
     ]
 
     operations = [

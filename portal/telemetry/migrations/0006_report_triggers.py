@@ -47,7 +47,7 @@ DROP FUNCTION a_frozen_percentile_stays();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("telemetry", "0004_reports"),
+        ("telemetry", "0005_reports"),
         ("vll", "0001_initial"),
         ("events", "0001_initial"),
     ]
