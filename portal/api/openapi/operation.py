@@ -66,6 +66,10 @@ class DocumentedOperation(AutoSchema):
             super().get_summary() or self.get_description().split(". ")[0].split("\n")[0].rstrip(".") or None
         )
 
+    def get_request_serializer(self) -> Any:
+        """What a view reads, where that differs from what it shows."""
+        return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
+
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
         if direction == "request" and isinstance(serializer, StrictSerializer):

@@ -4,13 +4,12 @@ from typing import Any
 
 from portal.telemetry.units import Unit
 
-_RATE = {"type": ["number", "null"], "minimum": 0}
 _END = {
     "type": "array",
     "description": "Start of the bucket (epoch seconds), in, out; null where nothing was counted.",
     "items": {
         "type": "array",
-        "prefixItems": [{"type": "integer"}, _RATE, _RATE],
+        "items": {"type": ["number", "null"]},
         "minItems": 3,
         "maxItems": 3,
         "example": [1_790_000_100, 412_000_000.0, 398_500_000.0],

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.orders import EndSerializer
 from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
+from portal.core.tagging import Tagging
 from portal.vll.models import Hold
 from portal.vll.models.hold import MAX_RENEWALS
 
@@ -21,6 +23,16 @@ class HoldMakeSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
+
+
+class HeldEndSerializer(serializers.Serializer[Any]):
+    """One end of a hold, with the VLAN that it got."""
+
+    port = serializers.IntegerField()
+    tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
+    outer_vlan = serializers.IntegerField(allow_null=True)
+    inner_vlan = serializers.IntegerField(allow_null=True)
+    exact_match = serializers.BooleanField()
 
 
 class HoldSerializer(serializers.ModelSerializer[Hold]):
@@ -48,8 +60,10 @@ class HoldSerializer(serializers.ModelSerializer[Hold]):
     def get_renewals_left(self, hold: Hold) -> int:
         return MAX_RENEWALS - hold.renewals
 
+    @extend_schema_field(HeldEndSerializer)
     def get_a_end(self, hold: Hold) -> dict[str, Any]:
         return {name: hold.ends["a"][name] for name in _END}
 
+    @extend_schema_field(HeldEndSerializer)
     def get_z_end(self, hold: Hold) -> dict[str, Any]:
         return {name: hold.ends["z"][name] for name in _END}

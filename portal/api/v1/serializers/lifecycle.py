@@ -59,7 +59,9 @@ class VllChangeSerializer(StrictSerializer):
 class CoolingOffSerializer(serializers.Serializer[Any]):
     """``?cooling_off=`` of DELETE, in seconds; left out, the customer's agreement counts."""
 
-    cooling_off = serializers.IntegerField(required=False, min_value=0, max_value=10**9)
+    cooling_off = serializers.IntegerField(
+        required=False, min_value=0, max_value=10**9, help_text="Seconds in which it can be taken back."
+    )
 
 
 class RejectionSerializer(StrictSerializer):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -30,11 +31,12 @@ class EnrolledSerializer(StrictSerializer):
 
 
 class EnrolView(APIView):
-    """A one-time token and a certificate request for a router's certificate."""
+    """Change a one-time token and a certificate request for a router's certificate."""
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
 
+    @extend_schema(request=EnrolSerializer, responses={201: EnrolledSerializer})
     def post(self, request: Request) -> Response:
         body = EnrolSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -21,17 +22,20 @@ from portal.vll.operations import hold_make, hold_release, hold_renew
 
 
 class HoldsView(generics.ListAPIView[Hold]):
-    """The open holds of the caller's customers, and making one."""
+    """Your customers' open holds."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Hold.objects.none()
     serializer_class = HoldSerializer
     pagination_class = NewestVllFirst
 
     def get_queryset(self) -> QuerySet[Hold]:
         return queries.holds(caller(self.request), now=clock.now())
 
+    @extend_schema(request=HoldMakeSerializer, responses={201: HoldSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
+        """Hold VLANs and bandwidth of two ports for 900 s."""
         body = HoldMakeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         hold = hold_make(user=caller(request), now=clock.now(), **body.validated_data)
@@ -42,9 +46,10 @@ class HoldsView(generics.ListAPIView[Hold]):
 
 
 class HoldView(generics.RetrieveAPIView[Hold]):
-    """One hold; ``DELETE`` gives back what it reserved. 404 when it has ended, however it ended."""
+    """One hold. 404 when it has ended, however it ended."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Hold.objects.none()
     serializer_class = HoldSerializer
 
     def get_queryset(self) -> QuerySet[Hold]:
@@ -52,6 +57,7 @@ class HoldView(generics.RetrieveAPIView[Hold]):
 
     @once_per_key
     def delete(self, request: Request, pk: UUID) -> Response:
+        """Give back what was held."""
         hold = self.get_object()
         hold_release(user=caller(request), hold=hold.pk, now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -62,8 +68,10 @@ class HoldRenewalView(APIView):
 
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={200: HoldSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
+        """Hold for another 900 s. Three times at most."""
         hold = generics.get_object_or_404(queries.holds(caller(request), now=clock.now()), pk=pk)
         renewed = hold_renew(user=caller(request), hold=hold.pk, now=clock.now())
         return Response(HoldSerializer(renewed).data)

@@ -40,7 +40,10 @@ def _ports(view: Any) -> QuerySet[Port]:
 
 
 class PortsView(KeptListView):
+    """The ports that you may order on, with what is booked and free."""
+
     permission_classes = [NocWrites]
+    queryset = Port.objects.none()
     serializer_class = PortSerializer
     filterset_class = PortFilters
     write_serializer = PortCreateSerializer
@@ -52,7 +55,10 @@ class PortsView(KeptListView):
 
 
 class PortView(KeptItemView):
+    """One port, with what is booked and free."""
+
     permission_classes = [NocWrites]
+    queryset = Port.objects.none()
     serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
     change, remove, keyword = operations.port_change, port_remove, "port"
@@ -62,6 +68,8 @@ class PortView(KeptItemView):
 
 
 class SitesView(KeptListView):
+    """The sites where ports are."""
+
     permission_classes = [NocWrites]
     serializer_class = SiteSerializer
     queryset = Site.objects.all()
@@ -71,6 +79,8 @@ class SitesView(KeptListView):
 
 
 class SiteView(KeptItemView):
+    """One site."""
+
     permission_classes = [NocWrites]
     serializer_class = SiteSerializer
     queryset = Site.objects.all()
@@ -79,6 +89,8 @@ class SiteView(KeptItemView):
 
 
 class RoutersView(KeptListView):
+    """The routers; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
@@ -88,6 +100,8 @@ class RoutersView(KeptListView):
 
 
 class RouterView(KeptItemView):
+    """One router; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
@@ -96,7 +110,10 @@ class RouterView(KeptItemView):
 
 
 class LinksView(KeptListView):
+    """The backbone links with metric and IP MTU of each side; for NOC staff."""
+
     permission_classes = [NocAlone]
+    queryset = BackboneLink.objects.none()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
     create = operations.link_create
@@ -107,7 +124,10 @@ class LinksView(KeptListView):
 
 
 class LinkView(KeptItemView):
+    """One backbone link; for NOC staff."""
+
     permission_classes = [NocAlone]
+    queryset = BackboneLink.objects.none()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
     change, remove, keyword = operations.link_change, operations.link_remove, "link"
@@ -117,6 +137,8 @@ class LinkView(KeptItemView):
 
 
 class CustomersView(KeptListView):
+    """The customers; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
@@ -126,6 +148,8 @@ class CustomersView(KeptListView):
 
 
 class CustomerView(KeptItemView):
+    """One customer; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
@@ -134,6 +158,8 @@ class CustomerView(KeptItemView):
 
 
 class VniRangesView(KeptListView):
+    """The VNIs that are never leased; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = VniRangeSerializer
     queryset = ReservedVniRange.objects.all()
@@ -143,6 +169,8 @@ class VniRangesView(KeptListView):
 
 
 class VniRangeView(KeptItemView):
+    """One reserved range of VNIs; for NOC staff."""
+
     permission_classes = [NocAlone]
     serializer_class = VniRangeSerializer
     queryset = ReservedVniRange.objects.all()

@@ -49,6 +49,7 @@ class KeptListView(generics.ListAPIView[Any]):
 
     @once_per_key
     def post(self, request: Request) -> Response:
+        """Add one; for NOC staff."""
         body = self.write_serializer(data=request.data)
         body.is_valid(raise_exception=True)
         made = type(self).create(user=caller(request), now=clock.now(), **body.validated_data)
@@ -69,6 +70,7 @@ class KeptItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Any) -> Response:
+        """Change it; for NOC staff."""
         body = self.write_serializer(data=request.data, partial=True)
         body.is_valid(raise_exception=True)
         row = {self.keyword: found}
@@ -80,5 +82,6 @@ class KeptItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Any) -> Response:
+        """Remove it; for NOC admins. What is in use stays."""
         type(self).remove(**{self.keyword: found}, user=caller(request), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from portal.api.v1.conditional import if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import RejectionSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
@@ -35,6 +37,7 @@ class VllActionView(generics.GenericAPIView[Vll]):
     """A POST without a body that orders something about one VLL; ``If-Match`` is heeded when it is sent."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Vll.objects.none()
     serializer_class = VllSerializer
 
     def get_queryset(self) -> QuerySet[Vll]:
@@ -44,29 +47,33 @@ class VllActionView(generics.GenericAPIView[Vll]):
 class SuspendView(VllActionView):
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def post(self, request: Request, vll: Vll) -> Response:
+        """Take a VLL out of service. Its leases are kept."""
         return accepted(request, order_suspend(user=caller(request), vll=vll, now=clock.now()))
 
 
 class ResumeView(VllActionView):
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def post(self, request: Request, vll: Vll) -> Response:
+        """Put a suspended VLL back in service."""
         return accepted(request, order_resume(user=caller(request), vll=vll, now=clock.now()))
 
 
 class RestoreView(VllActionView):
-    """Takes a removal back within its cooling-off."""
-
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def post(self, request: Request, vll: Vll) -> Response:
+        """Take a removal back. Possible within its cooling-off."""
         return accepted(request, order_restore(user=caller(request), vll=vll, now=clock.now()))
 
 
@@ -74,6 +81,7 @@ class OrderActionView(generics.GenericAPIView[Order]):
     """A POST that does something to one order."""
 
     permission_classes = [IsAuthenticated]
+    queryset = Order.objects.none()
     serializer_class = OrderSerializer
 
     def get_queryset(self) -> QuerySet[Order]:
@@ -87,34 +95,40 @@ class OrderActionView(generics.GenericAPIView[Order]):
 class CancelView(OrderActionView):
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
+        """Cancel an order that is not done."""
         return accepted(request, order_cancel(user=caller(request), order=self.order(pk), now=clock.now()))
 
 
 class RetryView(OrderActionView):
-    """A new order, ``retry_of`` the failed one."""
-
     permission_classes = [IsAuthenticated]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
+        """Order anew what failed. The new order is a `retry_of` the old one."""
         return accepted(request, order_retry(user=caller(request), order=self.order(pk), now=clock.now()))
 
 
 class ApproveView(OrderActionView):
     permission_classes = [IsNoc]
 
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
+        """Approve an order that is held; for NOC staff."""
         return accepted(request, order_approve(user=caller(request), order=self.order(pk), now=clock.now()))
 
 
 class RejectView(OrderActionView):
     permission_classes = [IsNoc]
 
+    @extend_schema(request=RejectionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
+        """Reject an order that is held; for NOC staff."""
         body = RejectionSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         rejected = order_reject(

@@ -63,11 +63,11 @@ class VllView(ConditionalRetrieveView[Vll]):
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
-    @extend_schema(request=VllChangeSerializer, responses={200: VllSerializer})
+    @extend_schema(request=VllChangeSerializer, responses={200: VllSerializer, 202: AcceptedSerializer})
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, vll: Vll) -> Response:
-        """Change the description. It holds at once; no router is asked."""
+        """Change a VLL. A description alone holds at once (200); all else is ordered (202)."""
         body = VllChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         if not body.only_describes:
@@ -77,14 +77,11 @@ class VllView(ConditionalRetrieveView[Vll]):
         document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
+    @extend_schema(request=None, parameters=[CoolingOffSerializer], responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, vll: Vll) -> Response:
-        """Order the removal. A VLL that is still being built is cancelled instead.
-
-        ``?cooling_off=``: seconds in which it can still be taken back.
-        """
+        """Order the removal. A VLL that is still being built is cancelled instead."""
         asked = CoolingOffSerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
         seconds = asked.validated_data.get("cooling_off")

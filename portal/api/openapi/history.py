@@ -1,0 +1,29 @@
+"""The schema of a history: its ``before`` and ``after`` hold whatever columns were changed."""
+
+from typing import Any
+
+_COLUMNS = {"type": ["object", "null"], "description": "By name, the columns that differ."}
+HISTORY: dict[str, Any] = {
+    "type": "object",
+    "required": ["results"],
+    "properties": {
+        "results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["at", "object", "operation", "by", "before", "after"],
+                "properties": {
+                    "at": {"type": "string", "format": "date-time"},
+                    "object": {"type": "string"},
+                    "operation": {"type": "string"},
+                    "by": {
+                        "type": "object",
+                        "properties": {name: {} for name in ("username", "token", "task", "request_id")},
+                    },
+                    "before": _COLUMNS,
+                    "after": _COLUMNS,
+                },
+            },
+        },
+    },
+}

@@ -1,0 +1,69 @@
+"""The schema of ``POST /api/v1/vlls/validate``. Sizes in bytes, rates in bit/s."""
+
+from typing import Any
+
+_NUMBER = {"type": "integer", "minimum": 0}
+_NUMBER_OR_NULL = {"type": ["integer", "null"], "minimum": 0}
+_TEXT = {"type": "string"}
+
+
+def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]:
+    kind = ["object", "null"] if null else "object"
+    return {"type": kind, "required": list(properties), "properties": properties}
+
+
+def _list(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item}
+
+
+_END = _object(
+    {
+        "port": _NUMBER,
+        "port_name": _TEXT,
+        "bookable_bps": _NUMBER,
+        "free_bps": {"type": "integer"},
+        "max_frame": _NUMBER,
+        "free_outer_vlans": {},
+        "outer_vlans": {},
+    },
+    null=True,
+)
+OUTLOOK: dict[str, Any] = _object(
+    {
+        "feasible": {
+            "type": "boolean",
+            "description": "Whether an order of this would be accepted.",
+        },
+        "reasons": {
+            **_list(_object({"field": _TEXT, "code": _TEXT, "detail": _TEXT, "facts": {"type": "object"}})),
+            "description": "Everything that is in the way, as in the errors of a problem document.",
+        },
+        "transport": {"type": ["string", "null"], "description": "What would be taken."},
+        "frame": _NUMBER_OR_NULL,
+        "required_ip_mtu": _NUMBER_OR_NULL,
+        "path": _object(
+            {
+                "family": {"enum": [4, 6]},
+                "ip_mtu": _NUMBER_OR_NULL,
+                "links": _list(
+                    _object({"name": _TEXT, "ip_mtu": _NUMBER_OR_NULL, "backup": {"type": "boolean"}})
+                ),
+            },
+            null=True,
+        ),
+        "options": _list(
+            _object(
+                {
+                    "transport": _TEXT,
+                    "overhead": _NUMBER,
+                    "largest_svc_mtu": _NUMBER_OR_NULL,
+                    "mpps_per_core": {"type": "number"},
+                    "cycles_per_packet": {"type": "number"},
+                }
+            )
+        ),
+        "largest_svc_mtu": {**_NUMBER_OR_NULL, "description": "With the best option there is."},
+        "a_end": _END,
+        "z_end": _END,
+    }
+)

@@ -1,0 +1,90 @@
+"""Thousands of requests made from the schema, right and wrong ones: the door keeps what its schema promises.
+
+All of Schemathesis' checks are on. Two of them are told what this door means: a request that fits the
+schema may still be refused for reasons of the network (422) or of another version (412), and a change
+without If-Match is 428.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from hypothesis import HealthCheck, settings
+
+from portal.accounts.models import User
+from portal.accounts.tokens import token_create
+from portal.api.openapi.document import document
+from portal.core import clock
+from portal.vll.operations import hold_make
+from portal.wsgi import application
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422"]
+CONFIG = schemathesis.Config.from_dict(
+    {
+        "checks": {
+            "positive_data_acceptance": {"expected-statuses": REFUSALS},
+            "negative_data_rejection": {"expected-statuses": ["4xx"]},
+            "missing_required_header": {"expected-statuses": ["4xx"]},
+        },
+    }
+)
+pytestmark = pytest.mark.django_db
+schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
+schema.app = application
+
+
+@pytest.fixture(autouse=True)
+def one_connection() -> Iterator[None]:
+    """All requests of a test see its transaction: no request closes the connection behind itself."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
+    """By the first part of a path, the id of something that is there."""
+    settings.LONGLINE_API_READS_PER_MIN = settings.LONGLINE_API_WRITES_PER_MIN = 0
+    settings.ALLOWED_HOSTS = ["*"]
+    placed = order(isp, alice)
+    ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
+    activate(placed.vll)
+    return {
+        "vlls": str(placed.vll_id),
+        "orders": str(placed.pk),
+        "jobs": str(placed.pk),
+        "holds": str(hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now()).pk),
+        "ports": str(isp.ports["rhino:host-cust1"].pk),
+    }
+
+
+@pytest.fixture(params=["customer", "noc"])
+def headers(request: Any, alice: User, nora: User) -> dict[str, str]:
+    user = alice if request.param == "customer" else nora
+    _, plain = token_create(user=user, name="fuzz", now=clock.now(), scopes=["read", "order", "noc"])
+    return {"Authorization": f"Bearer {plain}"}
+
+
+@schema.parametrize()
+@settings(
+    max_examples=5,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_the_door_does_what_its_schema_says(
+    case: schemathesis.Case, known: dict[str, str], headers: dict[str, str]
+) -> None:
+    if case.path_parameters and case.meta.generation.mode.is_positive:
+        area = case.path.removeprefix("/api/v1/").partition("/")[0]
+        case.path_parameters["id"] = known.get(area, case.path_parameters["id"])
+    case.call_and_validate(headers=headers)
