@@ -177,6 +177,7 @@ func (s *Session) receiveAll() {
 func (s *Session) receive(data []byte) {
 	known, ok := s.types[binary.BigEndian.Uint16(data)]
 	if !ok {
+		s.receiveUnknown(data)
 		return
 	}
 	if known.kind == api.RequestMessage && len(data) < minRequest {
@@ -210,6 +211,16 @@ func (s *Session) receive(data []byte) {
 		return
 	}
 	handle(msg)
+}
+
+// receiveUnknown: a message that the agent has no name for is none of its business, unless it answers a
+// request; then a dump would lack it.
+func (s *Session) receiveUnknown(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, waited := s.calls[binary.BigEndian.Uint32(data[2:6])]; waited {
+		s.failLocked(fmt.Errorf("%w: an answer with the unknown number %d", ErrProtocol, binary.BigEndian.Uint16(data)))
+	}
 }
 
 // decode reads a message. The codec reads beyond the end of one that is cut off, which panics.

@@ -97,7 +97,7 @@ func (w *wire) read() ([]byte, error) {
 	if length > cap(w.buffer) {
 		w.buffer = make([]byte, length)
 	}
-	data := w.buffer[:length]
+	data := w.buffer[:length:length] // or the codec reads on into an earlier message
 	_, err := io.ReadFull(w.reader, data)
 	return data, err
 }
