@@ -49,3 +49,8 @@ def visible_customers(user: User) -> QuerySet[Customer]:
 def may_run_the_network(user: User) -> bool:
     """NOC staff: routers, agents and what they last said."""
     return user.is_noc
+
+
+def may_remove_from_the_network(user: User) -> bool:
+    """NOC admins: taking something out of the inventory."""
+    return user.is_noc_admin

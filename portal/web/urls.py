@@ -1,6 +1,6 @@
 """The pages people see."""
 
-from django.urls import path
+from django.urls import include, path
 
 from portal.web.views import invitation, lists, order, overview, routers, team, tokens, vll
 
@@ -26,5 +26,6 @@ urlpatterns = [
     path("invitations/<str:signed>/", invitation.invitation, name="invitation"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
+    path("noc/", include("portal.web.urls_noc")),
     path("routers/", routers.routers, name="routers"),
 ]

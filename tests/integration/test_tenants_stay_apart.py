@@ -17,6 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from portal.accounts.invitations import invitation_path, invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.tokens import token_create
+from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.vll.models import Order, Vll, VllEnd
@@ -83,6 +84,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,
         "link_id": isp.links["rhino-hippo"].pk,
+        "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
 
 

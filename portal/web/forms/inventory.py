@@ -1,0 +1,154 @@
+"""The NOC's forms. Field names are the operations' keywords, so a refusal finds its field by itself."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.validators import RegexValidator, URLValidator
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.core.errors import DomainError
+from portal.inventory.models import Port, Router, Site
+from portal.vll import words
+from portal.web.forms.look import TablerForm
+
+_MBIT = 10**6
+_LARGEST = 2**53 - 1
+
+
+class MbitField(forms.DecimalField):
+    """Mbit/s to the reader, whole bit/s to the operation."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_value=Decimal(0), max_value=Decimal(10**9), decimal_places=6, **kwargs)
+        self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{Decimal(value) / _MBIT:f}" if isinstance(value, int) else value
+
+    def clean(self, value: Any) -> Any:
+        found = super().clean(value)
+        return None if found is None else int(found * _MBIT)
+
+
+def _number(**kwargs: Any) -> forms.IntegerField:
+    return forms.IntegerField(
+        min_value=0, max_value=_LARGEST, widget=forms.TextInput(attrs={"inputmode": "numeric"}), **kwargs
+    )
+
+
+class InventoryForm(TablerForm):
+    """A form whose cleaned data are an operation's keywords."""
+
+    def refuse(self, error: DomainError) -> None:
+        """Put the operation's refusal beside the field that it names."""
+        self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
+
+
+class SiteForm(InventoryForm):
+    name = forms.CharField(label=_("Name"), max_length=100)
+
+
+class CustomerForm(InventoryForm):
+    name = forms.CharField(label=_("Name"), max_length=100)
+    approve_up_to_bps = MbitField(
+        label=_("Approved by itself up to (Mbit/s)"),
+        required=False,
+        help_text=_("Orders for more wait for the NOC; empty: none waits"),
+    )
+    cooling_off_s = _number(
+        label=_("Cooling-off (s)"),
+        required=False,
+        help_text=_("How long a removal can be taken back; empty: as the deployment says"),
+    )
+
+
+class RouterChangeForm(InventoryForm):
+    site = forms.ModelChoiceField(label=_("Site"), queryset=Site.objects.order_by("name"))
+    loopback4 = forms.GenericIPAddressField(
+        label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
+    )
+    loopback6 = forms.GenericIPAddressField(
+        label=_("IPv6 loopback"), protocol="IPv6", required=False, empty_value=None
+    )
+    agent_url = forms.CharField(
+        label=_("Agent's URL"),
+        max_length=200,
+        required=False,
+        validators=[URLValidator(schemes=["https"])],
+        help_text=_("https://…; empty for a router that only carries traffic"),
+    )
+    cpu = forms.CharField(label=_("CPU"), max_length=50, required=False)
+    cores = _number(label=_("Cores"), initial=1)
+
+
+class RouterCreateForm(RouterChangeForm):
+    name = forms.CharField(
+        label=_("Name"),
+        validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Write a–z, 0–9 and hyphens, 63 at most."))],
+        help_text=_("For good: certificates are issued to it"),
+    )
+    field_order = ["name"]
+
+
+class PortChangeForm(InventoryForm):
+    customer = forms.ModelChoiceField(
+        label=_("Customer"), queryset=Customer.objects.order_by("name"), required=False
+    )
+    description = forms.CharField(label=_("Description"), max_length=100, required=False)
+    kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
+    speed_bps = MbitField(label=_("Speed (Mbit/s)"))
+    bookable_bps = MbitField(
+        label=_("Bookable (Mbit/s)"), required=False, help_text=_("Empty: as much as the speed")
+    )
+    max_frame = _number(
+        label=_("Largest frame (bytes)"),
+        initial=Port._meta.get_field("max_frame").default,
+        help_text=_("Without FCS"),
+    )
+
+
+class PortCreateForm(PortChangeForm):
+    router = forms.ModelChoiceField(
+        label=_("Router"), queryset=Router.objects.filter(retired_at__isnull=True).order_by("name")
+    )
+    interface = forms.CharField(label=_("Interface"), max_length=63, help_text=_("As VPP shows it"))
+    field_order = ["router", "interface"]
+
+
+def _side_fields(which: str) -> dict[str, forms.Field]:
+    letter = which.upper()
+    routers = Router.objects.filter(retired_at__isnull=True).order_by("name")
+    return {
+        f"{which}_router": forms.ModelChoiceField(
+            label=_("%(side)s router") % {"side": letter}, queryset=routers
+        ),
+        f"{which}_interface": forms.CharField(
+            label=_("%(side)s interface") % {"side": letter}, max_length=63
+        ),
+        f"{which}_metric": _number(label=_("%(side)s metric") % {"side": letter}, initial=10),
+        f"{which}_ip_mtu": _number(
+            label=_("%(side)s IP MTU (bytes)") % {"side": letter},
+            required=False,
+            help_text=_("Empty: unknown"),
+        ),
+    }
+
+
+class LinkForm(InventoryForm):
+    """Both sides, and what runs over the link."""
+
+    ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
+    ipv6 = forms.BooleanField(label=_("Carries IPv6"), required=False, initial=True)
+    in_service = forms.BooleanField(label=_("In service"), required=False, initial=True)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.base_fields = {**_side_fields("a"), **_side_fields("z"), **self.base_fields}  # type: ignore[misc]
+        super().__init__(*args, **kwargs)
+
+
+class VniRangeForm(InventoryForm):
+    first = _number(label=_("First VNI"))
+    last = _number(label=_("Last VNI"))
+    reason = forms.CharField(label=_("Reason"), max_length=100)

@@ -1,0 +1,148 @@
+"""The kinds of inventory that the NOC keeps: what a page shows of each, and the operations behind it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
+from portal.core.units import rate_text
+from portal.inventory import operations
+from portal.inventory.models import Port, Router, Site
+from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.vll.retirement import customer_remove, port_remove, router_remove
+from portal.web.forms import inventory as forms
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """``keyword``: what ``change`` and ``remove`` call the row. ``columns``: headings and what is below."""
+
+    slug: str
+    title: Text
+    add: Text
+    keyword: str
+    rows: Callable[[], QuerySet[Any]]
+    columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
+    create_form: type[forms.InventoryForm]
+    change_form: type[forms.InventoryForm]
+    create: Callable[..., Any]
+    change: Callable[..., Any]
+    remove: Callable[..., Any]
+
+
+def _rate(bps: int | None) -> str:
+    return "–" if bps is None else rate_text(bps)
+
+
+def _mtu(link: Any) -> Text:
+    known = [link.a_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu, link.z_ip_mtu]
+    text = " / ".join("–" if value is None else str(value) for value in known)
+    return _("%(mtus)s – mismatch") % {"mtus": text} if mtu_mismatch(link) else text
+
+
+SITES = Kind(
+    slug="sites",
+    title=_("Sites"),
+    add=_("Add a site"),
+    keyword="site",
+    rows=lambda: Site.objects.order_by("name"),
+    columns=(),
+    create_form=forms.SiteForm,
+    change_form=forms.SiteForm,
+    create=operations.site_create,
+    change=operations.site_change,
+    remove=operations.site_remove,
+)
+ROUTERS = Kind(
+    slug="routers",
+    title=_("Routers"),
+    add=_("Add a router"),
+    keyword="router",
+    rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site").order_by("name"),
+    columns=(
+        (_("Site"), lambda router: router.site),
+        (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
+        (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
+        (_("Agent"), lambda router: router.agent_url or _("transit only")),
+    ),
+    create_form=forms.RouterCreateForm,
+    change_form=forms.RouterChangeForm,
+    create=operations.router_create,
+    change=operations.router_change,
+    remove=router_remove,
+)
+PORTS = Kind(
+    slug="ports",
+    title=_("Ports"),
+    add=_("Add a port"),
+    keyword="port",
+    rows=lambda: (
+        Port.objects.filter(retired_at__isnull=True)
+        .select_related("router", "customer")
+        .order_by("router__name", "interface")
+    ),
+    columns=(
+        (_("Customer"), lambda port: port.customer or "–"),
+        (_("Description"), lambda port: port.description or "–"),
+        (_("Speed"), lambda port: _rate(port.speed_bps)),
+        (_("Bookable"), lambda port: _rate(port.bookable_bps)),
+        (_("Booked"), lambda port: _rate(port.booked_bps)),
+    ),
+    create_form=forms.PortCreateForm,
+    change_form=forms.PortChangeForm,
+    create=operations.port_create,
+    change=operations.port_change,
+    remove=port_remove,
+)
+LINKS = Kind(
+    slug="links",
+    title=_("Backbone links"),
+    add=_("Add a link"),
+    keyword="link",
+    rows=lambda: links_with_observed_mtu().order_by("a_router__name", "a_interface"),
+    columns=(
+        (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
+        (_("IP MTU: A declared / A observed / Z observed / Z declared"), _mtu),
+        (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
+    ),
+    create_form=forms.LinkForm,
+    change_form=forms.LinkForm,
+    create=operations.link_create,
+    change=operations.link_change,
+    remove=operations.link_remove,
+)
+CUSTOMERS = Kind(
+    slug="customers",
+    title=_("Customers"),
+    add=_("Add a customer"),
+    keyword="customer",
+    rows=lambda: Customer.objects.order_by("name"),
+    columns=((_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),),
+    create_form=forms.CustomerForm,
+    change_form=forms.CustomerForm,
+    create=operations.customer_create,
+    change=operations.customer_change,
+    remove=customer_remove,
+)
+VNI_RANGES = Kind(
+    slug="vni-ranges",
+    title=_("Reserved VNIs"),
+    add=_("Reserve a range"),
+    keyword="vni_range",
+    rows=lambda: ReservedVniRange.objects.order_by("first"),
+    columns=(),
+    create_form=forms.VniRangeForm,
+    change_form=forms.VniRangeForm,
+    create=vni_range_create,
+    change=vni_range_change,
+    remove=vni_range_remove,
+)
+KINDS = (SITES, ROUTERS, PORTS, LINKS, CUSTOMERS, VNI_RANGES)

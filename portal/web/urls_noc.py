@@ -1,0 +1,26 @@
+"""The NOC's pages, below /noc/."""
+
+from django.urls import URLPattern, path
+
+from portal.web.noc_kinds import KINDS, Kind
+from portal.web.views import noc_inventory, noc_overview, noc_router
+
+
+def _pages_of(kind: Kind) -> list[URLPattern]:
+    slug, the_kind, row = kind.slug, {"kind": kind}, f"<int:{kind.keyword}_id>"
+    return [
+        path(f"{slug}/", noc_inventory.listing, the_kind, name=f"noc-{slug}"),
+        path(f"{slug}/add/", noc_inventory.create, the_kind, name=f"noc-{slug}-add"),
+        path(f"{slug}/{row}/change/", noc_inventory.change, the_kind, name=f"noc-{slug}-change"),
+        path(f"{slug}/{row}/remove/", noc_inventory.remove, the_kind, name=f"noc-{slug}-remove"),
+    ]
+
+
+urlpatterns = [
+    path("", noc_overview.overview, name="noc"),
+    *(page for kind in KINDS for page in _pages_of(kind)),
+    path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
+    path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),
+    path("routers/<int:router_id>/enrolment/", noc_router.enrolment, name="noc-router-enrolment"),
+    path("routers/<int:router_id>/revoke/", noc_router.revoke, name="noc-router-revoke"),
+]

@@ -1,0 +1,102 @@
+"""The NOC's inventory: a list, a form and a removal, the same for every kind."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import words
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.inventory import InventoryForm
+from portal.web.noc_kinds import KINDS, Kind
+
+UNPROCESSABLE, CONFLICT = 422, 409
+
+
+@requires(policies.may_run_the_network)
+def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
+    """Every row of a kind."""
+    rows = [
+        {"row": row, "cells": [(heading, value(row)) for heading, value in kind.columns]}
+        for row in kind.rows()
+    ]
+    return _page(request, "noc/list.html", kind, {"rows": rows})
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
+    """GET shows an empty form; POST makes the row, or answers 422 with what is wrong."""
+    form = kind.create_form(request.POST or None)
+    if request.method == "POST" and _do(form, kind.create, request):
+        messages.success(request, _("It is added."))
+        return redirect(f"web:noc-{kind.slug}")
+    return _form(request, kind, form, None)
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
+    """The same for a row that is there."""
+    row = _row(kind, ids)
+    initial = {name: getattr(row, name) for name in kind.change_form().fields}
+    form = kind.change_form(request.POST or None, initial=initial)
+    if request.method == "POST" and _do(form, kind.change, request, **{kind.keyword: row}):
+        messages.success(request, _("It is changed."))
+        return redirect(f"web:noc-{kind.slug}")
+    return _form(request, kind, form, row)
+
+
+@requires(policies.may_remove_from_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
+    """GET asks whether it is meant; POST removes the row, or says what uses it."""
+    row = _row(kind, ids)
+    refusal = ""
+    if request.method == "POST":
+        try:
+            kind.remove(**{kind.keyword: row}, user=request.user, now=clock.now())
+        except DomainError as error:
+            refusal = words.sentence(error)
+        else:
+            messages.success(request, _("It is removed."))
+            return redirect(f"web:noc-{kind.slug}")
+    context = {"row": row, "refusal": refusal}
+    return _page(request, "noc/remove.html", kind, context, status=CONFLICT if refusal else None)
+
+
+def _row(kind: Kind, ids: dict[str, int]) -> Any:
+    """The row that the address names as ``<keyword>_id``, or 404."""
+    return get_object_or_404(kind.rows(), pk=ids[f"{kind.keyword}_id"])
+
+
+def _do(form: InventoryForm, operation: Any, request: SignedInRequest, **row: Any) -> bool:
+    """Whether it is done; else the refusal is noted in the form."""
+    if not form.is_valid():
+        return False
+    try:
+        operation(**row, **form.cleaned_data, user=request.user, now=clock.now())
+    except DomainError as error:
+        form.refuse(error)
+        return False
+    return True
+
+
+def _form(request: SignedInRequest, kind: Kind, form: InventoryForm, row: Any) -> HttpResponse:
+    status = UNPROCESSABLE if form.is_bound else None
+    return _page(request, "noc/form.html", kind, {"form": form, "row": row}, status=status)
+
+
+def _page(
+    request: SignedInRequest, template: str, kind: Kind, context: dict[str, Any], status: int | None = None
+) -> HttpResponse:
+    more = {"kind": kind, "kinds": KINDS, "list_url": f"web:noc-{kind.slug}", **context}
+    more["add_url"], more["change_url"] = f"web:noc-{kind.slug}-add", f"web:noc-{kind.slug}-change"
+    more["remove_url"] = f"web:noc-{kind.slug}-remove"
+    return render(request, template, more, status=status)

@@ -1,0 +1,114 @@
+"""One router: what its agent says, what was tried, what ends there, and what the NOC can do to it."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.inventory.models import Router
+from portal.inventory.operations import certificates_revoke, enrolment_offer
+from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.vll import router_care, words
+from portal.vll.models import VllEnd
+from portal.vll.operations.observe import FRESH
+from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.web.access import SignedInRequest, requires
+from portal.web.noc_kinds import KINDS
+
+ATTEMPTS_SHOWN = 10
+ENDS_SHOWN = 200
+
+
+def _maintenance(on: bool) -> Callable[[Router, User], None]:
+    return lambda router, user: router_care.router_maintenance_set(
+        router=router, on=on, user=user, now=clock.now()
+    )
+
+
+def _hold(on: bool) -> Callable[[Router, User], None]:
+    return lambda router, user: router_care.router_hold_set(router=router, on=on, user=user, now=clock.now())
+
+
+_CARE: dict[str, Callable[[Router, User], None]] = {
+    "maintenance-begin": _maintenance(True),
+    "maintenance-end": _maintenance(False),
+    "hold": _hold(True),
+    "release": _hold(False),
+    "retry": lambda router, user: router_care.router_retry(router=router, user=user, now=clock.now()),
+    "reconcile": lambda router, user: router_care.router_reconcile(router=router, user=user, now=clock.now()),
+}
+
+
+@requires(policies.may_run_the_network)
+def page(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """Everything about one router, a retired one too."""
+    return _page(request, _router(router_id))
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def care(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """``do``: one of the buttons."""
+    router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
+    if do is None:
+        return HttpResponse(status=400)
+    do(router, request.user)
+    messages.success(request, _("It is done, or on its way."))
+    return redirect("web:noc-router", router_id=router.pk)
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+@never_cache
+def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """A new enrolment token, in this answer and never again."""
+    router = _router(router_id)
+    try:
+        token = enrolment_offer(router=router, user=request.user, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+        return redirect("web:noc-router", router_id=router.pk)
+    return _page(request, router, token=token)
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """``serial``: the certificate that counts no more."""
+    router = _router(router_id)
+    serial = request.POST.get("serial", "")
+    if certificates_revoke(router=router, serial=serial, now=clock.now()):
+        messages.success(request, _("The certificate is revoked."))
+    return redirect("web:noc-router", router_id=router.pk)
+
+
+def _router(router_id: int) -> Router:
+    rows = Router.objects.select_related("site", "observed", "convergence")
+    return get_object_or_404(rows, pk=router_id)
+
+
+def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResponse:
+    links = links_with_observed_mtu()
+    touching = links.filter(a_router=router) | links.filter(z_router=router)
+    ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    context = {
+        "kinds": KINDS,
+        "router": router,
+        "observed": getattr(router, "observed", None),
+        "convergence": getattr(router, "convergence", None),
+        "fresh_since": clock.now() - FRESH,
+        "token": token,
+        "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
+        "ends": ends.select_related("vll__customer", "port").order_by("-vll__created_at")[:ENDS_SHOWN],
+        "links": [{"link": link, "mismatch": mtu_mismatch(link)} for link in touching.order_by("pk")],
+        "certificates": router.certificates.order_by("-issued_at"),
+    }
+    return render(request, "noc/router.html", context)

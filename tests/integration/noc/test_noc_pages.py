@@ -1,0 +1,219 @@
+"""The NOC's pages: every kind can be kept without the API, and a router's page shows what matters."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.inventory.models import (
+    BackboneLink,
+    ObservedInterface,
+    ObservedRouter,
+    Port,
+    Router,
+    RouterEnrolment,
+    Site,
+)
+from portal.vll.models import Attempt, Order, Vll, VllEnd
+from tests.integration.answers import activate
+from tests.integration.certificates import register
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+KINDS = ["sites", "routers", "ports", "links", "customers", "vni-ranges"]
+
+
+def filled(isp: Isp) -> dict[str, dict[str, Any]]:
+    """A well filled form of each kind."""
+    rhino, panda = isp.routers["rhino"].pk, isp.routers["panda"].pk
+    sides = {"a_router": rhino, "a_interface": "x1", "z_router": panda, "z_interface": "x1"}
+    return {
+        "sites": {"name": "Bern"},
+        "routers": {"name": "koala", "site": Site.objects.get().pk, "cores": 8},
+        "ports": {"router": rhino, "interface": "x2", "kind": "uni", "speed_bps": "1000", "max_frame": 9022},
+        "links": {**sides, "a_metric": 10, "z_metric": 10, "ipv4": "on", "in_service": "on"},
+        "customers": {"name": "Basel Bakery", "approve_up_to_bps": "0.5"},
+        "vni-ranges": {"first": 1, "last": 9, "reason": "lab"},
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noc_adds_one_through_its_page(isp: Isp, nora: User, kind: str) -> None:
+    page, sent = signed_in(nora), filled(isp)[kind]
+    assert page.get(f"/noc/{kind}/add/").status_code == 200
+    assert page.post(f"/noc/{kind}/add/", sent).status_code == 302
+    shown = text(page.get(f"/noc/{kind}/"))
+    name = {"ports": "rhino:x2", "links": "rhino:x1", "vni-ranges": "1-9: lab"}
+    assert name.get(kind, sent.get("name")) in shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_form_is_422_and_makes_nothing(isp: Isp, nora: User, kind: str) -> None:
+    answer = signed_in(nora).post(f"/noc/{kind}/add/", {"nothing": ""})
+    assert answer.status_code == 422
+    assert "This field is required." in text(answer)
+
+
+def test_rates_are_written_in_mbit(isp: Isp, nora: User) -> None:
+    signed_in(nora).post("/noc/ports/add/", filled(isp)["ports"])
+    port = Port.objects.get(interface="x2")
+    assert (port.speed_bps, port.bookable_bps) == (GBIT, GBIT)
+    assert 'value="1000"' in signed_in(nora).get(f"/noc/ports/{port.pk}/change/").content.decode()
+
+
+def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None:
+    link = isp.links["rhino-hippo"]
+    address = f"/noc/links/{link.pk}/change/"
+    form = signed_in(nora).get(address).context["form"]
+    sent = {name: form[name].value() for name in form.fields} | {"a_ip_mtu": 1600, "ipv4": "on", "ipv6": "on"}
+    sent.pop("in_service")
+    assert signed_in(nora).post(address, sent).status_code == 302
+    link.refresh_from_db()
+    assert (link.a_ip_mtu, link.ipv4, link.in_service) == (1600, True, False)
+
+
+def test_the_operations_refusal_stands_beside_its_field(isp: Isp, nora: User) -> None:
+    answer = signed_in(nora).post("/noc/sites/add/", {"name": "Zürich"})
+    assert answer.status_code == 422
+    assert "Zürich belongs to another site already" in text(answer)
+    assert "name" in answer.context["form"].errors
+
+
+def test_an_admin_removes_and_nora_does_not(isp: Isp, nora: User, nina: User, bakery: Customer) -> None:
+    address = f"/noc/customers/{bakery.pk}/remove/"
+    assert signed_in(nora).post(address).status_code == 403
+    assert "Remove Basel Bakery?" in text(signed_in(nina).get(address))
+    assert signed_in(nina).post(address).status_code == 302
+    assert not Customer.objects.filter(pk=bakery.pk).exists()
+
+
+def test_the_removal_of_what_is_in_use_says_what_uses_it(isp: Isp, alice: User, nina: User) -> None:
+    order(isp, alice, description="Milk run")
+    answer = signed_in(nina).post(f"/noc/ports/{isp.ports['rhino:host-cust1'].pk}/remove/")
+    assert answer.status_code == 409
+    assert "in use by line Milk run" in text(answer)
+
+
+def test_the_nocs_pages_are_nobody_elses(isp: Isp, alice: User, charlie: User) -> None:
+    rhino = isp.routers["rhino"].pk
+    pages = ["/noc/", f"/noc/routers/{rhino}/", *(f"/noc/{kind}/" for kind in KINDS)]
+    posts = [f"/noc/routers/{rhino}/{action}/" for action in ("care", "enrolment", "revoke")]
+    for user in (alice, charlie):
+        assert {signed_in(user).get(page).status_code for page in pages} == {403}
+        assert {signed_in(user).post(page).status_code for page in posts} == {403}
+    assert not RouterEnrolment.objects.exists()
+
+
+def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice: User, nora: User) -> None:
+    rhino, now = isp.routers["rhino"], clock.now()
+    order(isp, alice, description="Milk run")
+    VllEnd.objects.filter(side="a").update(
+        status="conflict",
+        reason={"message": "VLAN 100 is taken"},
+        drift=[{"field": "admin_up", "desired": "true", "actual": "false"}],
+    )
+    ObservedRouter.objects.filter(router=rhino).update(vpp_version="25.10", generation_held=9)
+    Attempt.objects.create(
+        router=rhino,
+        generation=7,
+        started_at=now,
+        finished_at=now,
+        outcome="refused",
+        answer={"type": "busy"},
+    )
+    ObservedInterface.objects.create(router=rhino, name="bb-next", admin_up=True, link_up=True, ip_mtu=1500)
+    shown = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
+    for fact in (
+        "25.10",
+        "a backup was restored",
+        "Milk run",
+        "VLAN 100 is taken",
+        "admin_up: true ≠ false",
+        "generation 7: Refused",
+        "busy",
+        "9000 / 9000 1500 / – Mismatch",
+    ):
+        assert fact in shown
+
+
+@pytest.mark.parametrize(
+    ("do", "kind"),
+    [
+        ("maintenance-begin", "router.maintenance_began"),
+        ("hold", "router.held"),
+        ("retry", "router.retried"),
+        ("reconcile", "router.reconcile_asked"),
+    ],
+)
+def test_each_button_does_what_it_says(isp: Isp, nora: User, do: str, kind: str) -> None:
+    rhino = isp.routers["rhino"]
+    assert signed_in(nora).post(f"/noc/routers/{rhino.pk}/care/", {"do": do}).status_code == 302
+    assert Event.objects.get(router_id=rhino.pk).kind == kind
+
+
+def test_an_unknown_button_does_nothing(isp: Isp, nora: User) -> None:
+    answer = signed_in(nora).post(f"/noc/routers/{isp.routers['rhino'].pk}/care/", {"do": "explode"})
+    assert answer.status_code == 400
+    assert not Outbox.objects.exists()
+
+
+def test_what_began_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
+    rhino = isp.routers["rhino"]
+    page, address = signed_in(nora), f"/noc/routers/{rhino.pk}/care/"
+    for do in ("maintenance-begin", "hold"):
+        page.post(address, {"do": do})
+    shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
+    assert "Under maintenance" in shown
+    assert "Held by the NOC" in shown
+    for do in ("maintenance-end", "release"):
+        page.post(address, {"do": do})
+    rhino.refresh_from_db()
+    assert (rhino.maintenance_since, rhino.held_since) == (None, None)
+
+
+def test_an_enrolment_token_is_shown_once(isp: Isp, nora: User) -> None:
+    rhino = isp.routers["rhino"]
+    page = signed_in(nora)
+    shown = text(page.post(f"/noc/routers/{rhino.pk}/enrolment/"))
+    assert "lle_" in shown
+    assert "lle_" not in text(page.get(f"/noc/routers/{rhino.pk}/"))
+
+
+def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
+    rhino = isp.routers["rhino"]
+    certificate = register(rhino)
+    signed_in(nora).post(f"/noc/routers/{rhino.pk}/revoke/", {"serial": certificate.serial})
+    certificate.refresh_from_db()
+    assert certificate.revoked_at is not None
+
+
+def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, nora: User) -> None:
+    page = signed_in(nora)
+    quiet = text(page.get("/noc/"))
+    assert "Routers silent (0)" in quiet
+    vll = order(isp, alice, description="Milk run").vll
+    Order.objects.update(alarmed_at=clock.now())
+    assert "Orders overdue (1)" in text(page.get("/noc/"))
+    activate(vll)
+    Vll.objects.update(oper_status="op-down", in_sync=False)
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(
+        reported_at=clock.now() - timedelta(minutes=5), generation_held=99
+    )
+    BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=1500)
+    Router.objects.filter(name="rhino").update(held_since=clock.now())
+    loud = text(page.get("/noc/"))
+    for alarm in (
+        "Orders overdue (0)",
+        "Routers silent (1) hippo",
+        "Agents ahead of the database (1) hippo",
+        "held or under maintenance (1) rhino",
+        "Lines down (1) Milk run",
+        "differ from what is wanted (1) Milk run",
+        "MTUs contradict each other (1) zebra",
+    ):
+        assert alarm in loud
