@@ -66,10 +66,11 @@ class CustomerForm(InventoryForm):
 
 class RouterChangeForm(InventoryForm):
     site = forms.ModelChoiceField(label=_("Site"), queryset=Site.objects.order_by("name"))
-    loopback4 = forms.GenericIPAddressField(
+    # The stubs do not know that the field hands its keywords on to CharField.
+    loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
     )
-    loopback6 = forms.GenericIPAddressField(
+    loopback6 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv6 loopback"), protocol="IPv6", required=False, empty_value=None
     )
     agent_url = forms.CharField(
