@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from portal.allocation.errors import RouterFull
 from portal.core.transport import COST, Transport
 
 # Plain IPv4 forwarding in millions of packets a second and core.
@@ -47,6 +48,18 @@ def share(load: Load, *, cpu: str, frame: int) -> float:
 def cores_used(loads: Iterable[Load], *, cpu: str) -> float:
     """Cores that these VLL ends take together."""
     return sum(share(load, cpu=cpu, frame=settings.LONGLINE_CAPACITY_FRAME) for load in loads)
+
+
+def check_capacity(
+    *, router: str, cpu: str, cores: int, booked: Iterable[Load], wanted: Load, field: str
+) -> None:
+    """Whether the router carries ``wanted`` besides what is booked on it. Raises RouterFull."""
+    asked = cores_used([wanted], cpu=cpu)
+    free = cores_bookable(cores) - cores_used(booked, cpu=cpu)
+    if asked > free:
+        raise RouterFull(
+            field=field, router=router, requested_cores=round(asked, 3), free_cores=round(max(0.0, free), 3)
+        )
 
 
 def cores_bookable(cores: int) -> float:

@@ -33,6 +33,16 @@ class PortFull(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class RouterFull(Conflict):
+    """The router's cores do not carry the packets of this rate besides what is booked. In cores."""
+
+    field: str
+    router: str
+    requested_cores: float
+    free_cores: float
+
+
+@dataclass(eq=False, kw_only=True)
 class VniPoolExhausted(Conflict):
     """Every VNI that is not reserved is leased or resting."""
 

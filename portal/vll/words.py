@@ -22,6 +22,10 @@ from portal.vll import errors
 _TEXTS: dict[type[DomainError], str] = {
     **inventory_words.TEXTS,
     **accounts.TEXTS,
+    allocation.RouterFull: gettext_noop(
+        "{router} has {free_cores} cores left for packets, but {requested_cores} are needed. Order less,"
+        " choose a cheaper transport, or a port on another router."
+    ),
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
     ),

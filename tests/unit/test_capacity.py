@@ -9,12 +9,14 @@ from portal.allocation.capacity import (
     IPV4_MPPS_PER_CORE,
     SLOWEST_CPU,
     Load,
+    check_capacity,
     cores_bookable,
     cores_used,
     frames_per_s,
     packets_per_core,
     share,
 )
+from portal.allocation.errors import RouterFull
 from portal.core.transport import COST, Transport
 
 CONTRACT = Path(__file__).parents[1] / "contract"
@@ -60,3 +62,19 @@ def test_shares_add_up_and_part_of_the_cores_is_kept_free(settings: object) -> N
     one = Load(10**9, Transport.GENEVE6)
     assert cores_used([one, one], cpu="Xeon D1518") == pytest.approx(2 * cores_used([one], cpu="Xeon D1518"))
     assert cores_bookable(4) == 2
+
+
+def test_a_full_router_says_how_much_is_left(settings: object) -> None:
+    settings.LONGLINE_CORE_HEADROOM, settings.LONGLINE_CAPACITY_FRAME = 0.5, 64
+    one = Load(5 * 10**9, Transport.VXLAN4)  # 2 x 7.44 million packets/s: 1.052 cores
+    facts = {"router": "rhino", "cpu": "Ryzen 5950X", "cores": 4, "wanted": one, "field": "a_end.port"}
+    check_capacity(**facts, booked=[])
+    with pytest.raises(RouterFull) as refused:
+        check_capacity(**facts, booked=[one])
+    full = refused.value
+    assert (full.field, full.router, full.requested_cores, full.free_cores) == (
+        "a_end.port",
+        "rhino",
+        1.052,
+        0.948,
+    )
