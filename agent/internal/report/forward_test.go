@@ -109,6 +109,7 @@ func TestADayWithoutPortalIsReplayedInOrderAndWhole(t *testing.T) {
 			keep(t, s, bootID, false, seq+1)
 			time.Sleep(10 * time.Second)
 		}
+		synctest.Wait()
 		if s.Waiting() != day || len(portal.reports) != 0 {
 			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.reports))
 		}
