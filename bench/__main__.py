@@ -5,9 +5,10 @@ A line that begins with # says under which circumstances the figure above it was
 
 import sys
 
-from bench import agent, mtu, order_to_frames, vni_leases
+from bench import agent, mtu, order_to_frames, telemetry, vni_leases
 
 BENCHMARKS = {
+    "telemetry": telemetry.measure,
     "agent": agent.measure,
     "vni_leases": vni_leases.measure,
     "mtu": mtu.measure,

@@ -1,0 +1,171 @@
+"""Samples taken in, a year's graph, and the disk that a VLL's year takes."""
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+
+VLLS, REPORTS, GRAPHS = 30, 20, 100
+ENDS_A_REPORT = 30
+SAMPLES_A_REPORT = 30
+_FILL = """
+INSERT INTO {table} SELECT start_at, vll, n, n, n, n, n, n, n, n, {ms}, {ms}, false
+FROM (SELECT start_at, vll, random() * 1e9 AS n
+      FROM generate_series(%(since)s::timestamptz, %(until)s::timestamptz, %(step)s::interval) AS start_at,
+           unnest(%(vlls)s::uuid[]) AS vll) AS counted
+"""
+
+
+def measure() -> Iterator[Figure]:
+    with migrated():
+        router, vlls = _network()
+        yield _rows_per_s(router, vlls)
+        yield from _year(vlls)
+
+
+def _network() -> tuple[Any, list[Any]]:
+    from django.db import transaction
+
+    from portal.accounts.models import Customer
+    from portal.core.clock import now
+    from portal.inventory.models import Port, Router, Site
+    from portal.vll.models import Vll, VllEnd
+
+    at = now() - timedelta(days=400)
+    router = Router.objects.create(name="rhino", site=Site.objects.create(name="Bern"))
+    customer = Customer.objects.create(name="Alpine Dairy", created_at=at)
+    port = Port.objects.create(
+        router=router, interface="eth0", customer=customer, speed_bps=10**10, bookable_bps=10**10
+    )
+    with transaction.atomic():
+        vlls = Vll.objects.bulk_create(
+            Vll(
+                customer=customer,
+                created_at=at,
+                svc_mtu=1500,
+                cir_bps=10**6,
+                requested_transport="l2xc",
+                encapsulation="l2xc",
+                frame=1514,
+            )
+            for _ in range(VLLS)
+        )
+        VllEnd.objects.bulk_create(
+            VllEnd(vll=vll, side=side, port=port, tagging="dot1q", outer_vlan=2 * number + offset)
+            for number, vll in enumerate(vlls, start=1)
+            for offset, side in enumerate("az")
+        )
+    return router, vlls
+
+
+def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
+    from portal.api.agent import counters
+    from portal.core.clock import now
+    from portal.telemetry.operations import counters_store
+    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.rollups import roll_up
+
+    partitions_keep(now=now())
+    bodies = [json.dumps(_report(vlls, number)) for number in range(REPORTS)]
+    began = time.perf_counter()
+    stored = 0
+    for body in bodies:
+        report = counters._report(_with_ids(json.loads(body)))
+        stored += counters_store(router=router, report=report, now=now()).accepted
+    took = time.perf_counter() - began
+    began = time.perf_counter()
+    rolled = roll_up(now=now() + timedelta(hours=1))
+    rolling = time.perf_counter() - began
+    note = (
+        f"from the JSON body to the commit, without TLS; then {rolled} buckets rolled up in {rolling:.2f} s"
+    )
+    return Figure("telemetry_rows_per_s", stored / took, "1/s", note)
+
+
+def _with_ids(body: dict[str, Any]) -> dict[str, Any]:
+    for sample in body["samples"]:
+        for end in sample["ends"]:
+            end["vll"] = UUID(end["vll"])
+    return body | {"boot_id": UUID(body["boot_id"])}
+
+
+def _report(vlls: list[Any], number: int) -> dict[str, Any]:
+    end_ms = int(time.time() * 1000) - number * SAMPLES_A_REPORT * 10_000
+    ends = [(vll, side) for vll in vlls for side in "az"][:ENDS_A_REPORT]
+    counts = {"in_bytes": 12_500_000, "in_packets": 10_000, "out_bytes": 1, "out_packets": 1}
+    return {
+        "boot_id": str(uuid4()),
+        "sent_ms": end_ms,
+        "simulated": False,
+        "dropped": 0,
+        "samples": [
+            {
+                "seq": seq,
+                "from_ms": end_ms - (seq + 1) * 10_000,
+                "to_ms": end_ms - seq * 10_000,
+                "ends": [{"vll": str(vll.pk), "end": side, **counts} for vll, side in ends],
+            }
+            for seq in range(SAMPLES_A_REPORT)
+        ],
+    }
+
+
+def _year(vlls: list[Any]) -> Iterator[Figure]:
+    from django.db import connection
+
+    from portal.core.clock import now
+    from portal.telemetry.partitions import partitions_ensure
+    from portal.telemetry.tables import DAYS, FIVE_MINUTES, HOURS
+
+    midnight = datetime.combine(now().date(), datetime.min.time(), UTC)
+    days = {FIVE_MINUTES: 40, HOURS: 365, DAYS: 365}
+    size = 0
+    with connection.cursor() as cursor:
+        for table, kept in days.items():
+            since = midnight - timedelta(days=kept)
+            partitions_ensure((since.date() + timedelta(days=day) for day in range(kept + 1)), table)
+            cursor.execute(f"DELETE FROM {table.name}")  # noqa: S608 - a constant
+            cursor.execute(
+                _FILL.format(table=table.name, ms=table.step_s * 1000),
+                {
+                    "since": since,
+                    "until": midnight - timedelta(seconds=table.step_s),
+                    "step": f"{table.step_s} seconds",
+                    "vlls": [vll.pk for vll in vlls],
+                },
+            )
+            cursor.execute(
+                "SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits"
+                " WHERE inhparent = %s::regclass",
+                [table.name],
+            )
+            size += int(cursor.fetchone()[0])
+        cursor.execute("ANALYZE")
+    took = {
+        step_s: [_graph_ms(random.choice(vlls), step_s) for _ in range(GRAPHS)] for step_s in (None, 14_400)
+    }
+    finer = percentile(took[14_400], 95)
+    note = f"{VLLS} VLLs, by day as the page asks; in steps of 4 hours {finer:.0f} ms"
+    yield Figure("year_graph_p95_ms", percentile(took[None], 95), "ms", note)
+    yield Figure(
+        "telemetry_mb_per_vll_year",
+        size / len(vlls) / 1e6,
+        "MB",
+        "rollups of both ends: 40 days by 5 minutes, a year by hour and day; samples come on top",
+    )
+
+
+def _graph_ms(vll: Any, step_s: int | None) -> float:
+    from portal.core.clock import now
+    from portal.telemetry.queries import throughput
+
+    until = now()
+    began = time.perf_counter()
+    throughput(vll=vll, since=until - timedelta(days=365), until=until, step_s=step_s, now=until)
+    return (time.perf_counter() - began) * 1000
