@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+from portal.vll.states import Lifecycle, OperStatus, OrderState
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
@@ -39,14 +39,14 @@ class EndStep:
 class Progress:
     """``settled``: nothing on the page is expected to change by itself soon.
 
-    ``way_out``: "remove" a line in service, "cancel" one that is being built, or "" when neither is possible.
+    ``actions``: what may be ordered now: change, suspend, resume, remove, restore, cancel, retry.
     """
 
     order: Order | None
     ends: list[EndStep]
     events: list[Event]
     settled: bool
-    way_out: str
+    actions: frozenset[str]
 
 
 def progress_of(vll: Vll, *, now: datetime) -> Progress:
@@ -57,7 +57,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
         ends=[_step(end, vll) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_settled(vll, order, now),
-        way_out=_way_out(vll, order),
+        actions=_actions(vll, order),
     )
 
 
@@ -90,8 +90,21 @@ def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
     return not waits_for_oper_status
 
 
-def _way_out(vll: Vll, order: Order | None) -> str:
-    if order is None or order.is_terminal:
-        return "remove" if vll.lifecycle in (Lifecycle.ACTIVE, Lifecycle.SUSPENDED) else ""
-    cancellable = order.action == OrderAction.ADD and order.state != OrderState.PENDING_CANCELLATION
-    return "cancel" if cancellable and not order.failure else ""
+def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
+    if order is not None and not order.is_terminal:
+        ending = order.state == OrderState.PENDING_CANCELLATION or order.failure
+        return frozenset() if ending else frozenset({"cancel"})
+    again = {"retry"} if order is not None and _may_be_retried(order) else set()
+    match vll.lifecycle:
+        case Lifecycle.ACTIVE:
+            return frozenset({"change", "suspend", "remove"} | again)
+        case Lifecycle.SUSPENDED:
+            return frozenset({"change", "resume", "remove"} | again)
+        case Lifecycle.PENDING_TERMINATE:
+            return frozenset({"restore", "remove"} | again)
+        case _:
+            return frozenset(again)
+
+
+def _may_be_retried(order: Order) -> bool:
+    return order.state == OrderState.FAILED and not order.retries.exists()

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from portal.web.views import invitation, lists, order, overview, routers, team, tokens, vll
+from portal.web.views import invitation, lists, order, overview, routers, team, tokens, vll, vll_orders
 
 app_name = "web"
 urlpatterns = [
@@ -10,9 +10,16 @@ urlpatterns = [
     path("ports/", lists.ports, name="ports"),
     path("orders/", lists.orders, name="orders"),
     path("orders/new/", order.order, name="order"),
+    path("orders/new/check/", order.check, name="order-check"),
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
+    path("vlls/<uuid:vll_id>/change/", vll_orders.change, name="vll-change"),
+    path("vlls/<uuid:vll_id>/suspend/", vll_orders.suspend, name="vll-suspend"),
+    path("vlls/<uuid:vll_id>/resume/", vll_orders.resume, name="vll-resume"),
+    path("vlls/<uuid:vll_id>/restore/", vll_orders.restore, name="vll-restore"),
+    path("vlls/<uuid:vll_id>/cancel/", vll_orders.cancel, name="vll-cancel"),
+    path("vlls/<uuid:vll_id>/retry/", vll_orders.retry, name="vll-retry"),
     path("team/", team.teams, name="teams"),
     path("team/<int:customer_id>/", team.page, name="team"),
     path("team/<int:customer_id>/invite/", team.invite, name="invite"),

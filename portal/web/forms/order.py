@@ -15,7 +15,7 @@ from portal.core.frames import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.tagging import Tagging
 from portal.core.transport import Transport
 from portal.vll import words
-from portal.vll.operations import EndRequest
+from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.look import TablerForm
 from portal.web.forms.ports import PortChoices, port_choices
 from portal.web.forms.vlan import OuterVlanField
@@ -142,11 +142,13 @@ class Problem:
 class OrderForm:
     """Both ends and the line between them, as one form of one page."""
 
-    def __init__(self, *, user: User, data: QueryDict | None = None) -> None:
-        ports = port_choices(user)
-        self.a_end = EndForm(data, prefix="a_end", ports=ports)
-        self.z_end = EndForm(data, prefix="z_end", ports=ports)
-        self.line = LineForm(data)
+    def __init__(
+        self, *, user: User, data: QueryDict | None = None, initial: dict[str, dict[str, Any]] | None = None
+    ) -> None:
+        ports, start = port_choices(user), initial or {}
+        self.a_end = EndForm(data, prefix="a_end", ports=ports, initial=start.get("a_end"))
+        self.z_end = EndForm(data, prefix="z_end", ports=ports, initial=start.get("z_end"))
+        self.line = LineForm(data, initial=start.get("line"))
         self.has_ports = bool(ports)
 
     def is_valid(self) -> bool:
@@ -161,6 +163,10 @@ class OrderForm:
             "z_end": self.z_end.request(),
             **{name: line[name] for name in ("description", "svc_mtu", "cir_bps", "transport")},
         }
+
+    def asked(self) -> LineRequest:
+        """What serviceability is asked about; only after ``is_valid``."""
+        return LineRequest(**{name: value for name, value in self.wanted().items() if name != "description"})
 
     def refuse(self, error: DomainError) -> None:
         """Put the operation's refusal beside the field that it names."""

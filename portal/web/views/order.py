@@ -4,14 +4,16 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from portal.accounts import policies
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.vll import words
 from portal.vll.models import Order
 from portal.vll.operations import order_add
+from portal.vll.outlook import outlook
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.order import OrderForm
 
@@ -34,6 +36,18 @@ def order(request: SignedInRequest) -> HttpResponse:
     messages.success(request, _("Your order is accepted."))
     target = resolve_url("web:vll", vll_id=accepted.vll_id)
     return HttpResponseClientRedirect(target) if request.htmx else redirect(target)
+
+
+@requires(policies.may_order_for_anyone)
+@require_POST
+def check(request: SignedInRequest) -> HttpResponse:
+    """Whether the form as it stands would be accepted; nothing is written, and half a form says nothing."""
+    form = OrderForm(user=request.user, data=request.POST)
+    if not form.is_valid():
+        return HttpResponse()
+    found = outlook(user=request.user, request=form.asked(), now=clock.now())
+    reasons = [words.sentence(refusal) for refusal in found.refusals]
+    return render(request, "orders/_serviceability.html", {"outlook": found, "reasons": reasons})
 
 
 def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:

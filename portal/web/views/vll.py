@@ -1,6 +1,7 @@
 """A VLL's page, the live part of it, and its removal."""
 
 import hashlib
+from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -19,6 +20,7 @@ from portal.web.access import SignedInRequest, requires, visible_vll
 from portal.web.progress import progress_of
 
 HTTP_NO_CHANGE = 204
+COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
 
 @requires(policies.may_see, of=visible_vll)
@@ -43,7 +45,7 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
     refusal = ""
     if request.method == "POST":
         try:
-            order_delete(user=request.user, vll=vll, now=clock.now())
+            order_delete(user=request.user, vll=vll, now=clock.now(), cooling_off=_cooling_off(request))
         except DomainError as error:
             refusal = words.sentence(error)
         else:
@@ -52,6 +54,12 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return render(
         request, "vll/remove.html", {"vll": vll, "refusal": refusal}, status=409 if refusal else None
     )
+
+
+def _cooling_off(request: SignedInRequest) -> timedelta | None:
+    """The days that were chosen; None, which is as agreed, for anything else."""
+    days = request.POST.get("cooling_off_days", "")
+    return timedelta(days=int(days)) if days in COOLING_OFF_DAYS else None
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:

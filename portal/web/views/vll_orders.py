@@ -1,0 +1,118 @@
+"""What can be ordered about a line from its page: a change, and the buttons that need no form."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import queries, words
+from portal.vll.models import Order, Vll
+from portal.vll.operations import (
+    order_cancel,
+    order_modify,
+    order_restore,
+    order_resume,
+    order_retry,
+    order_suspend,
+)
+from portal.web.access import SignedInRequest, requires, visible_vll
+from portal.web.forms.change import ChangeForm
+
+UNPROCESSABLE = 422
+
+
+@requires(policies.may_order, of=visible_vll)
+def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form."""
+    if request.method != "POST":
+        return render(
+            request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
+        )
+    form = ChangeForm(user=request.user, vll=vll, data=request.POST)
+    if form.is_valid():
+        try:
+            order_modify(
+                user=request.user,
+                vll=vll,
+                changes=form.changes(),
+                now=clock.now(),
+                expected_revision=form.revision,
+            )
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            messages.success(request, _("The change is ordered."))
+            return redirect("web:vll", vll_id=vll.pk)
+    context = {"vll": vll, "form": form, "problems": list(form.problems())}
+    return render(request, "vll/change.html", context, status=UNPROCESSABLE)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Stop the line."""
+    return _ordered(
+        request, vll, _("The line is being suspended."),
+        lambda: order_suspend(user=request.user, vll=vll, now=clock.now()),
+    )  # fmt: skip
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Let the line forward again."""
+    return _ordered(
+        request, vll, _("The line is being resumed."),
+        lambda: order_resume(user=request.user, vll=vll, now=clock.now()),
+    )  # fmt: skip
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Take the removal back."""
+    return _ordered(
+        request, vll, _("The removal is taken back."),
+        lambda: order_restore(user=request.user, vll=vll, now=clock.now()),
+    )  # fmt: skip
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Call the line's open order off."""
+    order = queries.open_order(vll)
+    if order is None:
+        messages.error(request, _("There is no order left to cancel: it has just ended."))
+        return redirect("web:vll", vll_id=vll.pk)
+    return _ordered(
+        request, vll, _("The order is being cancelled."),
+        lambda: order_cancel(user=request.user, order=order, now=clock.now()),
+    )  # fmt: skip
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Ask again for what failed last; a new line has a page of its own."""
+    order = vll.orders.order_by("-ordered_at", "-id")[0]
+    return _ordered(
+        request, vll, _("The order is placed again."),
+        lambda: order_retry(user=request.user, order=order, now=clock.now()),
+    )  # fmt: skip
+
+
+def _ordered(request: SignedInRequest, vll: Vll, done: str, act: Callable[[], Order]) -> HttpResponse:
+    try:
+        order = act()
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+        return redirect("web:vll", vll_id=vll.pk)
+    messages.success(request, done)
+    return redirect("web:vll", vll_id=order.vll_id)

@@ -1,0 +1,165 @@
+"""What a line's page lets its owner order: changes, stops, removals, and the way back."""
+
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.vll.models import Order, Vll
+from portal.vll.operations import Changes, order_modify
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.test_order_page import fields, mistakes
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice, description="Milk run").vll
+    activate(placed)
+    return placed
+
+
+def press(user: User, vll: Vll, button: str, **sent: Any) -> Any:
+    answered = signed_in(user).post(f"/vlls/{vll.pk}/{button}/", sent, follow=True)
+    vll.refresh_from_db()
+    return answered
+
+
+def shown(user: User, vll: Vll) -> str:
+    return text(signed_in(user).get(f"/vlls/{vll.pk}/"))
+
+
+def changed(isp: Isp, vll: Vll, **changes: Any) -> dict[str, Any]:
+    """The change form as a browser sends it back, with some of it edited."""
+    as_it_is = {"z_end__outer_vlan": "100", "cir": "1", "revision": vll.revision}
+    return fields(isp, **{**as_it_is, **changes})
+
+
+def test_the_form_is_filled_with_what_was_asked_for(alice: User, vll: Vll) -> None:
+    page = signed_in(alice).get(f"/vlls/{vll.pk}/change/").content.decode()
+    for value in ('name="a_end-outer_vlan" value="100"', 'name="cir" value="1"', 'value="Milk run"'):
+        assert value in page
+    assert f'<input type="hidden" name="revision" value="{vll.revision}">' in page
+
+
+def test_what_differs_is_ordered(isp: Isp, alice: User, vll: Vll) -> None:
+    answered = press(alice, vll, "change", **changed(isp, vll, a_end__outer_vlan="200", cir="2"))
+    assert "The change is ordered." in text(answered)
+    assert "Modify order Acknowledged" in text(answered)
+    assert (vll.cir_bps, vll.ends.get(side="a").outer_vlan) == (2 * GBIT, 200)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"a_end__outer_vlan": "4095"}, "id_a_end-outer_vlan"),
+        ({"svc_mtu": "9000"}, "id_svc_mtu"),
+        ({}, ""),
+        ({"cir": "2", "revision": "77"}, ""),
+    ],
+)
+def test_a_refused_change_is_told_beside_its_field(
+    isp: Isp, alice: User, vll: Vll, changes: dict[str, str], field: str
+) -> None:
+    answered = signed_in(alice).post(f"/vlls/{vll.pk}/change/", changed(isp, vll, **changes))
+    assert answered.status_code == 422
+    assert list(mistakes(answered)) == [field]
+    assert not Order.objects.filter(action="modify").exists()
+
+
+def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
+    press(alice, vll, "suspend")
+    activate(vll)
+    page = shown(alice, vll)
+    assert "Suspended" in page
+    assert "Resume" in page
+    press(alice, vll, "resume")
+    activate(vll)
+    assert vll.lifecycle == "active"
+
+
+def test_a_removal_with_a_cooling_off_can_be_taken_back(alice: User, vll: Vll) -> None:
+    press(alice, vll, "remove", cooling_off_days="7")
+    activate(vll)
+    page = shown(alice, vll)
+    assert "The traffic is stopped. Everything is kept, and can be taken back, until" in page
+    assert "Take the removal back" in page
+    press(alice, vll, "restore")
+    activate(vll)
+    assert vll.lifecycle == "active"
+
+
+def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
+    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
+    assert "Cancel this order" in shown(alice, vll)
+    assert "Modify order Cancelling" in text(press(alice, vll, "cancel"))
+    activate(vll)
+    assert "There is no order left to cancel" in text(press(alice, vll, "cancel"))
+
+
+def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
+    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert "Both ends return to what was verified last." in shown(alice, vll)
+    activate(vll)
+    assert "Order it again" in shown(alice, vll)
+    press(alice, vll, "retry")
+    assert vll.orders.filter(retry_of__isnull=False).count() == 1
+    activate(vll)
+    assert "Order it again" not in shown(alice, vll)
+
+
+def test_an_action_that_comes_too_late_is_told_on_the_page(alice: User, vll: Vll) -> None:
+    assert "is not possible then" in text(press(alice, vll, "resume"))
+
+
+def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+    placed = order(isp, alice)
+    page = shown(alice, placed.vll)
+    assert "Held for approval" in page
+    assert "waits for the NOC's approval" in page
+    press(alice, placed.vll, "cancel")
+    placed.refresh_from_db()
+    assert placed.state == "cancelled"
+
+
+@pytest.mark.parametrize("button", ["change", "suspend", "resume", "restore", "cancel", "retry"])
+def test_strangers_find_nothing_and_viewers_may_not(
+    alice: User, bob: User, charlie: User, vll: Vll, button: str
+) -> None:
+    assert signed_in(charlie).post(f"/vlls/{vll.pk}/{button}/").status_code == 404
+    assert signed_in(bob).post(f"/vlls/{vll.pk}/{button}/").status_code == 403
+
+
+class TestServiceabilityWhileTyping:
+    def check(self, user: User, sent: dict[str, Any]) -> Any:
+        return signed_in(user).post("/orders/new/check/", sent, headers={"hx-request": "true"})
+
+    def test_a_possible_line_says_how_it_would_go(self, isp: Isp, alice: User) -> None:
+        said = text(self.check(alice, fields(isp)))
+        assert "This line is possible. VXLAN over IPv4, path MTU 9000 bytes" in said
+        assert "Packets of up to 8950 bytes would fit." in said
+        assert not Vll.objects.exists()
+
+    def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
+        said = text(self.check(alice, fields(isp, svc_mtu="9000")))
+        assert "As it stands this cannot be ordered." in said
+        assert "is already taken" in said
+        assert "rhino:bb-next" in said
+
+    def test_half_a_form_says_nothing(self, isp: Isp, alice: User) -> None:
+        assert self.check(alice, fields(isp, cir="")).content == b""
+
+    def test_a_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
+        assert self.check(bob, fields(isp)).status_code == 403
+
+    def test_the_page_asks_while_somebody_types(self, isp: Isp, alice: User) -> None:
+        page = signed_in(alice).get("/orders/new/").content.decode()
+        assert 'hx-post="/orders/new/check/"' in page
+        assert "delay:400ms" in page
