@@ -40,6 +40,10 @@ class TestScopes:
             assert "may only read" in answer.json()["detail"]
         assert Vll.objects.get().wanted_present
 
+    def test_a_reading_token_may_ask_whether_a_line_could_be_ordered(self, alice: User) -> None:
+        answer = caller_with(alice, scopes=["read"]).post("/api/v1/vlls/validate", {}, format="json")
+        assert answer.status_code != 403
+
     def test_an_ordering_token_gets_past_the_gate(self, alice: User) -> None:
         answer = caller_with(alice, scopes=["read", "order"]).post("/api/v1/vlls", {}, format="json")
         assert answer.status_code != 403

@@ -19,6 +19,7 @@ class ValidateView(APIView):
     """Asks whether a line could be ordered."""
 
     permission_classes = [IsAuthenticated]
+    writes = False
 
     @extend_schema(request=OrderAddSerializer, responses={200: OUTLOOK})
     def post(self, request: Request) -> Response:
