@@ -89,8 +89,8 @@ DATABASES: dict[str, Any] = {
         "CONN_HEALTH_CHECKS": True,
     },
 }
-# The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to the
-# audit app although they sit on other apps' tables: they follow the models after every migrate.
+# The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
+# the audit app although they sit on other apps' tables: they follow the models after every migrate.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
@@ -272,7 +272,6 @@ LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
-
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
 

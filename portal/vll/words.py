@@ -45,8 +45,8 @@ _TEXTS: dict[type[DomainError], str] = {
         "{router} only carries traffic: lines cannot end there. Choose a port on another router."
     ),
     errors.RouterInMaintenance: gettext_noop(
-        "{router} is under maintenance and takes no new lines at the moment. Lines in service are not affected."
-        " Try again later, or choose a port on another router."
+        "{router} is under maintenance and takes no new lines at the moment. Lines in service are not"
+        " affected. Try again later, or choose a port on another router."
     ),
     errors.FrameTooLargeForPort: gettext_noop(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"

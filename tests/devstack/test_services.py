@@ -30,9 +30,7 @@ def test_nothing_is_left_of_them(tmp_path: Path) -> None:
 
 def test_commits_are_durable_unless_a_test_gives_that_up(tmp_path: Path, private_services) -> None:
     [port] = free_ports(1)
-    with postgres.running(
-        folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=True
-    ) as server:
+    with postgres.running(folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=True) as server:
         assert setting(server.url, "fsync") == "on"
         assert setting(server.url, "synchronous_commit") == "on"
     assert setting(private_services.database_url, "fsync") == "off"

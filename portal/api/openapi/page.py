@@ -79,7 +79,8 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _body(part: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    media_type, media = next(iter(part.get("content", {}).items()), ("", {}))
+    contents: dict[str, dict[str, Any]] = part.get("content", {})
+    media_type, media = next(iter(contents.items()), ("", {}))
     example = media.get("example")
     return {
         "description": part.get("description", ""),
@@ -110,7 +111,8 @@ def _members(part: dict[str, Any], schema: dict[str, Any], prefix: str = "") -> 
 
 
 def _resolved(part: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    reference = part.get("$ref") or next(iter(part.get("allOf", [])), {}).get("$ref")
+    bases: list[dict[str, Any]] = part.get("allOf", [])
+    reference = part.get("$ref") or (bases[0].get("$ref") if bases else None)
     if reference is None:
         return part
     found: dict[str, Any] = schema["components"]["schemas"][reference.rsplit("/", 1)[-1]]

@@ -38,7 +38,8 @@ class StrictFilterBackend(DjangoFilterBackend):
                 errors[name] = "Write one value."
         if errors:
             raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
-        return super().filter_queryset(request, queryset, view)
+        narrowed: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return narrowed
 
 
 @extend_schema_field({"type": "boolean"})

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from django.core.exceptions import ValidationError as FieldError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Q
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -22,7 +22,7 @@ class KeysetPagination(BasePagination):
 
     ordering: tuple[str, ...] = ("id",)
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         limit = _limit(request)
         rows = queryset.order_by(*self.ordering)
         if cursor := request.query_params.get(CURSOR):
@@ -104,7 +104,7 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
     """The values in a cursor of ours; NotFound for one that was edited."""
     try:
         texts = json.loads(base64.urlsafe_b64decode(cursor))
-        fields = [model._meta.get_field(name.lstrip("-")) for name in ordering]
+        fields: list[Any] = [model._meta.get_field(name.lstrip("-")) for name in ordering]
         values = [field.to_python(text) for field, text in zip(fields, texts, strict=True)]
         for field, value in zip(fields, values, strict=True):
             field.run_validators(value)

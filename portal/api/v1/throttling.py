@@ -30,7 +30,7 @@ class PerToken(BaseThrottle):
         window, into = divmod(clock.now().timestamp(), _WINDOW_S)
         self._wait = _WINDOW_S - into
         key = f"api-{'reads' if reads else 'writes'}-{who}-{int(window)}"
-        return _count(key) <= limit
+        return bool(_count(key) <= limit)
 
     def wait(self) -> float:
         """Seconds until the next minute begins."""

@@ -27,7 +27,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
     class Meta:
         model = ApiToken
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "name",
             "prefix",
