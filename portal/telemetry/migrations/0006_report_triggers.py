@@ -10,8 +10,6 @@ BEGIN
 END $$;
 CREATE TRIGGER a_frozen_percentile_stays BEFORE UPDATE OR DELETE ON telemetry_monthlypercentile
     FOR EACH ROW EXECUTE FUNCTION a_frozen_percentile_stays();
-CREATE TRIGGER frozen_percentiles_stay BEFORE TRUNCATE ON telemetry_monthlypercentile
-    FOR EACH STATEMENT EXECUTE FUNCTION a_frozen_percentile_stays();
 
 -- The line itself says what is true now, the event since when. Only a line in service and not suspended has
 -- an oper status that counts.
@@ -39,7 +37,6 @@ INSERT INTO telemetry_operinterval (vll_id, status, began_at)
 BACKWARD = """
 DROP TRIGGER oper_interval_follows_the_event ON events_event;
 DROP FUNCTION oper_interval_follows_the_event();
-DROP TRIGGER frozen_percentiles_stay ON telemetry_monthlypercentile;
 DROP TRIGGER a_frozen_percentile_stays ON telemetry_monthlypercentile;
 DROP FUNCTION a_frozen_percentile_stays();
 """
