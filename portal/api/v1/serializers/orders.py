@@ -12,6 +12,7 @@ from portal.api.v1.serializers.strict import (
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
+    StrictUuidField,
 )
 from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
 from portal.core.transport import Transport
@@ -70,7 +71,7 @@ class OrderAddSerializer(StrictSerializer):
         choices=[AUTO, *[t.value for t in Transport]], required=False, default=AUTO
     )
 
-    hold = serializers.UUIDField(required=False, allow_null=True, default=None)
+    hold = StrictUuidField(required=False, allow_null=True, default=None)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}

@@ -1,6 +1,7 @@
 """Fields that take JSON as it is written: DRF's own make 7 of ``"7"``, ``"7"`` of 7 and true of ``"yes"``."""
 
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -25,6 +26,15 @@ class StrictCharField(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictUuidField(serializers.UUIDField):
+    """A UUID as a JSON string; DRF's own takes a number for one."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
         return super().to_internal_value(data)
 
 
