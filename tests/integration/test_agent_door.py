@@ -234,8 +234,9 @@ def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
     assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
-def test_an_agent_that_reports_is_asked_again_at_once(post: Post, isp: Isp, vll: Vll) -> None:
+def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll: Vll) -> None:
     now = clock.now()
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(reported_at=now - timedelta(minutes=2))
     RouterConvergence.objects.create(
         router=isp.routers["rhino"], failures=6, retry_at=now + timedelta(minutes=1)
     )
