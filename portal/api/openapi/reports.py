@@ -18,7 +18,7 @@ PERCENTILES = _record(
     results={
         "type": "array",
         "items": _record(
-            month={"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+            month={"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "example": "2026-10"},
             unit={"const": "bit/s"},
             frozen_at=_INSTANT,
             simulated={"type": "boolean"},
