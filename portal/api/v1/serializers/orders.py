@@ -25,7 +25,8 @@ AUTO = "auto"
 @extend_schema_field(
     {
         "oneOf": [
-            {"type": "integer", "minimum": MIN_VLAN, "maximum": MAX_VLAN},
+            # No bounds: validation takes other numbers too, and answers that they are no VLANs.
+            {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
             {"type": "string", "enum": ["any"]},
         ]
     }
