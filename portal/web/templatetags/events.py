@@ -29,6 +29,7 @@ _SENTENCES = {
     "vll.op-unknown": gettext_noop("Operational status unknown: a router has fallen silent"),
     "vll.in_sync": gettext_noop("The routers hold what is wanted"),
     "vll.drift": gettext_noop("A router differs from what is wanted"),
+    "hold.ordered": gettext_noop("Ordered with a hold"),
     "vll.described": gettext_noop("Description changed"),
 }
 
