@@ -24,7 +24,8 @@ def vlls_found(text: str) -> QuerySet[Any, Any]:
         number = int(text)
         found += [
             Vll.objects.filter(vni=number).values("pk"),
-            VllEnd.objects.filter(Q(outer_vlan=number) | Q(inner_vlan=number)).values("vll"),
+            VllEnd.objects.filter(outer_vlan=number).values("vll"),
+            VllEnd.objects.filter(inner_vlan=number).values("vll"),
         ]
     if row := _uuid(text):
         found += [Vll.objects.filter(pk=row).values("pk"), Order.objects.filter(pk=row).values("vll")]

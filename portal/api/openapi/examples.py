@@ -47,6 +47,7 @@ _BY_NAME: dict[str, Any] = {
     "reason": None,
     "next": None,
     "step_s": 300,
+    "month": "2026-11",
     "ordered_by": "alice",
 }
 _BY_FORMAT = {

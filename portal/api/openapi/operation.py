@@ -70,6 +70,11 @@ class DocumentedOperation(AutoSchema):
         """What a view reads, where that differs from what it shows."""
         return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
 
+    def get_response_serializers(self) -> Any:
+        """Where a list is added to, 201."""
+        shown = super().get_response_serializers()
+        return {201: shown} if self.method == "POST" and hasattr(self.view, "write_serializer") else shown
+
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
         if direction == "request" and isinstance(serializer, StrictSerializer):

@@ -56,6 +56,7 @@ class Order(models.Model):
         ]
         indexes = [
             models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer"),
+            models.Index(fields=["-ordered_at", "-id"], name="order_by_age"),
             models.Index(fields=["vll"], condition=Q(state=OrderState.HELD), name="order_held"),
         ]
 

@@ -1,7 +1,9 @@
 import uuid
 
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
 from portal.core.tagging import Tagging
@@ -84,6 +86,10 @@ class Vll(models.Model):
         ]
         indexes = [
             models.Index(fields=["customer", "-created_at", "-id"], name="vll_by_customer"),
+            models.Index(fields=["-created_at", "-id"], name="vll_by_age"),
+            models.Index(fields=["vni"], condition=Q(vni__isnull=False), name="vll_by_vni"),
+            # As `description__icontains` asks for it.
+            GinIndex(OpClass(Upper("description"), name="gin_trgm_ops"), name="vll_by_part_of_description"),
             models.Index(
                 fields=["decommission_at"],
                 condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
@@ -156,7 +162,13 @@ class VllEnd(models.Model):
                 name="tagging_has_the_vlans_it_needs",
             ),
         ]
-        indexes = [models.Index(fields=["port"], name="vll_end_by_port")]
+        indexes = [
+            models.Index(fields=["port"], name="vll_end_by_port"),
+            models.Index(fields=["outer_vlan"], name="vll_end_by_outer_vlan"),
+            models.Index(
+                fields=["inner_vlan"], condition=Q(inner_vlan__isnull=False), name="vll_end_by_inner_vlan"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.side}"

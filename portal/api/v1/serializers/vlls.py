@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -77,4 +78,9 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
 
     def _end(self, vll: Vll, side: str) -> dict[str, Any]:
         # The ends are prefetched: picking one here costs no query.
-        return VllEndSerializer(next(end for end in vll.ends.all() if end.side == side)).data
+        return self._of_end.to_representation(next(end for end in vll.ends.all() if end.side == side))
+
+    @cached_property
+    def _of_end(self) -> VllEndSerializer:
+        # One for all: making one takes longer than using it.
+        return VllEndSerializer()

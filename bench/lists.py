@@ -1,0 +1,90 @@
+"""What a page of 50 of 100,000 VLLs costs: the first, the last, narrowed and searched."""
+
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from bench.vlls import VLLS, installation_fill
+
+ROUNDS = 30
+LISTS = "/api/v1/vlls"
+FIRST_PAGES = [LISTS, "/api/v1/orders", f"{LISTS}?lifecycle=active&router=router-7", f"{LISTS}?vlan=77"]
+SEARCHES = ["q=line%204711", "q=eth1999", "q=router-42", "q=77", "q=c4ca4238", "q=nothing-like-it"]
+
+
+def measure() -> Iterator[Figure]:
+    with migrated():
+        installation_fill()
+        from django.conf import settings
+
+        settings.LONGLINE_API_READS_PER_MIN = 0
+        noc, member = _clients()
+        note = f"{VLLS} VLLs, NOC and a tenant with half of them"
+        pages = [page for api in (noc, member) for page in _times(api, FIRST_PAGES)]
+        yield Figure("list_p95_ms", percentile(pages, 95), "ms", note)
+        yield Figure("list_queries", max(_queries(api, LISTS) for api in (noc, member)), "queries")
+        last = _last_page(noc)
+        ratio = median(_times(noc, [last])) / median(_times(noc, [LISTS]))
+        yield Figure("list_last_to_first_ratio", ratio, "x", "medians, side by side; at most 1.5")
+        searches = [f"{LISTS}?{search}" for search in SEARCHES]
+        found = [one for api in (noc, member) for one in _times(api, searches)]
+        yield Figure("search_p95_ms", percentile(found, 95), "ms", note)
+
+
+def _clients() -> tuple[Any, Any]:
+    from django.test import Client
+
+    from portal.accounts.models import Membership, User
+    from portal.accounts.tokens import token_create
+    from portal.core.clock import now
+
+    noc = User.objects.create_user("nora", noc_role="noc")
+    member = User.objects.create_user("alice")
+    Membership.objects.create(user=member, customer_id=1, role="operator")
+    tokens = [token_create(user=user, name="bench", now=now())[1] for user in (noc, member)]
+    first, second = (
+        Client(headers={"Authorization": f"Bearer {token}", "Host": "localhost"}) for token in tokens
+    )
+    return first, second
+
+
+def _times(api: Any, urls: list[str]) -> list[float]:
+    """Milliseconds of each answer, the URLs taking turns; the first round warms up."""
+    taken = []
+    for number in range(ROUNDS + 1):
+        for url in urls:
+            began = time.perf_counter()
+            answer = api.get(url)
+            if number:
+                taken.append((time.perf_counter() - began) * 1_000)
+            assert answer.status_code == 200, answer.content
+    return taken
+
+
+def _queries(api: Any, url: str) -> int:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as captured:
+        api.get(url)
+    return len(captured)
+
+
+def _last_page(api: Any) -> str:
+    """The page that begins 50 rows before the end, by a cursor as pages hand it out."""
+    from django.test import RequestFactory
+    from rest_framework.request import Request
+
+    from portal.api.v1.pagination import NewestVllFirst
+    from portal.vll.models import Vll
+
+    before_last = Vll.objects.order_by("created_at", "id")[50:52]
+    pages = NewestVllFirst()
+    request = Request(RequestFactory(SERVER_NAME="localhost").get(LISTS, {"limit": 1}))
+    pages.paginate_queryset(Vll.objects.filter(pk__in=[vll.pk for vll in before_last]), request)
+    url = str(pages.get_paginated_response([]).data["next"]).replace("limit=1", "limit=50")
+    assert len(api.get(url).json()["results"]) == 50
+    return url

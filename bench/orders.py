@@ -1,0 +1,98 @@
+"""Orders per second through the web server, 16 in flight, each with a commit that reaches the disk."""
+
+import http.client
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from devstack.paths import ROOT, VENV_BIN
+from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.process import Child, Family
+
+IN_FLIGHT, ORDERS_EACH = 16, 40
+
+
+def measure() -> Iterator[Figure]:
+    with migrated(), TemporaryDirectory(prefix="longline-bench-") as folder:
+        token, pairs = _small_isp()
+        (port,) = free_ports(1)
+        web = Child(
+            name="web",
+            argv=[
+                str(VENV_BIN / "gunicorn"),
+                "portal.wsgi",
+                "--bind",
+                f"{LOOPBACK}:{port}",
+                *("--workers", "2", "--threads", "8", "--no-control-socket"),
+            ],
+            log=Path(folder) / "web.log",
+            env=os.environ | {"LONGLINE_API_WRITES_PER_MIN": "0"},
+            cwd=ROOT,
+        )
+        with Family() as family:
+            family.start(web)
+            web.wait_until(lambda: accepts(port))
+
+            def client(number: int) -> list[float]:
+                return _order_many(port, token, *pairs[number])
+
+            with ThreadPoolExecutor(IN_FLIGHT) as clients:
+                began = time.perf_counter()
+                times = [one for taken in clients.map(client, range(IN_FLIGHT)) for one in taken]
+                elapsed = time.perf_counter() - began
+        note = f"{IN_FLIGHT} in flight, each on two ports of its own, 2 web workers of 8 threads, fsync on"
+        yield Figure("orders_per_s", len(times) / elapsed, "1/s", note)
+        yield Figure("orders_p95_ms", percentile(times, 95) * 1_000, "ms", note)
+
+
+def _order_many(port: int, token: str, a_port: int, z_port: int) -> list[float]:
+    """Seconds of each order between these two ports."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Host": "localhost"}
+    taken = []
+    for count in range(ORDERS_EACH):
+        end = {"tagging": "dot1q", "outer_vlan": 1 + count}
+        order: dict[str, Any] = {"svc_mtu": 1500, "cir_bps": 1000, "transport": "auto"}
+        body = json.dumps({**order, "a_end": {**end, "port": a_port}, "z_end": {**end, "port": z_port}})
+        began = time.perf_counter()
+        connection.request("POST", "/api/v1/vlls", body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        taken.append(time.perf_counter() - began)
+        assert answer.status == 202, text
+    return taken
+
+
+def _small_isp() -> tuple[str, list[tuple[int, int]]]:
+    """A token that may order, and a pair of its customer's ports for each client, on two routers."""
+    from devstack.isp import BACKBONE_IP_MTU, small_isp
+    from devstack.load import load
+    from portal.core.clock import now
+    from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
+
+    isp = small_isp()
+    urls = {router.name: f"https://{router.name}.example.net" for router in isp.agents}
+    loaded = load(isp, agent_urls=urls, now=now())
+    # No agents run here: what they would report.
+    BackboneLink.objects.update(a_ip_mtu=BACKBONE_IP_MTU, z_ip_mtu=BACKBONE_IP_MTU)
+    for router in Router.objects.exclude(agent_url=""):
+        ObservedRouter.objects.create(
+            router=router, reported_at=now(), boot_id=uuid4(), sent_ms=0, agent_version="", vpp_connected=True
+        )
+
+    def another(like: str, number: int) -> int:
+        port = Port.objects.get(pk=loaded["ports"][like])
+        port.pk, port.interface = None, f"bench{number}"
+        port.save()
+        return port.pk
+
+    pairs = [(another("rhino/host-cust1", n), another("hippo/host-cust1", n)) for n in range(IN_FLIGHT)]
+    return loaded["customer_token"], pairs
