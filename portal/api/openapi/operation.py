@@ -8,6 +8,7 @@ from rest_framework.permissions import SAFE_METHODS
 from portal.api.openapi.problem import problem_answers
 from portal.api.v1.conditional import ConditionalRetrieveView
 from portal.api.v1.serializers.strict import StrictSerializer
+from portal.api.v1.views.kept_by_noc import KeptListView
 
 _HEADERS = {
     "ETag": {
@@ -15,7 +16,7 @@ _HEADERS = {
         "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
     },
     "Location": {
-        "description": "Where to watch the order.",
+        "description": "Where to watch the order, or where the new object is.",
         "schema": {"type": "string", "format": "uri"},
     },
     "Retry-After": {
@@ -59,6 +60,12 @@ class DocumentedOperation(AutoSchema):
             operation["responses"]["304"] = {"description": "It is as you have it."}
         operation["responses"] |= problem_answers(self.registry, self._statuses(operation, must_match))
         return operation
+
+    def _is_create_operation(self) -> bool:
+        """What the NOC adds to is answered with 201, although DRF has no mixin for it."""
+        return super()._is_create_operation() or (
+            self.method == "POST" and isinstance(self.view, KeptListView)
+        )
 
     def get_summary(self) -> str | None:
         """The first sentence of the description."""
