@@ -7,21 +7,16 @@ few seconds; evidence that repeats itself would be hundreds of megabytes a day a
 from typing import Any
 
 from portal.inventory.models import Router
-from portal.vll.models import VllEnd
+from portal.vll.stored_answers import stored_answers
 from provisioning.replies import Reply
 
 
 def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
     """The answer with only those ends that differ from what is stored; ``unchanged`` counts the others."""
-    stored = {
-        (str(vll), side): (status, revision, reason)
-        for vll, side, status, revision, reason in VllEnd.objects.filter(
-            port__router=router, vll__in={end.vll for end in reply.ends}
-        ).values_list("vll", "side", "status", "status_revision", "reason")
-    }
+    stored = stored_answers(router, {end.vll for end in reply.ends})
     news = [
-        end
-        for end in reply.document["ends"]
-        if stored.get((end["vll"], end["end"])) != (end["status"], end["revision"], end["reason"])
+        said
+        for said, end in zip(reply.document["ends"], reply.ends, strict=True)
+        if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason)
     ]
     return {**reply.document, "ends": news, "unchanged": len(reply.ends) - len(news)}

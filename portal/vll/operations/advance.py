@@ -24,6 +24,7 @@ from portal.vll.states import (
     OrderAction,
     OrderState,
 )
+from portal.vll.stored_answers import stored_answers
 
 _REFUSALS = (VllEnd.Status.CONFLICT, VllEnd.Status.FAILED)
 
@@ -43,12 +44,7 @@ def advance(*, router: Router, answers: Sequence[EndAnswer], now: datetime) -> N
 
 def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
     """The VLLs whose answers differ from what is stored: an apply that changed nothing writes nothing."""
-    stored = {
-        (vll, side): (status, revision, reason)
-        for vll, side, status, revision, reason in VllEnd.objects.filter(
-            port__router=router, vll__in=by_vll
-        ).values_list("vll", "side", "status", "status_revision", "reason")
-    }
+    stored = stored_answers(router, by_vll)
     return (
         {
             answer.vll
