@@ -56,7 +56,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 		test(t, r)
 	})
 	t.Run("real VPP", func(t *testing.T) {
-		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}})
+		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 		r := newRouter(t, real.APISocket(), real.StatsSocket())
 		r.restart = func() error { return real.Restart(t.Context()) }
 		test(t, r)

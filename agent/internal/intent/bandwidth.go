@@ -22,7 +22,7 @@ func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	var b Bandwidth
 	b.CIR, _ = f.integer("cir_bps", leastRate, mostRate)
 	b.CBS = decodeBurst(f, "cbs_bytes", true, frame)
-	eir, known := f.integer("eir_bps", 0, mostRate)
+	eir, known := f.integer("eir_bps", 0, mostRate-b.CIR) // VPP polices the sum
 	if b.EIR = eir; known {
 		b.EBS = decodeBurst(f, "ebs_bytes", eir > 0, frame)
 	} else {

@@ -62,8 +62,10 @@ func atLeast(version string, year, month int) bool {
 }
 
 // PolicerConfig is a bandwidth profile as VPP's policers have it: two colours for a committed rate alone,
-// else two rates and three colours without coupling (RFC 4115, which is MEF 10.3 with CF 0). VPP counts in
-// kbit/s; a part of one is rounded up.
+// else two rates and three colours. VPP's data plane knows RFC 2698 alone, also under the name of RFC 4115
+// (vnet_police_packet in police.h): its second bucket is the peak and holds what conforms too, and a peak
+// below the committed rate is refused. So the peak is CIR + EIR: committed tokens that are not used become
+// excess (MEF 10.3 with coupling flag 1). VPP counts in kbit/s; a part of one is rounded up.
 func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 	c := policer_types.PolicerConfig{
 		Cir: kbps(b.CIR), Cb: uint64(b.CBS), RateType: policer_types.SSE2_QOS_RATE_API_KBPS,
@@ -73,7 +75,7 @@ func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 		ViolateAction: policer_types.Sse2QosAction{Type: policer_types.SSE2_QOS_ACTION_API_DROP},
 	}
 	if b.EIR > 0 {
-		c.Eir, c.Eb, c.Type = kbps(b.EIR), uint64(b.EBS), policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115
+		c.Eir, c.Eb, c.Type = kbps(b.CIR+b.EIR), uint64(b.CBS+b.EBS), policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698
 	}
 	return c
 }

@@ -61,7 +61,7 @@ func policerCLI(name string, b intent.Bandwidth) string {
 	if b.EIR == 0 {
 		return fmt.Sprintf("name %s type 1r2c rate kbps cir %d cb %d conform-action transmit violate-action drop", name, c.Cir, c.Cb)
 	}
-	return fmt.Sprintf("name %s type 2r3c-4115 rate kbps cir %d cb %d eir %d eb %d conform-action transmit exceed-action transmit violate-action drop",
+	return fmt.Sprintf("name %s type 2r3c-2698 rate kbps cir %d cb %d eir %d eb %d conform-action transmit exceed-action transmit violate-action drop",
 		name, c.Cir, c.Cb, c.Eir, c.Eb)
 }
 

@@ -50,7 +50,7 @@ func both(t *testing.T, run func(d *device)) {
 		run(d)
 	})
 	t.Run("vpp", func(t *testing.T) {
-		vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}})
+		vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 		d := &device{T: t, socket: vpp.APISocket(), stats: vpp.StatsSocket(),
 			restart: func() error { return vpp.Restart(context.Background()) }}
 		d.connect()

@@ -56,8 +56,17 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane is as far as VPP's own check matters here (xlate.c: a policer needs a rate and a bucket).
-func sane(c policer_types.PolicerConfig) bool { return c.Cir > 0 && c.Cb > 0 }
+// sane is VPP's own check (x86_pol_compute_hw_params in xlate.c) of the kinds in use: one rate with a bucket,
+// or a committed rate and a peak that is not below it, each with its own.
+func sane(c policer_types.PolicerConfig) bool {
+	switch c.Type {
+	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
+		return c.Cir > 0 && c.Cb > 0 && c.Eir == 0 && c.Eb == 0
+	case policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698, policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115:
+		return c.Cir > 0 && c.Cb > 0 && c.Eir >= c.Cir && c.Eb > 0
+	}
+	return false
+}
 
 func (v *vpp) policerAdd(c *call, m *policer.PolicerAdd) {
 	reply := &policer.PolicerAddReply{PolicerIndex: none}

@@ -62,7 +62,8 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	count := func(class int, bytes uint64) {
 		v.segment.police(v.policers.applied[i.index].policer, class, bytes/size, bytes/size*size)
 	}
-	for class, kbps := range []uint32{p.config.Cir, p.config.Eir} {
+	// The second rate is the peak: what conforms counts against it too.
+	for class, kbps := range []uint32{p.config.Cir, max(p.config.Eir, p.config.Cir) - p.config.Cir} {
 		share := min(bytes-passed, uint64(float64(kbps)*1000/8*while.Seconds())/size*size)
 		count(class, share)
 		passed += share
