@@ -66,8 +66,6 @@ class Vpp:
     namespace: str
     # Which of the usable CPUs runs it, counted round.
     turn: int = 0
-    # Bytes of a packet buffer; larger than a jumbo frame where chained buffers would get in the way.
-    buffer_bytes: int = 2048
 
     @property
     def cli_socket(self) -> Path:
@@ -113,7 +111,6 @@ memory {{
 buffers {{
   buffers-per-numa 8192
   page-size 4K
-  default data-size {self.buffer_bytes}
 }}
 cpu {{ main-core {cpus[self.turn % len(cpus)]} }}
 plugins {{

@@ -102,7 +102,6 @@ def _memif_customers(
         folder=folder / "customer",
         logs=dataplane.logs,
         namespace=namespace,
-        buffer_bytes=10240,
     )
     customer.start(family)
     places = [(router, n) for router in dataplane.vpps for n in range(1, len(MEMIF_PORTS) + 1)]

@@ -71,7 +71,6 @@ def connect_memif(
     )
     customer.configure(
         f"create memif socket id {generator} filename {socket}",
-        # A jumbo frame in one buffer: the packet generator's capture does not follow chains everywhere.
         f"create interface memif id 0 socket-id {generator} slave buffer-size 10240 no-zero-copy",
         f"set interface state {inside} up",
         f"create packet-generator interface {name}",
