@@ -72,5 +72,7 @@ def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: i
             assert time.perf_counter() - started < GIVE_UP_S, f"no frames after {GIVE_UP_S} s"
             wires[sender].send(whole)
     elapsed = time.perf_counter() - started
+    # Frames flow before both ends have been read back; until then a removal would cancel the order.
+    customer.wait_completed(accepted.order, timeout_s=GIVE_UP_S)
     customer.wait_completed(customer.remove(accepted.vll), timeout_s=30)
     return elapsed

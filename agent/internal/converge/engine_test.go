@@ -102,7 +102,7 @@ func (r *router) mustForward(t *testing.T, ends []intent.End) {
 		if h.IsSub() && h.Rewrite != uint32(2+h.Sub.Tags) {
 			t.Errorf("%s rewrites %d with %d tags", h.Name, h.Rewrite, h.Sub.Tags)
 		}
-		if h.Device == "GRE" && h.L3MTU < 9018 {
+		if h.Device == "GRE tunnel device" && h.L3MTU < 9018 {
 			t.Errorf("%s drops frames longer than %d", h.Name, h.L3MTU)
 		}
 	}

@@ -15,8 +15,8 @@ func startup(install Install, folder, prefix string, plugins []string) string {
 		folder, filepath.Join(folder, "cli.sock"), filepath.Join(folder, "vpp.log"))
 	fmt.Fprintf(&b, "api-segment { prefix %s }\n", prefix)
 	fmt.Fprintf(&b, "socksvr { socket-name %s }\n", filepath.Join(folder, "api.sock"))
-	fmt.Fprintf(&b, "statseg { socket-name %s size 32M update-interval 1 }\n", filepath.Join(folder, "stats.sock"))
-	fmt.Fprintf(&b, "memory { main-heap-size 192M main-heap-page-size 4k }\n")
+	fmt.Fprintf(&b, "statseg { socket-name %s size 256M update-interval 1 }\n", filepath.Join(folder, "stats.sock"))
+	fmt.Fprintf(&b, "memory { main-heap-size 2G main-heap-page-size 4k }\n")
 	fmt.Fprintf(&b, "buffers { buffers-per-numa 4096 page-size 4k }\n")
 	fmt.Fprintf(&b, "plugins {\n")
 	if install.PluginPath != "" {

@@ -30,7 +30,7 @@ func (d *device) gre(src, dst string) index {
 func TestAGRETunnelIsDownWithMTU9000(t *testing.T) {
 	both(t, func(d *device) {
 		i := d.at(d.gre("10.0.0.1", "10.0.0.2"))
-		if i.InterfaceName != "gre0" || i.InterfaceDevType != "GRE" {
+		if i.InterfaceName != "gre0" || i.InterfaceDevType != "GRE tunnel device" {
 			d.Errorf("name %q, device %q", i.InterfaceName, i.InterfaceDevType)
 		}
 		if i.Flags != 0 || i.Mtu[0] != 9000 {

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	pop1  = 3
-	pop2  = 4
-	push1 = 1
+	push1       = 1
+	pop1        = 3
+	pop2        = 4
+	translate11 = 5
 )
 
 type index = interface_types.InterfaceIndex
@@ -191,15 +192,22 @@ func TestATagRewriteIsReadBack(t *testing.T) {
 	})
 }
 
-func TestPoppingMoreTagsThanThereAreIsRefusedAndClearsTheRewrite(t *testing.T) {
+func TestPoppingMoreTagsThanThereAreIsRefusedAndClearsThePushedTags(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		sub := d.subif(port, 1)
 		d.xconnect(sub, port)
 		d.rewrite(sub, pop1)
 		refused(d, rewrite(sub, pop2), &l2.L2InterfaceVlanTagRewriteReply{}, -72)
-		if got := d.at(sub).VtrOp; got != 0 {
-			d.Errorf("vtr_op %d, want none", got)
+		if got := d.at(sub).VtrOp; got != pop1 {
+			d.Errorf("after a refused pop: vtr_op %d, want the old one", got)
+		}
+		translate := rewrite(sub, translate11)
+		translate.PushDot1q, translate.Tag1 = 1, 5
+		do(d, translate, rewriteReply())
+		refused(d, rewrite(sub, pop2), rewriteReply(), -72)
+		if i := d.at(sub); i.VtrOp != translate11 || i.VtrTag1 != 0 || i.VtrPushDot1q != 0 {
+			d.Errorf("vtr_op %d, tag %d, dot1q %d; want the old one, pushing nothing", i.VtrOp, i.VtrTag1, i.VtrPushDot1q)
 		}
 		refused(d, rewrite(port, pop1), &l2.L2InterfaceVlanTagRewriteReply{}, -72)
 		refused(d, rewrite(77, pop1), &l2.L2InterfaceVlanTagRewriteReply{}, -2)
@@ -283,10 +291,13 @@ func TestABridgedPortIsInTheDumpOfItsBridgeDomain(t *testing.T) {
 	})
 }
 
-func TestDeletingAPortTakesItOutOfL2(t *testing.T) {
+// Connected in both directions: with one alone, VPP looks at memory it has just freed (l2_input_interface_add_del)
+// and may keep the dead index cross-connected.
+func TestDeletingAPortTakesItAndItsPeerOutOfL2(t *testing.T) {
 	both(t, func(d *device) {
-		port := d.port()
-		d.xconnect(port, d.port())
+		port, peer := d.port(), d.port()
+		d.xconnect(port, peer)
+		d.xconnect(peer, port)
 		do(d, &interfaces.DeleteLoopback{SwIfIndex: port}, &interfaces.DeleteLoopbackReply{})
 		if got := d.xconnects(); len(got) != 0 {
 			d.Errorf("cross-connects %v", got)

@@ -32,8 +32,8 @@ func (v *vpp) rewrite(i *iface) tagRewrite {
 	return v.rewrites[i.index]
 }
 
-// setTagRewrite clears the rewrite in force before it looks at the new one, so a refusal
-// leaves the interface with none (vnet/l2/l2_vtr.c: l2vtr_configure).
+// setTagRewrite clears the pushed tags in force before it looks at the new rewrite, so a refusal
+// leaves the old operation, pushing tags of type and id 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
 func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	reply := &l2.L2InterfaceVlanTagRewriteReply{}
 	i := v.at(m.SwIfIndex)
@@ -43,11 +43,11 @@ func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	case !v.interfaces[i.sup].ethernet:
 		reply.Retval = retvalNotEthernet
 	default:
-		delete(v.rewrites, i.index)
 		if popped(m.VtrOp) > explicitTags(i) {
 			reply.Retval = retvalTagCount
-		} else if kept := asRead(m); kept.op != rewriteDisabled {
-			v.rewrites[i.index] = kept
+			v.rewrites[i.index] = tagRewrite{op: v.rewrites[i.index].op}
+		} else {
+			v.rewrites[i.index] = asRead(m)
 		}
 	}
 	c.reply(reply)
