@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,12 +25,15 @@ var (
 
 // stubPortal takes counters, or answers what answer says.
 type stubPortal struct {
+	mu      sync.Mutex
 	answer  func() error
 	reports []countersBody
 	asked   []time.Time
 }
 
 func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.asked = append(p.asked, time.Now())
 	if p.answer != nil {
 		if err := p.answer(); err != nil {
@@ -40,10 +44,31 @@ func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
 	return nil
 }
 
+// comeBack makes it take everything from now on.
+func (p *stubPortal) comeBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = nil
+}
+
+// taken are the reports that it took.
+func (p *stubPortal) taken() []countersBody {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.reports)
+}
+
+// askedAt is when it was asked, whatever it answered.
+func (p *stubPortal) askedAt() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
 // got are the sequence numbers taken of a run of the agent, in order of arrival.
 func (p *stubPortal) got(boot uuid.UUID) []int64 {
 	var seq []int64
-	for _, report := range p.reports {
+	for _, report := range p.taken() {
 		if report.BootID == boot.String() {
 			for _, s := range report.Samples {
 				seq = append(seq, s.Seq)
@@ -110,20 +135,20 @@ func TestADayWithoutPortalIsReplayedInOrderAndWhole(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		synctest.Wait()
-		if s.Waiting() != day || len(portal.reports) != 0 {
-			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.reports))
+		if s.Waiting() != day || len(portal.taken()) != 0 {
+			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.taken()))
 		}
-		if n := len(portal.asked); n < 24*60 || n > 3*24*60 {
+		if n := len(portal.askedAt()); n < 24*60 || n > 3*24*60 {
 			t.Errorf("the portal was asked %d times in a day", n)
 		}
-		portal.answer = nil
+		portal.comeBack()
 		time.Sleep(2 * longestPause)
 		synctest.Wait()
 		if got := portal.got(bootID); !slices.Equal(got, upTo(day)) {
 			t.Errorf("%d samples came, want %d in order", len(got), day)
 		}
-		if s.Waiting() != 0 || portal.reports[0].Dropped != 0 {
-			t.Errorf("%d wait, %d dropped", s.Waiting(), portal.reports[0].Dropped)
+		if s.Waiting() != 0 || portal.taken()[0].Dropped != 0 {
+			t.Errorf("%d wait, %d dropped", s.Waiting(), portal.taken()[0].Dropped)
 		}
 		cancel()
 		<-done
