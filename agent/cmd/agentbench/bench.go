@@ -56,6 +56,7 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	engine.Room = func(live int) (int, error) { return statseg.Room(b.stats, live) }
 	session, err := b.connect(ctx, engine)
 	if err != nil {
 		return err

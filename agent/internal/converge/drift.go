@@ -98,13 +98,13 @@ func (e *Engine) repair(ctx context.Context) bool {
 	}
 	journal := e.journal.Of(snapshot.Boot)
 	withheld := e.patience.withheld(held, e.now())
-	todo := plan.Diff(held, snapshot, journal, withheld)
+	todo := e.diff(held, snapshot, journal, withheld)
 	if e.Repair == Hold {
 		for key, reason := range e.settled.drifted(todo.Ops) {
 			withheld[key] = reason
 		}
 		if len(withheld) > 0 {
-			todo = plan.Diff(held, snapshot, journal, withheld)
+			todo = e.diff(held, snapshot, journal, withheld)
 		}
 	}
 	if len(todo.Ops) == 0 {

@@ -39,6 +39,9 @@ type Engine struct {
 
 	// Repair says what is done about drift; set it before Serve.
 	Repair Repair
+	// Room is for how many interfaces more than the live ones VPP has room; nil when that is not to be asked.
+	// Set it before Serve.
+	Room func(live int) (int, error)
 
 	busy     sync.Mutex // held while VPP is changed or the intent is replaced
 	settled  settled    // with busy
@@ -170,7 +173,7 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	return plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot), nil), snapshot, nil
+	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), nil), snapshot, nil
 }
 
 // convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it.

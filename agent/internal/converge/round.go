@@ -27,7 +27,7 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 	if err != nil {
 		return nil, 0, err
 	}
-	todo := plan.Diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld)
+	todo := e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
 		ops := without(todo.Ops, failed)
@@ -47,7 +47,7 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 			return nil, writes, err
 		}
 		journal := own.Journal{Boot: snapshot.Boot, Claims: slices.Concat(todo.Standing, unfinished(todo.Creations, result))}
-		todo = plan.Diff(in, snapshot, journal, withheld)
+		todo = e.diff(in, snapshot, journal, withheld)
 	}
 	journal := e.journalOf(snapshot, todo.Standing, nil)
 	journal.Applied = in.Generation

@@ -1,6 +1,7 @@
 package realvpp
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,22 +10,23 @@ import (
 // startup is VPP's startup.conf for one private run. poll-sleep-usec keeps an idle VPP from
 // taking a whole core; the heaps and buffers suit a small machine; the DPDK plugin would take
 // the machine's idle network cards.
-func startup(install Install, folder, prefix string, plugins []string) string {
+func startup(install Install, folder, prefix string, options Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unix { nodaemon runtime-dir %s cli-listen %s poll-sleep-usec 100 log %s nosyslog }\n",
 		folder, filepath.Join(folder, "cli.sock"), filepath.Join(folder, "vpp.log"))
 	fmt.Fprintf(&b, "api-segment { prefix %s }\n", prefix)
 	fmt.Fprintf(&b, "socksvr { socket-name %s }\n", filepath.Join(folder, "api.sock"))
-	fmt.Fprintf(&b, "statseg { socket-name %s size 256M update-interval 1 }\n", filepath.Join(folder, "stats.sock"))
+	fmt.Fprintf(&b, "statseg { socket-name %s size %s update-interval 1 }\n",
+		filepath.Join(folder, "stats.sock"), cmp.Or(options.StatsSegment, "256M"))
 	fmt.Fprintf(&b, "memory { main-heap-size 2G main-heap-page-size 4k }\n")
 	fmt.Fprintf(&b, "buffers { buffers-per-numa 4096 page-size 4k }\n")
 	fmt.Fprintf(&b, "plugins {\n")
 	if install.PluginPath != "" {
 		fmt.Fprintf(&b, "  path %s\n", install.PluginPath)
 	}
-	if len(plugins) > 0 {
+	if len(options.Plugins) > 0 {
 		fmt.Fprintf(&b, "  plugin default { disable }\n")
-		for _, plugin := range plugins {
+		for _, plugin := range options.Plugins {
 			fmt.Fprintf(&b, "  plugin %s_plugin.so { enable }\n", plugin)
 		}
 	} else {

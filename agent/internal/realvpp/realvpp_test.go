@@ -82,15 +82,16 @@ func TestPluginsAreFoundUnderTheLibraryFolderOfEitherLayout(t *testing.T) {
 }
 
 func TestAPrivateVPPTakesNoCardsAndNoDefaultPaths(t *testing.T) {
-	text := startup(Install{PluginPath: "/p"}, "/f", "mine", nil)
+	text := startup(Install{PluginPath: "/p"}, "/f", "mine", Options{})
 	for _, want := range []string{"plugin dpdk_plugin.so { disable }", "poll-sleep-usec", "prefix mine",
 		"cli-listen /f/cli.sock", "socket-name /f/api.sock", "socket-name /f/stats.sock", "path /p"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	chosen := startup(Install{}, "/f", "mine", []string{"vxlan"})
-	if !strings.Contains(chosen, "plugin default { disable }") || !strings.Contains(chosen, "plugin vxlan_plugin.so { enable }") {
+	chosen := startup(Install{}, "/f", "mine", Options{Plugins: []string{"vxlan"}, StatsSegment: "4M"})
+	if !strings.Contains(chosen, "plugin default { disable }") || !strings.Contains(chosen, "plugin vxlan_plugin.so { enable }") ||
+		!strings.Contains(chosen, "stats.sock size 4M") {
 		t.Errorf("not vxlan alone:\n%s", chosen)
 	}
 }

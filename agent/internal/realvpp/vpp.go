@@ -19,6 +19,8 @@ type Options struct {
 	// Plugins are the only ones loaded, by their names without "_plugin.so": "vxlan". None
 	// means all but DPDK.
 	Plugins []string
+	// StatsSegment is its size, "32M"; "" means enough for tens of thousands of interfaces.
+	StatsSegment string
 }
 
 // VPP is a private, running VPP.
@@ -37,7 +39,7 @@ func Start(ctx context.Context, install Install, options Options) (*VPP, error) 
 		return nil, err
 	}
 	v := &VPP{install: install, folder: folder, prefix: filepath.Base(folder)}
-	config := startup(install, folder, v.prefix, options.Plugins)
+	config := startup(install, folder, v.prefix, options)
 	if err := os.WriteFile(v.path("startup.conf"), []byte(config), 0o600); err != nil {
 		os.RemoveAll(folder)
 		return nil, err

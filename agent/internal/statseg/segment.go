@@ -55,17 +55,22 @@ func (s *Segment) Close() { _ = s.client.Disconnect() }
 // busyRetries bounds how often a segment that is being rewritten is read anew.
 const busyRetries = 10
 
-// Read takes a reading.
-func (s *Segment) Read() (Reading, error) {
+func (s *Segment) dump(patterns ...string) ([]adapter.StatEntry, error) {
 	var entries []adapter.StatEntry
 	var err error
 	for range busyRetries {
-		entries, err = s.client.DumpStats(wanted...)
+		entries, err = s.client.DumpStats(patterns...)
 		if !errors.Is(err, adapter.ErrStatsDataBusy) && !errors.Is(err, adapter.ErrStatsAccessFailed) {
 			break
 		}
 		time.Sleep(time.Millisecond)
 	}
+	return entries, err
+}
+
+// Read takes a reading.
+func (s *Segment) Read() (Reading, error) {
+	entries, err := s.dump(wanted...)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read stats segment: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/adapter/statsclient"
+
+	"longline.dev/agent/internal/statseg"
 )
 
 func (d *device) stat(client *statsclient.StatsClient, name string) adapter.Stat {
@@ -96,6 +98,42 @@ func TestARestartedVPPHasANewSegment(t *testing.T) {
 		}
 		if names := d.names(d.connectStats()); len(names) > 1 && names[1] == "loop0" {
 			d.Errorf("the new segment still has %q", names)
+		}
+	})
+}
+
+// A VPP whose segment is full aborts: the agent has to know beforehand.
+func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
+	both(t, func(d *device) {
+		memory := func() statseg.Memory {
+			segment, err := statseg.Open(d.stats, time.Second)
+			if err != nil {
+				d.Fatal(err)
+			}
+			defer segment.Close()
+			m, err := segment.Memory()
+			if err != nil {
+				d.Fatal(err)
+			}
+			return m
+		}
+		before := memory()
+		if before.Threads != 1 || before.Used == 0 || before.Used >= before.Total {
+			d.Fatalf("%+v", before)
+		}
+		const more = 500
+		for vni := range uint32(more) {
+			d.vxlan("10.0.0.1", "10.0.0.2", vni+1)
+		}
+		var each uint64
+		for range 50 { // VPP looks at its heaps once a second here
+			if each = (memory().Used - before.Used) / more; each > 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if each < 500 || each > 10_000 {
+			d.Errorf("an interface takes %d bytes", each)
 		}
 	})
 }

@@ -30,12 +30,19 @@ type Config struct {
 	// LCPPairs load the linux-cp plugin, which VPP leaves off by default.
 	LCPPairs []LCPPair `json:"lcp_pairs"`
 
+	// StatsSegment is the size of `statseg { size }` in bytes; 0 means DefaultStatsSegment. Unlike VPP, the
+	// stand-in only says how full it is, and survives.
+	StatsSegment uint64 `json:"stats_segment"`
+
 	// Clock is the time traffic is counted by; nil means time.Now.
 	Clock func() time.Time `json:"-"`
 }
 
 // DefaultVersion contains "vppsim", by which an agent knows that its counters are made up.
 const DefaultVersion = "25.10-vppsim"
+
+// DefaultStatsSegment is enough for tens of thousands of interfaces; VPP's own default is 32 MB.
+const DefaultStatsSegment = 256 << 20
 
 // Interface is a port of the router, or a sub-interface somebody else made on it.
 type Interface struct {

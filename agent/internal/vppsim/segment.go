@@ -20,6 +20,10 @@ const (
 	maxInterfaces  = 1 << 16
 	maxPolicers    = 1 << 14
 
+	// What a VPP 25.10 with one thread was seen to use of its segment's heap.
+	heapAtStart      = 546 << 10
+	heapPerInterface = 3100
+
 	headerSize     = 48
 	entrySize      = 144
 	nameSlot       = 8 + 64
@@ -47,8 +51,10 @@ type segment struct {
 	drops  int
 	// policed are the policers' counters: conforming, exceeding, violating.
 	policed [3]int
-	epoch   uint64
-	beats   uint64
+	// heap is what VPP says about the segment's own memory: total, used.
+	heap  int
+	epoch uint64
+	beats uint64
 }
 
 type directoryEntry struct {
@@ -60,10 +66,11 @@ var directory = []directoryEntry{
 	{"/sys/heartbeat", typeScalar}, {"/sys/boottime", typeScalar}, {"/sys/last_update", typeScalar},
 	{"/sys/num_worker_threads", typeScalar}, {"/if/names", typeNameVector},
 	{"/if/rx", typeCombined}, {"/if/tx", typeCombined}, {"/if/drops", typeSimple},
+	{"/mem/stat segment", typeSimple},
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }
 
-func newSegment(boot time.Time) (*segment, error) {
+func newSegment(boot time.Time, heap uint64) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -81,6 +88,7 @@ func newSegment(boot time.Time) (*segment, error) {
 	}
 	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}}
 	s.layOut()
+	s.set(s.heap, heap)
 	s.set(s.places["/sys/boottime"], uint64(boot.Unix()))
 	s.set(s.places["/sys/last_update"], uint64(boot.Unix()))
 	s.bump()
@@ -106,7 +114,8 @@ func (s *segment) layOut() {
 	for n, name := range []string{"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate"} {
 		s.policed[n] = s.pointed(name, s.oneThread(maxPolicers, counterSize))
 	}
-	for _, counters := range []*int{&s.rx, &s.tx, &s.drops, &s.policed[0], &s.policed[1], &s.policed[2]} {
+	s.heap = s.pointed("/mem/stat segment", s.oneThread(2, 8))
+	for _, counters := range []*int{&s.rx, &s.tx, &s.drops, &s.heap, &s.policed[0], &s.policed[1], &s.policed[2]} {
 		*counters = int(s.get(*counters) - segmentBase)
 	}
 	s.setLength(0)
@@ -145,6 +154,7 @@ func (s *segment) get(at int) uint64 {
 
 func (s *segment) setLength(n int) {
 	s.nNames = n
+	s.set(s.heap+8, heapAtStart+uint64(n)*heapPerInterface)
 	for _, vector := range []int{s.names, s.rx, s.tx, s.drops} {
 		s.set(vector-8, uint64(n))
 	}

@@ -1,6 +1,7 @@
 package vppsim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -56,7 +57,7 @@ func boot(config Config) (*vpp, error) {
 		routes:    append([]Route(nil), config.Routes...),
 		counted:   config.Clock(),
 	}
-	segment, err := newSegment(v.counted)
+	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))
 	if err != nil {
 		return nil, err
 	}

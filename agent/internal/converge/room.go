@@ -1,0 +1,31 @@
+package converge
+
+import (
+	"maps"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/plan"
+)
+
+// diff plans as plan.Diff does, and leaves out what VPP has no room for: a VPP without room aborts, and takes
+// down every VLL with it.
+func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
+	todo := plan.Diff(in, s, journal, withheld)
+	if e.Room == nil || len(todo.Creations) == 0 {
+		return todo
+	}
+	room, err := e.Room(len(s.Interfaces))
+	if err != nil {
+		e.log.Warn("VPP's room for interfaces is not known", "error", err)
+		return todo
+	}
+	beyond := todo.BeyondRoom(in, room)
+	if len(beyond) == 0 {
+		return todo
+	}
+	e.log.Error("VPP's stats segment has no room", "interfaces", room, "ends_waiting", len(beyond))
+	maps.Copy(beyond, withheld)
+	return plan.Diff(in, s, journal, beyond)
+}
