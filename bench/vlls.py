@@ -19,14 +19,14 @@ SELECT n, gen_random_uuid() AS id, CASE WHEN n % 2 = 0 THEN 1 ELSE 1 + n % {cust
        timestamptz '2026-01-01' + n / 10 * interval '1 minute' AS at
 FROM generate_series(1, {vlls}) n;
 INSERT INTO vll_vll (id, customer_id, description, created_at, lifecycle, admin_status, oper_status, in_sync,
-                     svc_mtu, cir_bps, requested_transport, encapsulation, family, vni, frame, policed,
+                     svc_mtu, cir_bps, requested_transport, encapsulation, family, vni, frame,
                      revision, wanted_present)
 SELECT id, customer, 'line ' || n || ' ' || md5(n::text), at, 'active', 'admin-up', 'op-up', true, 1500, 1e6,
-       'auto', 'vxlan', 4, n, 1514, false, 1, true FROM made;
+       'auto', 'vxlan', 4, n, 1514, 1, true FROM made;
 INSERT INTO vll_vllend (vll_id, side, port_id, tagging, requested_outer_vlan, outer_vlan, exact_match,
-                        tunnel_address, status, status_revision, status_at, drift)
+                        tunnel_address, status, status_revision, status_at, policed, drift)
 SELECT id, side, 1 + (n * 2 + offset_) % {ports}, 'dot1q', 1 + n % 4094, 1 + n % 4094, true, '10.255.0.1',
-       'verified', 1, at, '[]'
+       'verified', 1, at, false, '[]'
 FROM made CROSS JOIN (VALUES ('a', 0), ('z', 1)) AS ends (side, offset_);
 INSERT INTO vll_order (id, vll_id, customer_id, action, state, revision, ordered_by, ordered_at, state_at)
 SELECT gen_random_uuid(), id, customer, 'add', 'completed', 1, 'bench', at, at FROM made;

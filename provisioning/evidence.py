@@ -17,6 +17,6 @@ def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
     news = [
         said
         for said, end in zip(reply.document["ends"], reply.ends, strict=True)
-        if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason)
+        if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason, end.policed)
     ]
     return {**reply.document, "ends": news, "unchanged": len(reply.ends) - len(news)}

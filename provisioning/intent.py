@@ -8,15 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
-
-@dataclass(frozen=True, slots=True)
-class Bandwidth:
-    """A bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes; no excess: both 0."""
-
-    cir_bps: int
-    cbs_bytes: int
-    eir_bps: int
-    ebs_bytes: int
+from portal.core.policing import BandwidthProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class EndRow:
     local: str | None
     remote: str | None
     vni: int | None
-    bandwidth: Bandwidth | None = None
+    bandwidth: BandwidthProfile | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,8 +2,10 @@
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
+from portal.core.policing import Policing
 from portal.inventory.models import Router
 from portal.vll.models import Order, VllEnd, VllTombstone
+from portal.vll.policing import profile_of
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 from provisioning.intent import EndKey, EndRow
 
@@ -24,9 +26,14 @@ def end_rows(router: Router) -> list[EndRow]:
         .exclude(vll__lifecycle__in=_GONE)
         .exclude(vll__in=_HELD_ADDS.values("vll"))
         .select_related("vll", "port")
-        .annotate(far_address=Subquery(far.values("tunnel_address")))
+        .annotate(
+            far_address=Subquery(far.values("tunnel_address")), policing=F("port__router__observed__policing")
+        )
     )
-    return [_row(end, far_address=end.far_address) for end in ends]
+    return [
+        _row(end, far_address=end.far_address, policing=Policing(end.policing or Policing.NONE))
+        for end in ends
+    ]
 
 
 def moved_away(router: Router) -> list[EndKey]:
@@ -52,7 +59,7 @@ def unsettled_keys(router: Router) -> frozenset[EndKey]:
     ) | frozenset(moved_away(router))
 
 
-def _row(end: VllEnd, far_address: str | None) -> EndRow:
+def _row(end: VllEnd, far_address: str | None, policing: Policing) -> EndRow:
     vll = end.vll
     tunnelled = vll.family is not None
     return EndRow(
@@ -73,4 +80,5 @@ def _row(end: VllEnd, far_address: str | None) -> EndRow:
         local=end.tunnel_address if tunnelled else None,
         remote=far_address if tunnelled else None,
         vni=vll.vni,
+        bandwidth=profile_of(vll, end, policing),
     )

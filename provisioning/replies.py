@@ -99,7 +99,6 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
 
 def _end(item: Any, at: str) -> EndAnswer:
     item = _object(item, at, {"vll", "end", "revision", "status", "policed", "reason"})
-    _typed(item["policed"], bool, f"{at}/policed")
     status = item["status"]
     if status not in _REASON_CODES:
         raise BadReply(f"{at}/status is {status!r}")
@@ -119,6 +118,7 @@ def _end(item: Any, at: str) -> EndAnswer:
         revision=_typed(item["revision"], int, f"{at}/revision"),
         status=status,
         reason=reason,
+        policed=_typed(item["policed"], bool, f"{at}/policed"),
         for_good=is_for_good(status, code=reason and reason["code"], retval=reason and reason["retval"]),
     )
 

@@ -26,7 +26,7 @@ TRACKED: dict[type[models.Model], str] = {
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
     Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_transport"
-    " encapsulation family vni frame policed revision wanted_present decommission_at",
+    " encapsulation family vni frame revision wanted_present decommission_at",
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of",
 }
@@ -38,7 +38,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     Router: "generation",
     Port: "booked_bps",
     Vll: "oper_status in_sync",
-    VllEnd: "status status_revision status_at reason link_up reachable observed_in_sync drift",
+    VllEnd: "status status_revision status_at reason link_up reachable observed_in_sync policed drift",
     # What a modify order keeps of the line is in the line's own events.
     Order: "state_at alarmed_at before after",
 }

@@ -36,6 +36,7 @@ class ObservedReport:
     vpp_workers: int | None
     simulated: bool
     encapsulations: tuple[str, ...]
+    policing: str
     generation_held: int | None
     generation_applied: int | None
     interfaces: tuple[InterfaceReport, ...]

@@ -5,14 +5,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from portal.core.policing import Policing
 from portal.events.operations import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.operations import observed_store
 from portal.inventory.reports import ObservedReport
-from portal.vll.models import RouterConvergence
+from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.states import IN_SERVICE
 
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
@@ -23,22 +25,22 @@ def observation_take(
     *, router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime
 ) -> bool:
     """Store a report; False when a later one has been stored already."""
-    is_back = _is_back(router, report, now)
+    last = ObservedRouter.objects.filter(router=router).first()
     if not observed_store(router=router, report=report, now=now):
         return False
     ends_observed(router=router, ends=ends, now=now)
-    if is_back:
-        _end_backoff(router, now)
+    ended = _is_back(last, report, now) and _end_backoff(router, now)
+    if ended or _polices_otherwise(router, last, report):
+        send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
 
 
-def _is_back(router: Router, report: ObservedReport, now: datetime) -> bool:
+def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:
     """Whether this is the first sign of life after a while, of the agent or of its VPP.
 
     One that reports all the time, and yet does not answer us, keeps its pauses: otherwise a few such
     routers would keep every worker busy.
     """
-    last = ObservedRouter.objects.filter(router=router).first()
     return (
         last is None
         or last.boot_id != report.boot_id
@@ -47,8 +49,16 @@ def _is_back(router: Router, report: ObservedReport, now: datetime) -> bool:
     )
 
 
-def _end_backoff(router: Router, now: datetime) -> None:
+def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
+    """Whether VPP can police other ends than before, as after an upgrade, and has ends at all."""
+    before = last.policing if last else Policing.NONE
+    return (
+        report.vpp_connected
+        and report.policing != before
+        and VllEnd.objects.filter(port__router=router, vll__lifecycle__in=IN_SERVICE).exists()
+    )
+
+
+def _end_backoff(router: Router, now: datetime) -> bool:
     """An agent that is back can be asked: no need to wait for the end of a long pause."""
-    waiting = RouterConvergence.objects.filter(router=router, retry_at__gt=now)
-    if waiting.update(retry_at=None):
-        send_task(CONVERGE_ROUTER, router.pk, now=now)
+    return bool(RouterConvergence.objects.filter(router=router, retry_at__gt=now).update(retry_at=None))

@@ -10,7 +10,10 @@ from portal.events.models import Event
 from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.states import TERMINAL_ORDER_STATES
 
-_ENDS = Prefetch("ends", queryset=VllEnd.objects.select_related("port__router__site").order_by("side"))
+_ENDS = Prefetch(
+    "ends",
+    queryset=VllEnd.objects.select_related("port__router__site", "port__router__observed").order_by("side"),
+)
 
 
 def vlls(user: User) -> QuerySet[Vll]:

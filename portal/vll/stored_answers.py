@@ -8,15 +8,17 @@ from portal.inventory.models import Router
 from portal.vll.models import VllEnd
 
 
-def stored_answers(router: Router, vlls: Iterable[UUID]) -> dict[tuple[UUID, str], tuple[str, int, Any]]:
+def stored_answers(
+    router: Router, vlls: Iterable[UUID]
+) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
     """The last answer about each of its ends of these VLLs.
 
-    By (VLL, side): status, revision, reason.
+    By (VLL, side): status, revision, reason, policed.
     """
     ends = VllEnd.objects.filter(port__router=router, vll__in=list(vlls))
     return {
-        (vll, side): (status, revision, reason)
-        for vll, side, status, revision, reason in ends.values_list(
-            "vll", "side", "status", "status_revision", "reason"
+        (vll, side): (status, revision, reason, policed)
+        for vll, side, status, revision, reason, policed in ends.values_list(
+            "vll", "side", "status", "status_revision", "reason", "policed"
         )
     }

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.policing import unpoliced, unpoliced_text
 from portal.vll.states import Lifecycle, OperStatus, OrderState
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
@@ -27,12 +28,16 @@ _STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class EndStep:
-    """One end's place on the way. ``note`` is a sentence why it is not further, or ""."""
+    """One end's place on the way. ``note`` is a sentence why it is not further, or "".
+
+    ``unpoliced`` is a sentence why it is not held to the CIR, or "".
+    """
 
     end: VllEnd
     label: str
     tone: str
     note: str
+    unpoliced: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,14 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 def _step(end: VllEnd, vll: Vll) -> EndStep:
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
-        return EndStep(end=end, label=waiting, tone="info", note="")
+        return EndStep(end=end, label=waiting, tone="info", note="", unpoliced=_unpoliced(end))
     label, tone = _STEPS[VllEnd.Status(end.status)]
-    return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason))
+    return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
+
+
+def _unpoliced(end: VllEnd) -> str:
+    why = unpoliced(end)
+    return "" if why is None else unpoliced_text(end, why)
 
 
 def _reason(reason: dict[str, Any] | None) -> str:

@@ -22,6 +22,7 @@ def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: 
         status=status,
         reason=more.get("reason"),
         for_good=for_good,
+        policed=more.get("policed", False),
     )
     advance(router=more.get("router", end.port.router), answers=[said], now=clock.now())
     vll.refresh_from_db()

@@ -140,7 +140,7 @@ def test_a_router_cannot_write_the_ends_of_another(post: Post, vll: Vll) -> None
     assert post(COUNTERS, counters(counted(vll, "z"))).json()["accepted"] == 0
     assert Sample.objects.count() == QuarantinedSample.objects.count() == 0
     end = {"vll": str(vll.pk), "end": "z", "revision": 1, "link_up": False, "reachable": False,
-           "in_sync": False, "drift": []}  # fmt: skip
+           "in_sync": False, "policed": False, "drift": []}  # fmt: skip
     assert post(OBSERVED, observed(ends=[end])).status_code == 200
     assert vll.ends.get(side="z").link_up is None
 

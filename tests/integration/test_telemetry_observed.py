@@ -57,6 +57,7 @@ def report(isp: Isp, now: datetime) -> ObservedReport:
         vpp_workers=2,
         simulated=False,
         encapsulations=("l2xc", "vxlan"),
+        policing="none",
         generation_held=3,
         generation_applied=3,
         interfaces=(BACKBONE, LOOPBACK),

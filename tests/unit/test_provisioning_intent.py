@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.intent import Bandwidth, EndRow, intent_for
+from portal.core.policing import BandwidthProfile
+from provisioning.intent import EndRow, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
 
@@ -27,7 +28,7 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             frame=end["frame"],
             **end["access"],
             **end["transport"],
-            bandwidth=end["bandwidth"] and Bandwidth(**end["bandwidth"]),
+            bandwidth=end["bandwidth"] and BandwidthProfile(**end["bandwidth"]),
         )
         for end in document["present"]
     ]

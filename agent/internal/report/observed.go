@@ -34,7 +34,7 @@ func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snaps
 		drift[op.End] = append(drift[op.End], driftBody(op.Drift))
 	}
 	for _, e := range in.Present {
-		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Drift: drift[e.Key]}
+		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
 		if end.Drift == nil {
 			end.Drift = []driftBody{}

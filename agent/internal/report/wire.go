@@ -127,6 +127,7 @@ type endBody struct {
 	LinkUp    bool        `json:"link_up"`
 	Reachable *bool       `json:"reachable"`
 	InSync    bool        `json:"in_sync"`
+	Policed   bool        `json:"policed"`
 	Drift     []driftBody `json:"drift"`
 }
 

@@ -16,6 +16,7 @@ from portal.api.agent.fields import (
     uuid,
 )
 from portal.core import clock
+from portal.core.policing import Policing
 from portal.core.transport import Encapsulation
 from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
@@ -42,7 +43,7 @@ _REPORT = record(
             }
         ),
         "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
-        "policing": one_of("none", "port", "subinterface"),
+        "policing": one_of(*(each.value for each in Policing)),
         "generation": record({"held": _GENERATION, "applied": _GENERATION}),
         "interfaces": array(
             record(
@@ -69,6 +70,7 @@ _REPORT = record(
                     "link_up": boolean,
                     "reachable": nullable(boolean),
                     "in_sync": boolean,
+                    "policed": boolean,
                     "drift": array(_DRIFT, maximum=1000),
                 }
             ),
@@ -97,6 +99,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
         vpp_workers=vpp["workers"],
         simulated=bool(vpp["simulated"]),
         encapsulations=body["encapsulations"],
+        policing=body["policing"],
         generation_held=generation["held"],
         generation_applied=generation["applied"],
         interfaces=tuple(
@@ -122,6 +125,7 @@ def _ends(body: dict[str, Any]) -> list[EndObservation]:
             link_up=end["link_up"],
             reachable=end["reachable"],
             in_sync=end["in_sync"],
+            policed=end["policed"],
             drift=list(end["drift"]),
         )
         for end in body["ends"]

@@ -45,6 +45,7 @@ _BY_NAME: dict[str, Any] = {
     "loopback6": "fd00:255::1",
     "failure": None,
     "reason": None,
+    "unpoliced_reason": None,
     "next": None,
     "step_s": 300,
     "month": "2026-11",

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from portal.core.policing import Policing
 from portal.inventory.models.router import Router
 
 
@@ -21,6 +22,10 @@ class ObservedRouter(models.Model):
     vpp_workers = models.PositiveIntegerField(null=True)
     simulated = models.BooleanField(default=False)
     encapsulations = models.JSONField(default=list)
+    # Where its VPP can police; while VPP is away, where it could.
+    policing = models.CharField(
+        max_length=12, choices=[(each.value, each.value) for each in Policing], default=Policing.NONE.value
+    )
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
 

@@ -33,8 +33,9 @@ def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> 
     if not created:
         if not _is_news(row, report, now):
             return False
-        if row.vpp_away_since is not None and not report.vpp_connected:
-            facts["vpp_away_since"] = row.vpp_away_since
+        if not report.vpp_connected:
+            facts["policing"] = row.policing
+            facts["vpp_away_since"] = row.vpp_away_since or now
         ObservedRouter.objects.filter(pk=row.pk).update(**facts)
     if report.vpp_connected:
         _interfaces_store(router, report.interfaces)
@@ -63,6 +64,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "vpp_workers": report.vpp_workers,
         "simulated": report.simulated,
         "encapsulations": list(report.encapsulations),
+        "policing": report.policing,
         "generation_held": report.generation_held,
         "generation_applied": report.generation_applied,
     }

@@ -40,7 +40,6 @@ class Vll(models.Model):
     family = models.PositiveSmallIntegerField(null=True)
     vni = models.IntegerField(null=True)
     frame = models.PositiveIntegerField()
-    policed = models.BooleanField(default=False)
 
     revision = models.PositiveIntegerField(default=1)
     wanted_present = models.BooleanField(default=True)
@@ -105,6 +104,11 @@ class Vll(models.Model):
         """The allocated transport as the API writes it: ``l2xc``, ``vxlan4`` …"""
         return f"{self.encapsulation}{self.family or ''}"
 
+    @property
+    def policed(self) -> bool:
+        """Whether both directions are policed, each where it comes in. Its ``ends`` are best prefetched."""
+        return all(end.policed for end in self.ends.all())
+
 
 class VllEnd(models.Model):
     """The A or Z end point: a port, how frames are picked on it, and what its router last said about it."""
@@ -140,6 +144,8 @@ class VllEnd(models.Model):
     link_up = models.BooleanField(null=True)
     reachable = models.BooleanField(null=True)
     observed_in_sync = models.BooleanField(null=True)
+    # From both: read back, VPP holds what comes in here to the line's bandwidth profile.
+    policed = models.BooleanField(default=False)
     drift = models.JSONField(default=list)
 
     class Meta:

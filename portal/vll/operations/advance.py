@@ -51,7 +51,8 @@ def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
             for answers in by_vll.values()
             for answer in answers
             if (answer.vll, answer.side) in stored
-            and stored[answer.vll, answer.side] != (answer.status, answer.revision, answer.reason)
+            and stored[answer.vll, answer.side]
+            != (answer.status, answer.revision, answer.reason, answer.policed)
         }
         | set(VllTombstone.objects.filter(vll__in=by_vll, router=router).values_list("vll", flat=True))
         | set(
@@ -72,7 +73,11 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
             VllEnd.objects.filter(
                 vll=vll, side=answer.side, port__router=router, status_revision__lte=answer.revision
             ).update(
-                status=answer.status, status_revision=answer.revision, status_at=now, reason=answer.reason
+                status=answer.status,
+                status_revision=answer.revision,
+                status_at=now,
+                reason=answer.reason,
+                policed=answer.policed,
             )
     tombstones_settle(vll, router, answers, now=now)
     if order is not None and order.state == OrderState.ACKNOWLEDGED:

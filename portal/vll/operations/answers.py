@@ -18,6 +18,7 @@ class EndAnswer:
     status: str
     reason: dict[str, Any] | None
     for_good: bool
+    policed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +31,5 @@ class EndObservation:
     link_up: bool
     reachable: bool | None
     in_sync: bool
+    policed: bool = False
     drift: list[dict[str, Any]] = field(default_factory=list)

@@ -16,7 +16,7 @@ from portal.vll.states import IN_SERVICE, OperStatus
 
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
-_FACTS = ("link_up", "reachable", "observed_in_sync", "drift")
+_FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift")
 
 
 @transaction.atomic
@@ -85,9 +85,10 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
 
 def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
     """Put what was said of this revision onto the end; whether that is news."""
-    facts: tuple[object, ...] = (None, None, None, [])
+    facts: tuple[object, ...] = (None, None, None, False, [])
     if said is not None and said.revision == revision:
-        facts = (said.link_up, said.reachable, said.in_sync and not said.drift, said.drift)
+        in_sync = said.in_sync and not said.drift
+        facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift)
     if facts == tuple(getattr(end, name) for name in _FACTS):
         return False
     for name, fact in zip(_FACTS, facts, strict=True):

@@ -1,6 +1,6 @@
 """A VLL as it goes out."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema_field
@@ -8,6 +8,14 @@ from rest_framework import serializers
 
 from portal.api.v1.serializers.facts import FactsField
 from portal.vll.models import Vll, VllEnd
+from portal.vll.policing import unpoliced, unpoliced_text
+
+
+class UnpolicedReason(TypedDict):
+    """A stable code, and the same as a sentence."""
+
+    code: str
+    message: str
 
 
 class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
@@ -17,6 +25,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
     router = serializers.CharField(source="port.router.name")
     site = serializers.CharField(source="port.router.site.name")
     reason = FactsField(read_only=True)
+    unpoliced_reason = serializers.SerializerMethodField()
 
     class Meta:
         model = VllEnd
@@ -33,7 +42,14 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
             "status",
             "status_revision",
             "reason",
+            "policed",
+            "unpoliced_reason",
         ]
+
+    def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
+        """Why what comes in at this end is not held to the CIR; null where it is."""
+        why = unpoliced(end)
+        return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
 
 class VllSerializer(serializers.ModelSerializer[Vll]):
@@ -41,6 +57,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
 
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
+    policed = serializers.BooleanField(read_only=True)
     a_end = serializers.SerializerMethodField()
     z_end = serializers.SerializerMethodField()
 

@@ -1,0 +1,169 @@
+"""A line is held to its CIR where its routers can, and says at each end why where they cannot."""
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import ObservedRouter, Port
+from portal.inventory.reports import ObservedReport
+from portal.telemetry.observations import observation_take
+from portal.vll.models import Vll
+from portal.vll.operations.answers import EndObservation
+from provisioning.intent import intent_for
+from provisioning.load import end_rows
+from tests.integration.answers import activate, answer
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def polices(isp: Isp, router: str, policing: str, version: str = "25.10-release") -> None:
+    seen = ObservedRouter.objects.filter(router=isp.routers[router])
+    assert seen.update(policing=policing, vpp_version=version) == 1
+
+
+def bandwidth(isp: Isp, router: str) -> Any:
+    intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
+    (present,) = json.loads(intent.document())["present"]
+    return present["bandwidth"]
+
+
+def shown(user: User, vll: Vll) -> dict[str, Any]:
+    return client(user).get(f"/api/v1/vlls/{vll.pk}").json()
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    """A whole port of Rhino to a VLAN of Hippo."""
+    return order(isp, alice, a_end=end(isp, "rhino:host-cust1", "untagged")).vll
+
+
+PROFILE = {"cir_bps": GBIT, "cbs_bytes": 1_250_000, "eir_bps": 0, "ebs_bytes": 0}
+
+
+@pytest.mark.parametrize(
+    ("policing", "port", "vlan"),
+    [("none", None, None), ("port", PROFILE, None), ("subinterface", PROFILE, PROFILE)],
+)
+def test_a_router_is_asked_to_police_what_its_vpp_can(
+    isp: Isp, line: Vll, policing: str, port: Any, vlan: Any
+) -> None:
+    polices(isp, "rhino", policing)
+    polices(isp, "hippo", policing)
+    assert (bandwidth(isp, "rhino"), bandwidth(isp, "hippo")) == (port, vlan)
+
+
+def test_a_router_that_never_reported_is_not_asked_to(isp: Isp, alice: User, line: Vll) -> None:
+    ObservedRouter.objects.all().delete()
+    assert bandwidth(isp, "rhino") is None
+    assert shown(alice, line)["a_end"]["unpoliced_reason"] == {
+        "code": "router_silent",
+        "message": "rhino has not reported yet what it can police.",
+    }
+
+
+def test_each_end_tells_whether_it_is_policed_and_the_line_is_when_both_are(
+    isp: Isp, alice: User, line: Vll
+) -> None:
+    polices(isp, "rhino", "port")
+    polices(isp, "hippo", "port")
+    activate(line)
+    document = shown(alice, line)
+    assert (document["policed"], document["cir_bps"]) == (False, GBIT)
+    assert [Port.objects.get(pk=each.port_id).booked_bps for each in line.ends.all()] == [GBIT, GBIT]
+    assert [document[which]["unpoliced_reason"]["code"] for which in ("a_end", "z_end")] == [
+        "not_confirmed",
+        "whole_ports_only",
+    ]
+    answer(line, "a", "verified", policed=True)
+    document = shown(alice, line)
+    assert document["policed"] is False
+    assert (document["a_end"]["policed"], document["a_end"]["unpoliced_reason"]) == (True, None)
+    polices(isp, "hippo", "subinterface", "26.06-release")
+    answer(line, "z", "verified", policed=True)
+    assert shown(alice, line)["policed"] is True
+
+
+def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, line: Vll) -> None:
+    polices(isp, "hippo", "port")
+    answer(line, "a", "verified", policed=True)
+    answer(line, "z", "verified")
+    page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "Policed yes: what comes in here is held to the CIR" in page
+    assert "Policed no hippo polices whole ports only: its VPP is 25.10-release" in page
+    assert "1 Gbit/s, not policed" in page
+
+
+@pytest.fixture
+def report() -> ObservedReport:
+    return ObservedReport(
+        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
+        sent_ms=1,
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="26.06-release",
+        vpp_boot_ms=1_790_000_000_000,
+        vpp_workers=2,
+        simulated=False,
+        encapsulations=("l2xc", "vxlan"),
+        policing="subinterface",
+        generation_held=3,
+        generation_applied=3,
+        interfaces=(),
+        routes=(),
+    )
+
+
+def take(isp: Isp, report: ObservedReport, *ends: EndObservation, now: datetime | None = None) -> None:
+    assert observation_take(router=isp.routers["hippo"], report=report, ends=ends, now=now or clock.now())
+
+
+def asked(isp: Isp) -> int:
+    return Outbox.objects.filter(args=[isp.routers["hippo"].pk]).count()
+
+
+def test_a_vpp_that_learned_to_police_is_asked_to_at_once(
+    isp: Isp, line: Vll, report: ObservedReport
+) -> None:
+    polices(isp, "hippo", "port")
+    activate(line)
+    before = asked(isp)
+    take(isp, report)
+    assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before + 1)
+    take(isp, replace(report, sent_ms=2))
+    assert asked(isp) == before + 1
+
+
+def test_what_a_vpp_can_police_is_not_forgotten_while_it_is_away(
+    isp: Isp, line: Vll, report: ObservedReport
+) -> None:
+    activate(line)
+    take(isp, report)
+    before = asked(isp)
+    take(isp, replace(report, sent_ms=2, vpp_connected=False, policing="none"))
+    assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before)
+    take(isp, replace(report, sent_ms=3))
+    assert bandwidth(isp, "hippo") == PROFILE
+
+
+def test_an_agent_that_sees_its_policer_gone_takes_its_word_back(
+    isp: Isp, line: Vll, report: ObservedReport
+) -> None:
+    answer(line, "a", "verified", policed=True)
+    answer(line, "z", "verified", policed=True)
+    seen = EndObservation(line.pk, "z", 1, link_up=True, reachable=True, in_sync=True, policed=True)
+    now = clock.now()
+    take(isp, report, seen, now=now)
+    assert Vll.objects.get(pk=line.pk).policed is True
+    take(isp, replace(report, sent_ms=2), replace(seen, policed=False), now=now + timedelta(seconds=10))
+    assert Vll.objects.get(pk=line.pk).policed is False
