@@ -80,9 +80,7 @@ class Portal:
         )
 
     def start(self, family: Family) -> None:
-        web = self._child(
-            "web", "gunicorn", "portal.wsgi", "--bind", f"{LOOPBACK}:{self.web_port}", *_GUNICORN
-        )
+        web = self.web_child("web", self.web_port)
         door = self._child(
             "agent-door",
             "gunicorn",
@@ -102,6 +100,12 @@ class Portal:
             family.start(child)
         web.wait_until(self._web_answers)
         door.wait_until(lambda: accepts(self.agents_port))
+
+    def web_child(self, name: str, port: int, *arguments: str) -> Child:
+        """The web door on this port, not started; `arguments` are gunicorn's."""
+        return self._child(
+            name, "gunicorn", "portal.wsgi", "--bind", f"{LOOPBACK}:{port}", *_GUNICORN, *arguments
+        )
 
     def _worker(self, name: str, *, queues: str, concurrency: int) -> Child:
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")

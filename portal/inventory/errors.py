@@ -90,9 +90,34 @@ class NotAnInterfaceName(DomainError):
 
 @dataclass(eq=False, kw_only=True)
 class EnrolmentRefused(DomainError):
-    """The token is unknown, used or too old; which, is nobody's business but the NOC's."""
+    """The token was never offered, or a newer one has taken its place.
+
+    Its kinds below are told only to who holds a token that the NOC did offer.
+    """
 
     field: str = "token"
+
+
+@dataclass(eq=False, kw_only=True)
+class EnrolmentUsed(EnrolmentRefused):
+    """The token has made its certificate, for another key than the one that asks."""
+
+    router: str
+
+
+@dataclass(eq=False, kw_only=True)
+class EnrolmentExpired(EnrolmentRefused):
+    """The token is too old, or its router has been retired since."""
+
+    router: str
+
+
+@dataclass(eq=False, kw_only=True)
+class EnrolmentOfAnother(EnrolmentRefused):
+    """The token is for ``router``; an agent that calls itself ``asking`` shows it. It stays good."""
+
+    router: str
+    asking: str
 
 
 @dataclass(eq=False, kw_only=True)

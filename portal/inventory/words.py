@@ -22,7 +22,17 @@ TEXTS: dict[type[DomainError], str] = {
         "This is no interface name. Write it as VPP shows it: 1 to 63 visible ASCII characters."
     ),
     errors.EnrolmentRefused: gettext_noop(
-        "This enrolment token is no good: it was used, is too old, or never was one. Ask the NOC for another."
+        "This is no enrolment token, or a newer one has taken its place. Ask the NOC for another."
+    ),
+    errors.EnrolmentUsed: gettext_noop(
+        "This enrolment token of {router} has been used, with another key. Ask the NOC for another; if nobody"
+        " of yours used it, have {router}'s certificates revoked."
+    ),
+    errors.EnrolmentExpired: gettext_noop(
+        "This enrolment token of {router} is too old, or {router} is retired. Ask the NOC for another."
+    ),
+    errors.EnrolmentOfAnother: gettext_noop(
+        "This enrolment token is for {router}, and {asking} asks. Ask the NOC for a token of {asking}."
     ),
     errors.BadCertificateRequest: gettext_noop(
         "This is no certificate request. Send a PEM of PKCS #10 that an ECDSA P-256 or P-384 key has signed."

@@ -134,3 +134,18 @@ def test_the_key_of_another_authority_signs_nothing(folder: Path, tmp_path: Path
     (folder / "ca.key").write_bytes((tmp_path / "other" / "ca.key").read_bytes())
     with pytest.raises(CommandError, match="does not belong"):
         issue_rhino(folder)
+
+
+def test_a_revoked_certificate_cannot_be_registered_again(folder: Path, isp: Isp) -> None:
+    issue_rhino(folder)
+    pki("revoke", "--name", "rhino")
+    with pytest.raises(CommandError, match="is revoked, and stays so"):
+        pki("register", "--dir", folder, "--name", "rhino")
+    assert RouterCertificate.objects.get().revoked_at is not None
+
+
+def test_the_certificate_of_another_router_is_not_registered(folder: Path, isp: Isp) -> None:
+    issue_rhino(folder)
+    (folder / "router-hippo.pem").write_bytes((folder / "router-rhino.pem").read_bytes())
+    with pytest.raises(CommandError, match="another's"):
+        pki("register", "--dir", folder, "--name", "hippo")

@@ -192,7 +192,7 @@ func TestTheConfigurationIsCheckedWithoutRunning(t *testing.T) {
 }
 
 func TestHelpNamesEveryCommandOptionAndKey(t *testing.T) {
-	for _, args := range [][]string{{"-help"}, {"--help"}, {"help"}} {
+	for _, args := range [][]string{{"-help"}, {"--help"}, {"help"}, {"enroll", "-help"}, {"plan", "-h"}} {
 		out, err := invoke(t, args...)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"longline.dev/agent/internal/config"
@@ -48,13 +49,19 @@ type usageError struct{ text string }
 func (e *usageError) Error() string { return e.text }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if slices.ContainsFunc(args, asksForHelp) {
+		manual(stdout)
+		return nil
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		case "plan":
 			return runPlan(ctx, args[1:], stdout)
 		case "state":
 			return runState(ctx, args[1:], stdout)
-		case "help", "-help", "--help", "-h":
+		case "enroll":
+			return runEnroll(ctx, args[1:], stdout)
+		case "help":
 			manual(stdout)
 			return nil
 		}
@@ -80,6 +87,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	return serve(ctx, c, slog.New(slog.NewJSONHandler(stderr, nil)).With("router", c.Router))
 }
+
+// asksForHelp is for all commands: there is one manual.
+func asksForHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
 
 // quietFlags leaves all printing to its caller: the manual is no list of flags.
 func quietFlags() *flag.FlagSet {

@@ -14,6 +14,7 @@ SYNOPSIS
   longline-agent [-config FILE] [-check-config]
   longline-agent plan -intent FILE [-json] [-config FILE]
   longline-agent state [-json] [-config FILE]
+  longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
 
 DESCRIPTION
@@ -27,14 +28,32 @@ DESCRIPTION
   state   shows which intent is held and applied, what the agent owns in VPP, what is in conflict, what
           differs from the intent, and what is quarantined. Nothing is written.
 
-  Both ask the agent that runs with the same configuration, over its control socket, which only the agent's
-  user and root may use.
+  plan and state ask the agent that runs with the same configuration, over its control socket, which only the
+  agent's user and root may use.
+
+  enroll  gets this router its certificate. It makes a private key, which never leaves this machine, and sends
+          a certificate request with the one-time token that the NOC made on the router's page (good for 24
+          hours). Key, certificate and CA are stored, with mode 0600, where the configuration has them: all
+          three or none. Run it as the agent's own user, in a folder that this user may write.
+          Cut off at any moment, run it again with the same token: the key is kept until it has its certificate,
+          and the portal answers the same token and key with the same certificate. With a valid certificate in
+          place nothing is done, unless -replace is given. A running agent uses the new certificate from
+          the next connection on; start it anew if the CA is another one.
 
 OPTIONS
   -config FILE    the configuration (default ` + defaultConfig + `)
   -check-config   check the configuration, name every error by its key, and exit
   -intent FILE    an intent document as in the portal's PUT /v1/intent; /dev/stdin reads standard input
   -json           print the agent's answer as it came (docs/agent-api.md)
+  -portal URL     https URL of the portal's web pages
+  -token-file FILE
+                  file with the enrolment token; /dev/stdin reads standard input
+  -ca FILE        PEM file with the CAs that may vouch for the portal's web pages, instead of this machine's
+  -ca-fingerprint SHA256
+                  trust the certificate with this SHA-256 fingerprint (64 hexadecimal digits, colons
+                  allowed), the portal's own or a CA's that it shows, instead of this machine's CAs
+  -replace        make a new key and ask for a new certificate although there is a valid one: before it expires,
+                  or after it was revoked
   -version        print the version and the VPP releases supported, and exit
   -help           print this text, and exit
 
@@ -52,6 +71,7 @@ FILES
   state_dir/events/         events that the portal has not taken
   state_dir/control.sock    control socket
   state_dir/lock            locked while an agent runs
+  tls.key with .new         the key that waits for its certificate, after an enrolment that did not end
 
 EXIT STATUS
   0 done or stopped by a signal; 1 failed; 2 the command line was wrong

@@ -33,8 +33,12 @@ type Files struct {
 	roots *x509.CertPool
 }
 
-// Load reads the files and checks that the certificate is the router's.
+// Load reads the files and checks that the certificate is the router's. An Install that was cut off is
+// finished first.
 func Load(paths config.TLS, router string) (*Files, error) {
+	if err := Finish(paths); err != nil {
+		return nil, err
+	}
 	pem, err := os.ReadFile(paths.CA)
 	if err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
@@ -51,6 +55,15 @@ func Load(paths config.TLS, router string) (*Files, error) {
 		return nil, fmt.Errorf("identity: %s is for %q and not for %q", paths.Certificate, role, Router(router))
 	}
 	return f, nil
+}
+
+// Certificate is the router's own, as it is on disk now.
+func (f *Files) Certificate() (*x509.Certificate, error) {
+	own, err := f.own()
+	if err != nil {
+		return nil, err
+	}
+	return own.Leaf, nil
 }
 
 func (f *Files) own() (*tls.Certificate, error) {

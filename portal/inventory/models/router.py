@@ -87,6 +87,8 @@ class RouterCertificate(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     # What it was issued for, unless by the command line: one certificate each.
     enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
+    # The certificate itself, for an agent that crashed before it had stored what it was given.
+    der = models.BinaryField(null=True)
 
     def __str__(self) -> str:
         return f"{self.router} {self.serial}"

@@ -15,9 +15,13 @@ class NotThisRouters(ValueError):
     """The certificate names somebody else."""
 
 
+class AlreadyRevoked(ValueError):
+    """The certificate was revoked, which is for ever: its key may be in other hands."""
+
+
 @transaction.atomic
 def certificate_register(*, router: Router, certificate: Certificate, now: datetime) -> RouterCertificate:
-    """Accept this certificate from now on; doing so twice is once. Raises NotThisRouters."""
+    """Accept this certificate from now on; doing so twice is once. Raises NotThisRouters, AlreadyRevoked."""
     identity = identity_of(certificate.public_bytes(Encoding.DER))
     if identity.router != router.name:
         raise NotThisRouters(f"{identity.uri} is not {router.name}")
@@ -30,6 +34,8 @@ def certificate_register(*, router: Router, certificate: Certificate, now: datet
             "expires_at": certificate.not_valid_after_utc,
         },
     )
+    if row.revoked_at is not None:
+        raise AlreadyRevoked(identity.serial)
     if new:
         data = {"serial": identity.serial}
         announce("router.certificate_registered", now=now, router_id=router.pk, data=data)

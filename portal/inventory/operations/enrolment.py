@@ -14,7 +14,15 @@ from django.db import transaction
 from portal.accounts.models import User
 from portal.events.operations import announce
 from portal.inventory import pki
-from portal.inventory.errors import BadCertificateRequest, EnrolmentRefused, NoAuthorityHere, Retired
+from portal.inventory.errors import (
+    BadCertificateRequest,
+    EnrolmentExpired,
+    EnrolmentOfAnother,
+    EnrolmentRefused,
+    EnrolmentUsed,
+    NoAuthorityHere,
+    Retired,
+)
 from portal.inventory.identity import router_uri
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.operations.certificates import certificate_register
@@ -44,32 +52,64 @@ def enrolment_offer(*, router: Router, user: User, now: datetime) -> str:
 
 
 @transaction.atomic
-def router_enrol(*, token: str, csr_pem: str, now: datetime) -> tuple[RouterCertificate, str, str]:
+def router_enrol(
+    *, token: str, csr_pem: str, now: datetime, router: str | None = None
+) -> tuple[RouterCertificate, str, str]:
     """Sign the request's key for the token's router: (row, certificate PEM, CA PEM).
 
-    Of the request only the key counts: every name in the certificate is ours. A refusal leaves the token
-    good. Raises EnrolmentRefused, BadCertificateRequest, NoAuthorityHere.
+    Of the request only the key counts: every name in the certificate is ours. ``router`` is how the caller
+    calls itself, where it says so. Asked again with the same key, the answer is the same: it may have got
+    lost. A refusal leaves the token good. Raises EnrolmentRefused and its kinds, BadCertificateRequest,
+    NoAuthorityHere.
     """
-    open_ones = RouterEnrolment.objects.filter(
-        digest=_digest(token), used_at__isnull=True, expires_at__gt=now, router__retired_at__isnull=True
-    )
-    enrolment = open_ones.select_related("router").first()
-    # By compare-and-swap: of two callers with one token, one gets a certificate.
-    if enrolment is None or not open_ones.update(used_at=now):
+    enrolment = RouterEnrolment.objects.filter(digest=_digest(token)).select_related("router").first()
+    if enrolment is None:
         raise EnrolmentRefused
-    router, authority = enrolment.router, _authority()
+    name = enrolment.router.name
+    if router is not None and router != name:
+        raise EnrolmentOfAnother(router=name, asking=router)
+    if enrolment.expires_at <= now or enrolment.router.retired_at is not None:
+        raise EnrolmentExpired(router=name)
+    key, authority = _key_of(csr_pem), _authority()
+    # By compare-and-swap: of two callers with one token, one gets a certificate.
+    if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).update(used_at=now):
+        row, certificate = _certify(enrolment, key, authority, now)
+    else:
+        row, certificate = _certified(enrolment, key)
+    pems = [c.public_bytes(Encoding.PEM).decode() for c in (certificate, authority.certificate)]
+    return row, pems[0], pems[1]
+
+
+def _certify(
+    enrolment: RouterEnrolment, key: ec.EllipticCurvePublicKey, authority: pki.Authority, now: datetime
+) -> tuple[RouterCertificate, x509.Certificate]:
+    router = enrolment.router
     certificate = pki.certificate_sign(
-        _key_of(csr_pem),
+        key,
         authority=authority,
         common_name=f"router-{router.name}",
         uri=router_uri(router.name),
         now=now,
     )
     row = certificate_register(router=router, certificate=certificate, now=now)
-    RouterCertificate.objects.filter(pk=row.pk).update(enrolment=enrolment)
+    RouterCertificate.objects.filter(pk=row.pk).update(
+        enrolment=enrolment, der=certificate.public_bytes(Encoding.DER)
+    )
     announce("router.enrolled", now=now, router_id=router.pk, data={"serial": row.serial})
-    pems = [c.public_bytes(Encoding.PEM).decode() for c in (certificate, authority.certificate)]
-    return row, pems[0], pems[1]
+    return row, certificate
+
+
+def _certified(
+    enrolment: RouterEnrolment, key: ec.EllipticCurvePublicKey
+) -> tuple[RouterCertificate, x509.Certificate]:
+    """What this enrolment has made already, for that very key."""
+    made = RouterCertificate.objects.filter(enrolment=enrolment, revoked_at__isnull=True)
+    row = made.select_related("router").first()
+    if row is not None and row.der is not None:
+        certificate = x509.load_der_x509_certificate(bytes(row.der))
+        if certificate.public_key() == key:
+            return row, certificate
+    raise EnrolmentUsed(router=enrolment.router.name)
 
 
 def _digest(token: str) -> bytes:

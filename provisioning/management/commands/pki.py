@@ -12,7 +12,12 @@ from portal.core import clock
 from portal.inventory import pki
 from portal.inventory.identity import PORTAL_URI, is_router_name, router_uri
 from portal.inventory.models import Router
-from portal.inventory.operations.certificates import certificate_register, certificates_revoke
+from portal.inventory.operations.certificates import (
+    AlreadyRevoked,
+    NotThisRouters,
+    certificate_register,
+    certificates_revoke,
+)
 
 
 class Command(BaseCommand):
@@ -46,6 +51,12 @@ class Command(BaseCommand):
             raise CommandError(f"{error.filename} is missing") from error
         except pki.NotAnAuthority as error:
             raise CommandError(f"ca.key in {error} does not belong to ca.pem") from error
+        except NotThisRouters as error:
+            raise CommandError(f"the certificate is another's: {error}") from error
+        except AlreadyRevoked as error:
+            raise CommandError(
+                f"serial {error} is revoked, and stays so; remove its files and issue a new one"
+            ) from error
 
     def _init(self, options: dict[str, Any]) -> None:
         pki.authority_create(options["dir"], now=clock.now())

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.errors import EnrolmentRefused
+from portal.inventory.errors import EnrolmentExpired
 from portal.inventory.identity import identity_of, router_uri
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.operations import enrolment_offer, router_enrol
@@ -48,8 +48,8 @@ def offer(router: Router, user: User) -> str:
     return enrolment_offer(router=router, user=user, now=clock.now())
 
 
-def enrol(token: str, request: str) -> Any:
-    return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request}, format="json")
+def enrol(token: str, request: str, **more: str) -> Any:
+    return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request} | more, format="json")
 
 
 def test_an_agent_without_a_certificate_gets_one_that_the_agent_door_knows(
@@ -81,8 +81,38 @@ def test_a_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> N
     token = offer(isp.routers["rhino"], nora)
     assert enrol(token, csr()).status_code == 201
     again = enrol(token, csr())
-    assert (again.status_code, again.json()["type"]) == (422, "urn:longline:error:enrolment-refused")
+    assert (again.status_code, again.json()["type"]) == (422, "urn:longline:error:enrolment-used")
     assert RouterCertificate.objects.count() == 1
+
+
+def test_an_agent_that_lost_the_answer_gets_it_again_with_the_same_key_only(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    token, key = offer(isp.routers["rhino"], nora), ec.generate_private_key(ec.SECP256R1())
+    first = enrol(token, csr(key=key))
+    again = enrol(token, csr(key=key))
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert enrol(token, csr()).status_code == 422
+    assert RouterCertificate.objects.count() == 1
+
+
+def test_a_revoked_certificate_is_not_handed_out_again(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    token, key = offer(isp.routers["rhino"], nora), ec.generate_private_key(ec.SECP256R1())
+    assert enrol(token, csr(key=key)).status_code == 201
+    RouterCertificate.objects.update(revoked_at=clock.now())
+    assert enrol(token, csr(key=key)).json()["type"] == "urn:longline:error:enrolment-used"
+
+
+def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stays_good(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    wrong = enrol(token, csr(), router="hippo")
+    assert (wrong.status_code, wrong.json()["type"]) == (422, "urn:longline:error:enrolment-of-another")
+    assert "is for rhino, and hippo asks" in wrong.json()["detail"]
+    assert enrol(token, csr(), router="rhino").status_code == 201
 
 
 def test_the_database_itself_gives_an_enrolment_one_certificate(
@@ -97,8 +127,16 @@ def test_the_database_itself_gives_an_enrolment_one_certificate(
 
 def test_a_token_is_good_for_a_day(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token, later = offer(isp.routers["rhino"], nora), clock.now() + timedelta(days=1, seconds=1)
-    with pytest.raises(EnrolmentRefused):
+    with pytest.raises(EnrolmentExpired):
         router_enrol(token=token, csr_pem=csr(), now=later)
+
+
+def test_a_token_of_a_router_that_was_retired_since_is_no_good(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    Router.objects.filter(name="rhino").update(retired_at=clock.now(), agent_url="")
+    assert enrol(token, csr()).json()["type"] == "urn:longline:error:enrolment-expired"
 
 
 def test_a_newer_token_makes_the_older_one_void(isp: Isp, nora: User, authority: pki.Authority) -> None:

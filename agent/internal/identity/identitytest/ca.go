@@ -5,11 +5,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -79,10 +82,50 @@ func (ca *CA) PairUntil(name string, until time.Time, roles ...string) tls.Certi
 
 func (ca *CA) issue(name string, until time.Time, roles []string) config.TLS {
 	ca.t.Helper()
+	key := newKey(ca.t)
+	der := ca.sign(name, until, roles, &key.PublicKey)
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		ca.t.Fatal(err)
+	}
+	return config.TLS{
+		CA: filepath.Join(ca.folder, "ca.pem"), Certificate: ca.write(name+".pem", "CERTIFICATE", der),
+		Key: ca.write(name+".key", "EC PRIVATE KEY", keyDER),
+	}
+}
+
+// Certify answers a PEM request (PKCS #10) for its key with a PEM certificate for these roles and for 127.0.0.1.
+func (ca *CA) Certify(request string, until time.Time, roles ...string) string {
+	ca.t.Helper()
+	block, _ := pem.Decode([]byte(request))
+	if block == nil {
+		ca.t.Fatalf("%q is no request", request)
+	}
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err == nil {
+		err = parsed.CheckSignature()
+	}
+	if err != nil {
+		ca.t.Fatal(err)
+	}
+	der := ca.sign("certified", until, roles, parsed.PublicKey)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// Certificate is the CA's own.
+func (ca *CA) Certificate() *x509.Certificate { return ca.certificate }
+
+// PEM is the CA's own certificate.
+func (ca *CA) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.certificate.Raw})
+}
+
+func (ca *CA) sign(name string, until time.Time, roles []string, key any) []byte {
+	ca.t.Helper()
 	ca.serial++
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(ca.serial + 1), Subject: pkix.Name{CommonName: name},
-		NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
+		NotBefore: until.Add(-2 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, role := range roles {
@@ -92,19 +135,11 @@ func (ca *CA) issue(name string, until time.Time, roles []string) config.TLS {
 		}
 		template.URIs = append(template.URIs, uri)
 	}
-	key := newKey(ca.t)
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.certificate, &key.PublicKey, ca.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.certificate, key, ca.key)
 	if err != nil {
 		ca.t.Fatal(err)
 	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		ca.t.Fatal(err)
-	}
-	return config.TLS{
-		CA: filepath.Join(ca.folder, "ca.pem"), Certificate: ca.write(name+".pem", "CERTIFICATE", der),
-		Key: ca.write(name+".key", "EC PRIVATE KEY", keyDER),
-	}
+	return der
 }
 
 // Pair is a certificate ready for use.
@@ -127,4 +162,10 @@ func (ca *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.certificate)
 	return pool
+}
+
+// Fingerprint is the SHA-256 of a certificate, in hex.
+func Fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
 }

@@ -16,10 +16,14 @@ from portal.inventory.operations import router_enrol
 
 
 class EnrolSerializer(StrictSerializer):
-    """``csr_pem``: PKCS #10 (RFC 2986). Names in it are not looked at."""
+    """``csr_pem``: PKCS #10 (RFC 2986). Names in it are not looked at.
+
+    ``router``: how the agent calls itself; a token of another router is refused, and stays good.
+    """
 
     token = StrictCharField(max_length=100)
     csr_pem = StrictCharField(max_length=10_000, trim_whitespace=False)
+    router = StrictCharField(max_length=63, required=False)
 
 
 class EnrolledSerializer(StrictSerializer):
@@ -31,7 +35,10 @@ class EnrolledSerializer(StrictSerializer):
 
 
 class EnrolView(APIView):
-    """Change a one-time token and a certificate request for a router's certificate."""
+    """Change a one-time token and a certificate request for a router's certificate.
+
+    The same token with a request of the same key is answered with the same certificate.
+    """
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]

@@ -1,0 +1,121 @@
+// Package enroll gets a router its certificate: a key made here, a request, and the portal's answer to a
+// one-time token.
+package enroll
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"longline.dev/agent/internal/config"
+	"longline.dev/agent/internal/identity"
+)
+
+// Options say for whom, where and with what.
+type Options struct {
+	Router string
+	Files  config.TLS // where key, certificate and CA go
+	Portal string     // https URL of the portal's web door
+	Trust  Trust
+	Token  string
+	Now    time.Time
+}
+
+// Enroll makes a key, has the portal certify it and stores all of it, 0600, all or nothing. The key is kept
+// until it has its certificate, and the portal answers the same token and key with the same certificate: cut off
+// at any moment, Enroll with the same token ends what it began. It returns the new certificate.
+func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
+	if err := identity.Finish(o.Files); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{o.Files.CA, o.Files.Certificate, o.Files.Key} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	key, err := pendingKey(o.Files)
+	if err != nil {
+		return nil, err
+	}
+	request, err := requestFor(o.Router, key)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := ask(ctx, o, request)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := check(answer, o, key)
+	if err != nil {
+		return nil, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
+	}
+	if err := identity.Install(o.Files, []byte(answer.CertificatePEM), []byte(answer.CAPEM)); err != nil {
+		return nil, err
+	}
+	return certificate, nil
+}
+
+// Current is the router's certificate if it is there, complete and valid now, else nil.
+func Current(files config.TLS, router string, now time.Time) *x509.Certificate {
+	loaded, err := identity.Load(files, router)
+	if err != nil {
+		return nil
+	}
+	certificate, err := loaded.Certificate()
+	if err != nil || now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
+		return nil
+	}
+	return certificate
+}
+
+// requestFor is a PKCS #10 request (RFC 2986). The portal takes only the key from it; the names are for
+// whoever reads it on the way.
+func requestFor(router string, key *ecdsa.PrivateKey) ([]byte, error) {
+	role, err := url.Parse(identity.Router(router))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "router-" + router}, URIs: []*url.URL{role}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
+}
+
+// check is whether the certificate is for this key and this router, under the CA that came with it.
+func check(a *answer, o Options, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	block, _ := pem.Decode([]byte(a.CertificatePEM))
+	if block == nil {
+		return nil, fmt.Errorf("there is no certificate in it")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if !key.PublicKey.Equal(certificate.PublicKey) {
+		return nil, fmt.Errorf("the certificate is for another key")
+	}
+	if role := identity.RoleOf(certificate); role != identity.Router(o.Router) {
+		return nil, fmt.Errorf("the certificate is for %q and not for %q", role, identity.Router(o.Router))
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(a.CAPEM)) {
+		return nil, fmt.Errorf("there is no CA in it")
+	}
+	_, err = certificate.Verify(x509.VerifyOptions{
+		Roots: roots, CurrentTime: o.Now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w (this machine's clock says %s)", err, o.Now.UTC().Format(time.RFC3339))
+	}
+	return certificate, nil
+}

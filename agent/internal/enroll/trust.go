@@ -1,0 +1,89 @@
+package enroll
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Trust is how the portal's web door is known before anything else is: by a file of CAs, by the SHA-256
+// fingerprint of a certificate, or, with neither, by the CAs that this machine trusts.
+type Trust struct {
+	CAFile      string
+	Fingerprint string // hex, with or without colons
+}
+
+var errFingerprint = errors.New("no certificate that it shows has the fingerprint given")
+
+// config is for connections to host, which the portal's certificate has to name in each case.
+func (t Trust) config(host string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	switch {
+	case t.CAFile != "":
+		text, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s holds no certificate", t.CAFile)
+		}
+	case t.Fingerprint != "":
+		wanted, err := ParseFingerprint(t.Fingerprint)
+		if err != nil {
+			return nil, err
+		}
+		c.InsecureSkipVerify = true // VerifyConnection does it, with the root that has the fingerprint
+		c.VerifyConnection = func(state tls.ConnectionState) error { return verifyBy(wanted, host, state) }
+	}
+	return c, nil
+}
+
+// ParseFingerprint reads a SHA-256 fingerprint as openssl x509 -fingerprint and sha256sum write it.
+func ParseFingerprint(text string) ([]byte, error) {
+	sum, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(sum) != sha256.Size {
+		return nil, fmt.Errorf("%q is no SHA-256 fingerprint, which has 64 hexadecimal digits", text)
+	}
+	return sum, nil
+}
+
+func verifyBy(wanted []byte, host string, state tls.ConnectionState) error {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	known := false
+	for _, each := range state.PeerCertificates {
+		if sum := sha256.Sum256(each.Raw); bytes.Equal(sum[:], wanted) {
+			roots.AddCert(each)
+			known = true
+		}
+		between.AddCert(each)
+	}
+	if !known {
+		return errFingerprint
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, DNSName: host,
+	})
+	return err
+}
+
+// explain says what to do about a portal that is not trusted.
+func (t Trust) explain(err error) error {
+	var unknown x509.UnknownAuthorityError
+	var verification *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errFingerprint):
+		return fmt.Errorf("the portal is not trusted: %w (the token was not sent); compare it with the NOC's", errFingerprint)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the portal is not trusted (the token was not sent): %w; name its CA with -ca or -ca-fingerprint", unknown)
+	case errors.As(err, &verification):
+		return fmt.Errorf("the portal is not trusted (the token was not sent): %w", verification.Err)
+	}
+	return err
+}
