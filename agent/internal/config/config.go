@@ -20,6 +20,7 @@ type Config struct {
 	Listen        string // host:port of the HTTPS listener
 	StateDir      string // what has to survive a restart
 	ControlSocket string // Unix socket of the commands plan and state
+	Drift         string // "auto" or "hold": what becomes of what others changed
 	TLS           TLS
 	VPP           VPP
 	Report        Report
@@ -29,8 +30,11 @@ type Config struct {
 // TLS names PEM files: the CA, and this router's certificate and key.
 type TLS struct{ CA, Certificate, Key string }
 
-// VPP names VPP's sockets.
-type VPP struct{ APISocket, StatsSocket string }
+// VPP names VPP's sockets, and says how often all of it is read when nothing happens.
+type VPP struct {
+	APISocket, StatsSocket string
+	FullLook               time.Duration
+}
 
 // Report says where reports go; with an empty URL none are sent.
 type Report struct {

@@ -62,7 +62,8 @@ func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
 	want := Config{
 		Router: "rhino", Listen: "127.0.0.1:9443", StateDir: "/var/lib/longline", ControlSocket: "/var/lib/longline/control.sock",
 		TLS:    TLS{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "a.pem"), filepath.Join(folder, "a.key")},
-		VPP:    VPP{"/run/vpp/api.sock", "/run/vpp/stats.sock"},
+		VPP:    VPP{"/run/vpp/api.sock", "/run/vpp/stats.sock", 10 * time.Minute},
+		Drift:  "auto",
 		Report: Report{Interval: 10 * time.Second, StoreLimit: 512 << 20},
 	}
 	if *c != want {
@@ -87,6 +88,8 @@ func TestWhatIsWrongIsNamedByItsPath(t *testing.T) {
 		"no TLS to portal":       {"https://portal", "http://portal", "report.url: "},
 		"too often":              {"3s", "3ms", "report.interval: 3ms is not in"},
 		"a bare number":          {"3s", "3", "report.interval: 3 is no duration"},
+		"no such policy":         {"router: rhino", "router: rhino\ndrift: maybe", `drift: "maybe" is not one of auto, hold`},
+		"full looks too often":   {"/run/vpp/stats.sock}", "/run/vpp/stats.sock, full_look: 1s}", "vpp.full_look: 1s is not in"},
 		"a size without a unit":  {"interval: 3s", "store_limit: 5000000", "report.store_limit: "},
 		"a size that overflows":  {"interval: 3s", "store_limit: 999999999TiB", "report.store_limit: "},
 		"no room for one sample": {"interval: 3s", "store_limit: 1KiB", "report.store_limit: "},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.StateDir })},
 	{path: "control_socket", meaning: "Unix socket, mode 0600, of the commands plan and state; control.sock in state_dir if absent",
 		set: path(func(c *Config) *string { return &c.ControlSocket })},
+	{path: "drift", standard: "auto", meaning: "what others changed of the agent's work: auto repairs it, hold reports it until the portal sends the intent again",
+		set: text(func(c *Config) *string { return &c.Drift }, isOneOf("auto", "hold"))},
 	{path: "tls.ca", required: true, meaning: "PEM file of the CA of portal and routers",
 		set: path(func(c *Config) *string { return &c.TLS.CA })},
 	{path: "tls.certificate", required: true, meaning: "PEM file of this router's certificate; read anew for each connection",
@@ -41,6 +44,8 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.VPP.APISocket })},
 	{path: "vpp.stats_socket", standard: "/run/vpp/stats.sock", meaning: "VPP's stats segment (statseg in its startup.conf)",
 		set: path(func(c *Config) *string { return &c.VPP.StatsSocket })},
+	{path: "vpp.full_look", standard: "10m", meaning: "how long VPP is only glanced at, every 30 s and after events, before all of it is read again, 10s to 24h",
+		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullLook }, 10*time.Second, 24*time.Hour)},
 	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",
 		set: text(func(c *Config) *string { return &c.Report.URL }, isHTTPS)},
 	{path: "report.interval", standard: "10s", meaning: "length of a counter sample, 1s to 1h",
@@ -134,6 +139,15 @@ func size(field func(*Config) *int64, least, most int64) func(*Config, any, stri
 			return fmt.Errorf("%s is not in %d..%d bytes", s, least, most)
 		}
 		*field(c) = n * sizes[parts[2]]
+		return nil
+	}
+}
+
+func isOneOf(values ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(values, s) {
+			return fmt.Errorf("%q is not one of %s", s, strings.Join(values, ", "))
+		}
 		return nil
 	}
 }

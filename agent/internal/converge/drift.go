@@ -81,20 +81,45 @@ func (e *Engine) resume() bool {
 	return true
 }
 
-// repair converges when VPP differs from the held intent, and says whether it did. Ends that were refused
-// wait for their time, and under Hold drift is left alone.
+// repair looks at VPP, converges when it differs from the held intent, and says whether it did. A glance is
+// enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
+// refused wait for their time, and under Hold drift is left alone.
 func (e *Engine) repair(ctx context.Context) bool {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	if held == nil {
+	withheld, todo, _ := e.compare(ctx, held, e.glance)
+	if todo == nil || len(todo.Ops) == 0 {
 		return false
 	}
-	ahead := e.lookAhead(ctx)
+	withheld, todo, ahead := e.compare(ctx, held, e.take)
+	if todo == nil || len(todo.Ops) == 0 {
+		return false
+	}
+	e.mu.Lock()
+	e.totals.Repairs++
+	e.seen.drifted = &Picture{held, todo, ahead.snapshot}
+	e.mu.Unlock()
+	for _, op := range todo.Ops {
+		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
+			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
+	}
+	before := e.settled
+	e.convergeLocked(ctx, held, withheld, ahead)
+	e.settled.keep(before, withheld)
+	return true
+}
+
+// compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.
+func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) (map[intent.Key]*plan.Reason, *plan.Plan, *ahead) {
+	ahead := e.lookAhead(ctx, look)
 	_, snapshot, err := ahead.wait()
 	if err != nil {
 		e.log.Warn("drift check failed", "error", err)
-		return false
+		return nil, nil, nil
+	}
+	if held == nil {
+		return nil, nil, nil
 	}
 	journal := e.journal.Of(snapshot.Boot)
 	withheld := e.patience.withheld(held, e.now())
@@ -107,20 +132,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 			todo = e.diff(held, snapshot, journal, withheld)
 		}
 	}
-	if len(todo.Ops) == 0 {
-		return false
-	}
-	e.mu.Lock()
-	e.totals.Repairs++
-	e.mu.Unlock()
-	for _, op := range todo.Ops {
-		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
-			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
-	}
-	before := e.settled
-	e.convergeLocked(ctx, held, withheld, ahead)
-	e.settled.keep(before, withheld)
-	return true
+	return withheld, todo, ahead
 }
 
 // keep lets ends that were not attempted stay as settled as they were.

@@ -42,6 +42,9 @@ type Engine struct {
 	// Room is for how many interfaces more than the live ones VPP has room; nil when that is not to be asked.
 	// Set it before Serve.
 	Room func(live int) (int, error)
+	// FullLook is how long VPP is only glanced at before all of it is read again; set it before Serve. With
+	// zero every look is a full one.
+	FullLook time.Duration
 
 	busy     sync.Mutex // held while VPP is changed or the intent is replaced
 	settled  settled    // with busy
@@ -49,6 +52,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	session Session
+	seen    seen
 	applied *Applied
 	totals  Totals
 	changed chan struct{}
@@ -124,7 +128,7 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied = session, nil
+	e.session, e.applied, e.seen = session, nil, seen{}
 }
 
 func boot(session Session) own.Boot {
@@ -134,17 +138,23 @@ func boot(session Session) own.Boot {
 
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
 // then the intent is held. The generation that is held already asks for another attempt at everything; a
-// new one leaves alone what VPP refused lately and the document did not change.
+// new one leaves alone what VPP refused lately and the document did not change, and trusts what was seen
+// lately of what nobody can change in place.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	ahead := e.lookAhead(ctx)
+	again := held != nil && held.Generation == in.Generation
+	look := looker(e.glance)
+	if again {
+		look = e.take
+	}
+	ahead := e.lookAhead(ctx, look)
 	if err := e.store.Accept(in); err != nil {
 		ahead.cancel()
 		return nil, err
 	}
-	if held != nil && held.Generation == in.Generation {
+	if again {
 		clear(e.patience)
 	}
 	return e.convergeLocked(ctx, in, e.patience.withheld(in, e.now()), ahead), nil
@@ -158,7 +168,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, e.lookAhead(ctx))
+	return e.convergeLocked(ctx, held, nil, e.lookAhead(ctx, e.take))
 }
 
 // Look compares VPP with an intent and changes nothing. Error: ErrNoVPP or that of the connection.
@@ -169,7 +179,7 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := observe.Take(ctx, session, boot(session))
+	snapshot, err := e.take(ctx, session)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,6 +192,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld
 	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, withheld, ahead)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
+		e.see(ahead.session, nil, false)
 		outcome = unavailable(in, err)
 	}
 	e.settled.note(outcome)

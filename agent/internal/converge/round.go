@@ -37,17 +37,22 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 		if err := e.journal.Claim(e.journalOf(snapshot, todo.Standing, todo.Creations)); err != nil {
 			return nil, writes, err
 		}
-		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, looker(session))
+		touched := targets(ops)
+		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, again(session, snapshot, touched))
 		writes += result.Writes
 		if err != nil {
 			return nil, writes, err
 		}
 		maps.Copy(failed, result.Failed)
-		if snapshot, err = readBack(ctx, session, snapshot, ops, result); err != nil {
+		if snapshot, err = readBack(ctx, session, snapshot, touched, result); err != nil {
 			return nil, writes, err
 		}
 		journal := own.Journal{Boot: snapshot.Boot, Claims: slices.Concat(todo.Standing, unfinished(todo.Creations, result))}
 		todo = e.diff(in, snapshot, journal, withheld)
+	}
+	e.see(session, snapshot, false)
+	if len(failed) > 0 {
+		e.doubt() // perhaps somebody else changed what only a full look shows
 	}
 	journal := e.journalOf(snapshot, todo.Standing, nil)
 	journal.Applied = in.Generation
@@ -75,21 +80,33 @@ func without(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
 	return rest
 }
 
-func looker(session Session) func(context.Context) (*observe.Snapshot, error) {
-	return func(ctx context.Context) (*observe.Snapshot, error) { return observe.Take(ctx, session, boot(session)) }
-}
-
-func readBack(ctx context.Context, session Session, before *observe.Snapshot, ops []plan.Op, result *apply.Result) (*observe.Snapshot, error) {
+// targets are the interfaces that operations are about, as far as they are there already.
+func targets(ops []plan.Op) map[uint32]bool {
 	touched := make(map[uint32]bool)
 	for _, op := range ops {
-		ref := op.Action.Target()
-		index, made := result.Made[ref.Made]
-		switch {
-		case ref.Index != observe.NoIndex:
-			touched[ref.Index] = true
-		case made:
+		if index := op.Action.Target().Index; index != observe.NoIndex {
 			touched[index] = true
 		}
+	}
+	return touched
+}
+
+// again reads what the checks before deletes and creates go by: all keys of sub-interfaces, and all of what is
+// touched.
+func again(session Session, before *observe.Snapshot, touched map[uint32]bool) func(context.Context) (*observe.Snapshot, error) {
+	return func(ctx context.Context) (*observe.Snapshot, error) {
+		if len(touched) <= fewTouched {
+			if s, ok, err := observe.Glance(ctx, session, before, touched); ok || err != nil {
+				return s, err
+			}
+		}
+		return observe.Take(ctx, session, boot(session))
+	}
+}
+
+func readBack(ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result) (*observe.Snapshot, error) {
+	for _, index := range result.Made {
+		touched[index] = true
 	}
 	if len(touched) > fewTouched {
 		return observe.Take(ctx, session, boot(session))
@@ -122,9 +139,12 @@ type ahead struct {
 	err      error
 }
 
+// looker is a way to look at VPP.
+type looker func(context.Context, Session) (*observe.Snapshot, error)
+
 // lookAhead only reads, so it may run before the intent is safe. The one who asked may go away meanwhile:
 // half of a plan is worse than all of it.
-func (e *Engine) lookAhead(ctx context.Context) *ahead {
+func (e *Engine) lookAhead(ctx context.Context, look looker) *ahead {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &ahead{done: make(chan struct{}), cancel: cancel}
 	if a.session, a.err = e.Session(); a.err != nil {
@@ -133,7 +153,7 @@ func (e *Engine) lookAhead(ctx context.Context) *ahead {
 	}
 	go func() {
 		defer close(a.done)
-		a.snapshot, a.err = observe.Take(ctx, a.session, boot(a.session))
+		a.snapshot, a.err = look(ctx, a.session)
 	}()
 	return a
 }

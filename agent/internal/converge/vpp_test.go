@@ -115,6 +115,7 @@ func (r *router) open() {
 	}
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	r.FullLook = time.Hour
 	if session != nil {
 		r.Attach(session)
 	}

@@ -34,6 +34,7 @@ var (
 	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
 	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
 	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
+	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and glances at what others can change in place.", "extent")
 	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
 	waiting     = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
 	taken       = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
@@ -41,7 +42,7 @@ var (
 	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 
 	all = []*prometheus.Desc{
-		info, connected, connections, generation, durations, operations, repairs, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
 	}
 )
 

@@ -23,6 +23,7 @@ func (busyRouter) Status() converge.Status {
 		Held: &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
 	s.Totals.Converges, s.Totals.Repairs = 3, 1
+	s.Totals.FullLooks, s.Totals.Glances = 4, 90
 	s.Totals.Durations.Counts[0], s.Totals.Durations.Counts[len(converge.DurationBounds)] = 2, 1
 	s.Totals.Durations.Sum = 12 * time.Second
 	s.Totals.Operations = map[converge.Operation]uint64{
@@ -87,6 +88,7 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_intent_generation":                   {[]string{"applied"}, 42},
 		"longline_vpp_operations_total":                {[]string{"create_subif", "refused"}, 1},
 		"longline_drift_repairs_total":                 {nil, 1},
+		"longline_vpp_looks_total":                     {[]string{"glance"}, 90},
 		"longline_report_dropped_total":                {[]string{"counters"}, 5},
 		"longline_report_queue_length":                 {[]string{"events"}, 2},
 		"longline_report_last_taken_timestamp_seconds": {[]string{"observed"}, 1_790_000_000.5},

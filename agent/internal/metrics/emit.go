@@ -31,6 +31,8 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")
 	}
 	e.count(repairs, float64(s.Totals.Repairs))
+	e.count(looks, float64(s.Totals.FullLooks), "full")
+	e.count(looks, float64(s.Totals.Glances), "glance")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {

@@ -44,7 +44,7 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 		Supported: capabilities(session),
 		Policing:  policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
 	}
-	if err := session.Dump(ctx, s.configurationDumps(session), s.add); err != nil {
+	if err := session.Dump(ctx, s.configurationDumps(), s.add); err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
 	}
 	if err := s.takeLCP(ctx, session); err != nil {
@@ -77,20 +77,24 @@ func capabilities(session Session) map[Capability]bool {
 	}
 }
 
-func (s *Snapshot) configurationDumps(session Session) []api.Message {
-	dumps := []api.Message{
+func (s *Snapshot) configurationDumps() []api.Message {
+	return append([]api.Message{
 		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
 		&l2.L2XconnectDump{},
 		&l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface},
-	}
+	}, s.tunnelDumps(anyInterface)...)
+}
+
+// tunnelDumps ask for the tunnel that an interface is, or for all.
+func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.Message) {
 	if s.Supported[CanVXLAN] {
-		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: anyInterface})
+		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
 	}
 	if s.Supported[CanGENEVE] {
-		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: anyInterface})
+		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
 	}
 	if s.Supported[CanGRE] {
-		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: anyInterface})
+		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
 	}
 	return dumps
 }

@@ -7,13 +7,10 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/memclnt"
-	"go.fd.io/govpp/binapi/vxlan"
 )
 
 // Refresh reads the touched interfaces again, and all cross-connects and policers, which VPP gives only as
@@ -55,15 +52,7 @@ func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
 	for index := range touched {
 		at := interface_types.InterfaceIndex(index)
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})
-		if s.Supported[CanVXLAN] {
-			dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
-		}
-		if s.Supported[CanGENEVE] {
-			dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
-		}
-		if s.Supported[CanGRE] {
-			dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
-		}
+		dumps = append(dumps, s.tunnelDumps(at)...)
 	}
 	return dumps
 }

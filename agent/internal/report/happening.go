@@ -6,7 +6,6 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -32,15 +31,16 @@ type quarantine struct {
 	on  string
 }
 
-// viewOf sees without todo and s only whether VPP is there.
-func viewOf(status converge.Status, todo *plan.Plan, s *observe.Snapshot) view {
+// viewOf sees without a picture only whether VPP is there.
+func viewOf(status converge.Status, p *converge.Picture) view {
 	v := view{applied: status.Applied}
 	if status.VPP != nil {
 		v.vpp = &runOf{status.VPP.Version, status.VPP.PID, status.VPP.BootMS}
 	}
-	if todo == nil {
+	if p == nil {
 		return v
 	}
+	todo, s := p.Plan, p.Snapshot
 	v.seen, v.links = true, make(map[string]bool)
 	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
 	made := madeByUs(todo)

@@ -62,8 +62,11 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 	now := make(map[Access]EndCount)
 	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
 	for _, access := range accesses {
-		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx)) {
+		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) {
 			continue
+		}
+		if reading.Names[access.Index] != access.Name {
+			continue // somebody else has the index since it was looked at
 		}
 		count := EndCount{access.Key, reading.Rx[access.Index], reading.Tx[access.Index]}
 		now[access] = count

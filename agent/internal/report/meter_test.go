@@ -15,9 +15,14 @@ var (
 
 func reading(beat float64, in, out uint64) statseg.Reading {
 	return statseg.Reading{
-		BootMS: 1000, Heartbeat: beat,
+		BootMS: 1000, Heartbeat: beat, Names: []string{"local0", "cust0.100"},
 		Rx: []statseg.Count{{}, {Packets: in / 100, Bytes: in}}, Tx: []statseg.Count{{}, {Packets: out / 100, Bytes: out}},
 	}
+}
+
+func with(r statseg.Reading, change func(*statseg.Reading)) statseg.Reading {
+	change(&r)
+	return r
 }
 
 func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -52,14 +57,15 @@ func TestWhatCannotBeComparedIsAGap(t *testing.T) {
 		reading statseg.Reading
 		access  Access
 	}{
-		"the counter went back":        {reading(2, 4000, 1000), alice},
-		"only one direction did":       {reading(2, 6000, 900), alice},
-		"another index":                {reading(2, 6000, 1100), other(func(a *Access) { a.Index = 0 })},
-		"another name":                 {reading(2, 6000, 1100), other(func(a *Access) { a.Name = "cust0.101" })},
-		"another VLL has the index":    {reading(2, 6000, 1100), other(func(a *Access) { a.Key.End = "z" })},
-		"VPP restarted":                {statseg.Reading{BootMS: 2000, Heartbeat: 2, Rx: make([]statseg.Count, 2), Tx: make([]statseg.Count, 2)}, other(func(a *Access) { a.BootMS = 2000 })},
-		"the segment is of a dead VPP": {reading(2, 6000, 1100), other(func(a *Access) { a.BootMS = 2000 })},
-		"the index is not counted yet": {statseg.Reading{BootMS: 1000, Heartbeat: 2}, alice},
+		"the counter went back":         {reading(2, 4000, 1000), alice},
+		"only one direction did":        {reading(2, 6000, 900), alice},
+		"another index":                 {reading(2, 6000, 1100), other(func(a *Access) { a.Index = 0 })},
+		"another name":                  {reading(2, 6000, 1100), other(func(a *Access) { a.Name = "cust0.101" })},
+		"another VLL has the index":     {reading(2, 6000, 1100), other(func(a *Access) { a.Key.End = "z" })},
+		"VPP restarted":                 {with(reading(2, 6000, 1100), func(r *statseg.Reading) { r.BootMS = 2000 }), other(func(a *Access) { a.BootMS = 2000 })},
+		"the segment is of a dead VPP":  {reading(2, 6000, 1100), other(func(a *Access) { a.BootMS = 2000 })},
+		"the index is another's by now": {with(reading(2, 6000, 1100), func(r *statseg.Reading) { r.Names[1] = "loop7" }), alice},
+		"the index is not counted yet":  {statseg.Reading{BootMS: 1000, Heartbeat: 2}, alice},
 	} {
 		t.Run(why, func(t *testing.T) {
 			var m Meter

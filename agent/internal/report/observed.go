@@ -3,17 +3,17 @@ package report
 import (
 	"net/netip"
 
+	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/plan"
 )
 
 // encapsulations in the order of the contract.
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
-// fill writes what VPP showed: the snapshot, its difference to the held intent, and which addresses have a
-// route.
-func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snapshot, watched []netip.Addr, reachable map[netip.Addr]bool) {
+// fill writes what VPP showed: its picture, and which addresses have a route.
+func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable map[netip.Addr]bool) {
+	todo, s := p.Plan, p.Snapshot
 	for _, can := range encapsulations {
 		if s.Supported[can] {
 			b.Encapsulations = append(b.Encapsulations, string(can))
@@ -33,7 +33,7 @@ func (b *observedBody) fill(in *intent.Intent, todo *plan.Plan, s *observe.Snaps
 	for _, op := range todo.Ops {
 		drift[op.End] = append(drift[op.End], driftBody(op.Drift))
 	}
-	for _, e := range in.Present {
+	for _, e := range p.Intent.Present {
 		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
 		if end.Drift == nil {
@@ -76,15 +76,15 @@ func ipMTU(i *observe.Interface) *uint32 {
 
 // accesses finds the customer's side of every present end in what the agent owns. While an end is being
 // moved it may have two; then neither is counted.
-func accesses(in *intent.Intent, todo *plan.Plan, s *observe.Snapshot) []Access {
+func accesses(p *converge.Picture) []Access {
 	found := make(map[intent.Key][]Access)
-	for _, h := range todo.Owned {
+	for _, h := range p.Plan.Owned {
 		if h.Tunnel == nil {
-			found[h.End] = append(found[h.End], Access{h.End, s.Boot.MS, h.Interface.Index, h.Interface.Name})
+			found[h.End] = append(found[h.End], Access{h.End, p.Snapshot.Boot.MS, h.Interface.Index, h.Interface.Name})
 		}
 	}
 	var all []Access
-	for _, e := range in.Present {
+	for _, e := range p.Intent.Present {
 		if candidates := found[e.Key]; len(candidates) == 1 {
 			all = append(all, candidates[0])
 		}

@@ -15,14 +15,13 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/spool"
 	"longline.dev/agent/internal/statseg"
 )
 
 // Engine is what reporting needs of the engine.
 type Engine interface {
-	Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
+	Picture(context.Context) (*converge.Picture, error)
 	Session() (converge.Session, error)
 	Status() converge.Status
 	Changed() <-chan struct{}
@@ -156,23 +155,20 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// look compares VPP with the held intent once, counts if it is time to, and prepares the report.
+// look prepares a report of VPP as the engine saw it last, and counts if it is time to. Of VPP itself it asks
+// only routes, and its stats segment.
 func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
-	held := status.Held
-	if held == nil {
-		held = &intent.Intent{Router: r.router}
-	}
 	report := observedBody{
 		Schema: 1, BootID: r.bootID.String(), AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 	}
-	todo, snapshot, err := r.engine.Look(ctx, held)
+	picture, err := r.engine.Picture(ctx)
 	if err == nil {
 		watched := r.watch()
 		var reachable map[netip.Addr]bool
-		if reachable, err = r.reachable(ctx, held, watched); err == nil {
-			report.fill(held, todo, snapshot, watched, reachable)
+		if reachable, err = r.reachable(ctx, picture.Intent, watched); err == nil {
+			report.fill(picture, watched, reachable)
 		}
 	}
 	if ctx.Err() != nil {
@@ -189,9 +185,9 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		r.meter.Forget()
 		r.mu.Unlock()
 		report.VPP = vppBody{}
-		todo = nil
+		picture = nil
 	case count:
-		sample = r.count(accesses(held, todo, snapshot), snapshot.Boot.MS)
+		sample = r.count(accesses(picture), picture.Snapshot.Boot.MS)
 	}
 	if r.client == nil {
 		return
@@ -199,7 +195,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	if sample != nil {
 		r.store(*sample, simulated)
 	}
-	if err := r.teller.tell(viewOf(status, todo, snapshot), now); err != nil {
+	if err := r.teller.tell(viewOf(status, picture), now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
 	select { // replace what has not been sent

@@ -21,10 +21,13 @@ type Reading struct {
 	BootMS    int64   // ms since the Unix epoch
 	Heartbeat float64 // grows while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
+	// Names are the interfaces' by sw_if_index. VPP gives indices out again, and the one of what was counted
+	// may be another's.
+	Names []string
 }
 
 // wanted are the entries of the directory that are read (anchored regular expressions).
-var wanted = []string{"^/if/rx$", "^/if/tx$", "^/sys/boottime$", "^/sys/heartbeat$"}
+var wanted = []string{"^/if/rx$", "^/if/tx$", "^/if/names$", "^/sys/boottime$", "^/sys/heartbeat$"}
 
 const (
 	// bootWait is how long a missing socket is waited for while VPP starts: it may come after the API's.
@@ -92,10 +95,15 @@ func (s *Segment) Read() (Reading, error) {
 				r.Tx = sum(data)
 			}
 			found++
+		case adapter.NameStat:
+			for _, name := range data {
+				r.Names = append(r.Names, string(name))
+			}
+			found++
 		}
 	}
-	if found != 3 {
-		return Reading{}, fmt.Errorf("read stats segment: %d of 3 entries are there", found)
+	if found != 4 {
+		return Reading{}, fmt.Errorf("read stats segment: %d of 4 entries are there", found)
 	}
 	return r, nil
 }

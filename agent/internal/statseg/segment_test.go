@@ -36,6 +36,9 @@ func TestEveryInterfaceIsCountedInBothDirections(t *testing.T) {
 	if err != nil || len(reading.Rx) < 2 || len(reading.Tx) < 2 { // local0 and cust0
 		t.Errorf("got %+v, %v", reading, err)
 	}
+	if len(reading.Names) < 2 || reading.Names[0] != "local0" || reading.Names[1] != "cust0" {
+		t.Errorf("the names are %q", reading.Names)
+	}
 }
 
 func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {

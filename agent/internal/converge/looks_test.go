@@ -1,0 +1,230 @@
+package converge
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/l2"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/vpp"
+)
+
+// counted is a session of which the messages are counted by name.
+type counted struct {
+	*vpp.Session
+	sent map[string]int
+}
+
+func (c *counted) Call(ctx context.Context, request api.Message) (api.Message, error) {
+	c.sent[request.GetMessageName()]++
+	return c.Session.Call(ctx, request)
+}
+
+func (c *counted) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
+	for _, request := range requests {
+		c.sent[request.GetMessageName()]++
+	}
+	return c.Session.Calls(ctx, requests)
+}
+
+func (c *counted) Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error {
+	return c.DumpEach(ctx, requests, func(_ int, answer api.Message) { each(answer) })
+}
+
+func (c *counted) DumpEach(ctx context.Context, requests []api.Message, each func(int, api.Message)) error {
+	for _, request := range requests {
+		c.sent[request.GetMessageName()]++
+	}
+	return c.Session.DumpEach(ctx, requests, each)
+}
+
+// count gives the engine a counted session, as if it had just connected.
+func (r *router) count() *counted {
+	session := &counted{r.session, make(map[string]int)}
+	r.Attach(session)
+	return session
+}
+
+// ofEachKind has an end of each encapsulation.
+func (r *router) ofEachKind() []intent.End {
+	var ends []intent.End
+	for n, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
+		end := vxlanEnd(n, r.ports[0])
+		if end.Tunnel.Encapsulation = encapsulation; encapsulation == intent.GRE {
+			end.Tunnel.VNI = 0
+		}
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+func TestReportsAskVPPNothing(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		session := r.count()
+		r.put(r.ofEachKind()).mustAllBe(t, "verified")
+		clear(session.sent)
+		for range 20 {
+			p, err := r.Picture(t.Context())
+			if err != nil || len(p.Plan.Owned) != 6 || len(p.Plan.Ops) != 0 {
+				t.Fatalf("%v: %+v", err, p)
+			}
+		}
+		if len(session.sent) != 0 {
+			t.Errorf("sent %v", session.sent)
+		}
+	})
+}
+
+// TestLookingForDriftReadsNoTunnels: VPP stops its workers for dumps of tunnels and of Linux pairs.
+func TestLookingForDriftReadsNoTunnels(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		session := r.count()
+		r.put(r.ofEachKind()).mustAllBe(t, "verified")
+		clear(session.sent)
+		for range 10 {
+			if r.repair(t.Context()) {
+				t.Error("repaired without drift")
+			}
+		}
+		delete(session.sent, "ip_address_dump") // two for each port
+		want := map[string]int{"sw_interface_dump": 10, "l2_xconnect_dump": 10, "bridge_domain_dump": 10, "control_ping": 10}
+		if !maps.Equal(session.sent, want) {
+			t.Errorf("sent %v\nwant %v", session.sent, want)
+		}
+		if totals := r.Status().Totals; totals.Glances != 10 {
+			t.Errorf("counted %d glances", totals.Glances)
+		}
+	})
+}
+
+// TestAGlanceFindsWhatAHandChanged lets somebody change one thing at a time, all of it in VPP alone.
+func TestAGlanceFindsWhatAHandChanged(t *testing.T) {
+	const push1 = 1
+	edits := map[string]struct {
+		edit  func(r *router, access, tunnel string)
+		field string
+	}{
+		"admin state":              {func(r *router, access, _ string) { r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(access)}) }, "admin_up"},
+		"MTU":                      {func(r *router, _, tunnel string) { r.setMTU(tunnel, 1400) }, "mtu"},
+		"cross-connect, one way":   {func(r *router, access, _ string) { r.disconnect(access) }, "xconnect"},
+		"cross-connect, the other": {func(r *router, _, tunnel string) { r.disconnect(tunnel) }, "xconnect"},
+		"cross-connect to another": {func(r *router, access, _ string) {
+			r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(access), TxSwIfIndex: r.index(r.ports[2]), Enable: true})
+		}, "xconnect"},
+		"tag rewrite": {func(r *router, access, _ string) {
+			r.must(&l2.L2InterfaceVlanTagRewrite{SwIfIndex: r.index(access), VtrOp: push1, PushDot1q: 1, Tag1: 7})
+		}, "rewrite"},
+		"tag": {func(r *router, access, _ string) {
+			r.must(&interfaces.SwInterfaceTagAddDel{SwIfIndex: r.index(access)})
+		}, ""},
+		"the tunnel":        {func(r *router, _, tunnel string) { r.deleteTunnel(tunnel) }, "exists"},
+		"the sub-interface": {func(r *router, access, _ string) { r.must(&interfaces.DeleteSubif{SwIfIndex: r.index(access)}) }, "exists"},
+	}
+	for name, c := range edits {
+		t.Run(name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				ends := r.ofEachKind()
+				gre := ends[2]
+				r.put(ends).mustAllBe(t, "verified")
+				access, tunnel := r.ports[0]+".102", r.tunnelOf(gre.Key)
+				session := r.count()
+				if _, err := r.Picture(t.Context()); err != nil { // so that there is something to glance from
+					t.Fatal(err)
+				}
+				clear(session.sent)
+				c.edit(r, access, tunnel)
+				r.repair(t.Context())
+				p, err := r.Picture(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var fields []string
+				for _, op := range p.Plan.Ops {
+					fields = append(fields, op.Drift.Field)
+				}
+				found := slices.Contains(fields, c.field)
+				if c.field == "" {
+					found = p.Plan.Blocked[gre.Key] != nil || len(p.Plan.Ops) > 0
+				}
+				if !found {
+					t.Errorf("shown are %v, blocked %v; sent %v", fields, p.Plan.Blocked, session.sent)
+				}
+				if name != "tag" {
+					if off := r.fieldsOff(); len(off) != 0 {
+						t.Errorf("left as they were: %v", off)
+					}
+				}
+			})
+		})
+	}
+}
+
+func (r *router) setMTU(name string, mtu uint32) {
+	r.t.Helper()
+	r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(name), Mtu: []uint32{mtu, 0, 0, 0}})
+}
+
+// tunnelOf is the name of the end's tunnel.
+func (r *router) tunnelOf(key intent.Key) string {
+	r.t.Helper()
+	p, err := r.Picture(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, h := range p.Plan.Owned {
+		if h.End == key && h.Tunnel != nil {
+			return h.Interface.Name
+		}
+	}
+	r.t.Fatalf("%s has no tunnel", key)
+	return ""
+}
+
+// deleteTunnel deletes a GRE tunnel the way somebody else would: without asking whose it is.
+func (r *router) deleteTunnel(name string) {
+	r.t.Helper()
+	s := r.snapshot()
+	i := s.ByName(name)
+	for _, t := range s.Tunnels {
+		if t.Index == i.Index {
+			r.must(&gre.GreTunnelAddDel{Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0),
+				Src: vpp.Address(t.Local), Dst: vpp.Address(t.Remote)}})
+		}
+	}
+}
+
+// TestDriftIsShownOnceThoughItIsRepaired: or nobody would ever learn that there was any.
+func TestDriftIsShownOnceThoughItIsRepaired(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		r.disconnect(r.ports[0] + ".101")
+		if !r.repair(t.Context()) {
+			t.Fatal("nothing was repaired")
+		}
+		for look, want := range []string{"xconnect", ""} {
+			p, err := r.Picture(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields := strings.Join(fieldsOf(p.Plan), " ")
+			if !strings.Contains(fields, want) || want == "" && fields != "" {
+				t.Errorf("look %d shows %q, want %q", look, fields, want)
+			}
+		}
+	})
+}
+
+func fieldsOf(p *plan.Plan) (fields []string) {
+	for _, op := range p.Ops {
+		fields = append(fields, op.Drift.Field)
+	}
+	return fields
+}

@@ -1,0 +1,145 @@
+package converge
+
+import (
+	"context"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// Picture is VPP as it was last seen, compared with an intent. Nobody changes it once it is made.
+type Picture struct {
+	Intent   *intent.Intent // an empty one when none is held
+	Plan     *plan.Plan
+	Snapshot *observe.Snapshot
+}
+
+// seen is what is known of VPP without asking it again.
+type seen struct {
+	snapshot *observe.Snapshot // nil: nothing
+	fully    time.Time         // when all of it was last read
+	// drifted is a picture of drift that was repaired since, until somebody has looked at it.
+	drifted *Picture
+	latest  *Picture // of snapshot, made when it is first wanted
+}
+
+// Picture is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
+// it; Serve keeps what is known fresh. Drift is shown once even if it has been repaired meanwhile: then
+// Changed follows. Error: ErrNoVPP or that of the connection.
+func (e *Engine) Picture(ctx context.Context) (*Picture, error) {
+	if p := e.known(); p != nil {
+		return p, nil
+	}
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if p := e.known(); p != nil {
+		return p, nil
+	}
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	snapshot := e.seenNow()
+	if snapshot == nil {
+		if snapshot, err = e.take(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+	p := &Picture{Intent: e.heldOrEmpty(), Snapshot: snapshot}
+	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seen.snapshot == snapshot {
+		e.seen.latest = p
+	}
+	return p, nil
+}
+
+// known is the picture that is there already, nil if it has to be made.
+func (e *Engine) known() *Picture {
+	held, _ := e.store.Held()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.session == nil || e.session.Err() != nil {
+		return nil
+	}
+	if p := e.seen.drifted; p != nil {
+		e.seen.drifted = nil
+		e.notify()
+		return p
+	}
+	if p := e.seen.latest; p != nil && (p.Intent == held || held == nil) {
+		return p
+	}
+	return nil
+}
+
+func (e *Engine) heldOrEmpty() *intent.Intent {
+	if held, _ := e.store.Held(); held != nil {
+		return held
+	}
+	return &intent.Intent{}
+}
+
+// seenNow is what was last seen through the present connection, nil when that is nothing.
+func (e *Engine) seenNow() *observe.Snapshot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.seen.snapshot
+}
+
+// take reads all of VPP.
+func (e *Engine) take(ctx context.Context, session Session) (*observe.Snapshot, error) {
+	snapshot, err := observe.Take(ctx, session, boot(session))
+	if err == nil {
+		e.see(session, snapshot, true)
+	}
+	return snapshot, err
+}
+
+// glance reads what others can change in place, and all of VPP when that is not enough or when FullLook has
+// passed since it was last done.
+func (e *Engine) glance(ctx context.Context, session Session) (*observe.Snapshot, error) {
+	e.mu.Lock()
+	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fully) < e.FullLook
+	e.mu.Unlock()
+	if old == nil || !fresh {
+		return e.take(ctx, session)
+	}
+	snapshot, ok, err := observe.Glance(ctx, session, old, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return e.take(ctx, session)
+	}
+	e.mu.Lock()
+	e.totals.Glances++
+	e.mu.Unlock()
+	e.see(session, snapshot, false)
+	return snapshot, nil
+}
+
+// see remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of
+// no use.
+func (e *Engine) see(session Session, snapshot *observe.Snapshot, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.session != session {
+		return
+	}
+	e.seen.snapshot, e.seen.latest = snapshot, nil
+	if full {
+		e.seen.fully = e.now()
+		e.totals.FullLooks++
+	}
+}
+
+// doubt makes the next look a full one.
+func (e *Engine) doubt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen.fully = time.Time{}
+}

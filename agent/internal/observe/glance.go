@@ -1,0 +1,90 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+)
+
+// Glance reads again what others can change of what was seen before: admin state, link, MTUs, tags and tag
+// rewrites of all interfaces, addresses, bridges, cross-connects, and the policers that were at work. Tunnels
+// and Linux CP pairs are as in old: neither changes while its interface stays. Of the touched interfaces,
+// tunnels are read too. ok is false when among all others not the same are there; then only Take tells what is.
+//
+// It is for looking often: of its messages VPP stops its workers for one, l2_xconnect_dump, for those
+// about policers where there are any, and before 25.02 for ip_address_dump. Take costs a stop for every
+// kind of tunnel too, the longer the more there are (docs/agent-looks.md).
+func Glance(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (s *Snapshot, ok bool, err error) {
+	s = &Snapshot{
+		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),
+		LCP: old.LCP, Supported: old.Supported,
+		Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
+	}
+	dumps := []api.Message{
+		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
+		&l2.L2XconnectDump{},
+		&l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface},
+	}
+	for _, t := range old.Tunnels {
+		if !touched[t.Index] {
+			s.Tunnels = append(s.Tunnels, t)
+			continue
+		}
+		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
+	}
+	if err := session.Dump(ctx, dumps, s.add); err != nil {
+		return nil, false, fmt.Errorf("glance: %w", err)
+	}
+	if !sameInterfaces(old, s, touched) {
+		return nil, false, sameProcess(ctx, session, old.Boot.PID)
+	}
+	s.Index()
+	if err := session.Dump(ctx, s.addressDumps(s.Interfaces), s.add); err != nil {
+		return nil, false, fmt.Errorf("glance at addresses: %w", err)
+	}
+	if err := s.glanceAtPolicers(ctx, session, old); err != nil {
+		return nil, false, fmt.Errorf("glance at %w", err)
+	}
+	return s.Index(), true, sameProcess(ctx, session, old.Boot.PID)
+}
+
+// sameInterfaces: VPP gives indices and names out again, so all that an interface is made with counts, and
+// its tag, which dies with it.
+func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
+	left := len(old.Interfaces)
+	for index := range but {
+		if old.ByIndex(index) != nil {
+			left--
+		}
+	}
+	for _, i := range now.Interfaces {
+		if but[i.Index] {
+			continue
+		}
+		was := old.ByIndex(i.Index)
+		if was == nil || was.Name != i.Name || was.Tag != i.Tag || was.Device != i.Device || was.Sup != i.Sup || was.Sub != i.Sub {
+			return false
+		}
+		left--
+	}
+	return left == 0
+}
+
+// glanceAtPolicers asks only about the interfaces on which a policer was seen at work.
+func (s *Snapshot) glanceAtPolicers(ctx context.Context, session Session, old *Snapshot) error {
+	if len(old.Policers) == 0 {
+		return nil
+	}
+	var policed []*Interface
+	for _, i := range s.Interfaces {
+		if old.Policed[i.Index] {
+			policed = append(policed, i)
+		}
+	}
+	return s.takePolicers(ctx, session, old.Policers, policed)
+}
