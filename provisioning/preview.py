@@ -1,14 +1,21 @@
-"""What the routers would do if a held order were approved: asked of their agents, and written nowhere."""
+"""What the routers would do if a held order were approved: asked of their agents, which change nothing."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
+from portal.core import clock
+from portal.core.errors import DomainError
 from portal.inventory.models import Router
-from portal.vll.models import Order, Vll
+from portal.vll.models import Order, PlanResult, Vll
+from portal.vll.operations import plan_finish
 from portal.vll.operations.approve import let_go
+from portal.vll.words import code, sentence
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.generations import router_intent
 from provisioning.intent import RouterIntent
@@ -20,11 +27,14 @@ class RouterPreview:
     """One router's answer (docs/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
 
     ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order; ``ends``:
-    those that would be pending or in conflict, with the reason. ``error`` says why there is no plan, or "".
+    those that would be pending or in conflict, with the reason. ``differences``: ``end``, ``field``,
+    ``before`` and ``after`` of each member of the router's intent that would change. ``error`` says why
+    there is no plan, or "".
     """
 
     router: Router
     intent: RouterIntent
+    differences: list[dict[str, Any]]
     operations: list[dict[str, Any]]
     ends: list[dict[str, Any]]
     error: str
@@ -35,7 +45,38 @@ def held_order_preview(order: Order, *, now: datetime) -> list[RouterPreview]:
 
     Raises WrongOrderState when it is not held any more, and a NotServiceable when it cannot be approved.
     """
-    return [_ask(router, intent, str(order.vll_id)) for router, intent in _intents(order, now)]
+    vll = str(order.vll_id)
+    intents = _intents(order, now)
+    before = {router: router_intent(router, generation=router.generation) for router, _intent in intents}
+    return [
+        _ask(router, intent, _differences(before[router], intent, vll), vll) for router, intent in intents
+    ]
+
+
+def plan_make(plan_id: UUID) -> None:
+    """Make a plan that was asked for, and keep it; one that is made already stays as it is."""
+    plan = PlanResult.objects.select_related("order").filter(pk=plan_id, finished_at__isnull=True).first()
+    if plan is None:
+        return
+    try:
+        routers = [_kept(preview) for preview in held_order_preview(plan.order, now=clock.now())]
+    except DomainError as error:
+        refusal = {"code": code(error), "message": sentence(error)}
+        plan_finish(plan_id=plan_id, routers=[], refusal=refusal, now=clock.now())
+    else:
+        plan_finish(plan_id=plan_id, routers=routers, refusal=None, now=clock.now())
+
+
+def _kept(preview: RouterPreview) -> dict[str, Any]:
+    return {
+        "router": preview.router.pk,
+        "name": preview.router.name,
+        "generation": preview.router.generation,
+        "differences": preview.differences,
+        "operations": preview.operations,
+        "ends": preview.ends,
+        "error": preview.error,
+    }
 
 
 def _intents(order: Order, now: datetime) -> list[tuple[Router, RouterIntent]]:
@@ -54,17 +95,38 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, RouterIntent]]:
     return intents
 
 
-def _ask(router: Router, intent: RouterIntent, vll: str) -> RouterPreview:
+def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[dict[str, Any]]:
+    """What the intent says otherwise about the ends of ``vll``, member by member."""
+    was, will_be = (dict(_members(intent, vll)) for intent in (before, after))
+    return [
+        {"end": end, "field": name, "before": was.get((end, name)), "after": will_be.get((end, name))}
+        for end, name in sorted(was | will_be)
+        if was.get((end, name)) != will_be.get((end, name))
+    ]
+
+
+def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], Any]]:
+    """``(("a", "transport.vni"), 70001)``: the members of the ends that are to be there."""
+    for end in json.loads(intent.document())["present"]:
+        if end["vll"] == vll:
+            for name, value in end.items():
+                inner = value if isinstance(value, dict) else {"": value}
+                for part, each in inner.items():
+                    if name not in ("vll", "end", "revision"):
+                        yield (end["end"], f"{name}.{part}".rstrip(".")), each
+
+
+def _ask(router: Router, intent: RouterIntent, differences: list[dict[str, Any]], vll: str) -> RouterPreview:
     with agent_of(router) as agent:
         answer = agent.plan(intent.document())
     match answer:
         case Unreachable(error):
-            return RouterPreview(router, intent, [], [], error)
+            return RouterPreview(router, intent, differences, [], [], error)
         case Refused(problem=problem):
             error = str(problem.get("detail") or answer.type)
-            return RouterPreview(router, intent, [], [], error)
+            return RouterPreview(router, intent, differences, [], [], error)
         case _:
             operations, ends = (
                 [each for each in answer[name] if each["vll"] == vll] for name in ("operations", "ends")
             )
-            return RouterPreview(router, intent, operations, ends, "")
+            return RouterPreview(router, intent, differences, operations, ends, "")

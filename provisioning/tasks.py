@@ -1,5 +1,7 @@
 """What Celery runs: names and ids only; each task makes one call."""
 
+from uuid import UUID
+
 from celery import shared_task
 
 from portal.accounts.invitations import invitation_send, invitations_resend
@@ -11,6 +13,7 @@ from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
+from provisioning.preview import plan_make
 from provisioning.reconcile import router_reconcile
 
 # Past every timeout of the two exchanges of a run (agent_client.TOTAL_S); a task that hangs beyond it is
@@ -26,6 +29,11 @@ def converge_router(router_id: int) -> None:
 @shared_task(name="provisioning.reconcile_router", time_limit=_HARD_LIMIT_S)
 def reconcile_router(router_id: int, actor: str) -> None:
     router_reconcile(router_id=router_id, actor=actor, now=clock.now())
+
+
+@shared_task(name="provisioning.plan_order", time_limit=_HARD_LIMIT_S)
+def plan_order(plan_id: str) -> None:
+    plan_make(UUID(plan_id))
 
 
 @shared_task(name="provisioning.sweep", time_limit=_HARD_LIMIT_S)

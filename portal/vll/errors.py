@@ -167,6 +167,12 @@ class NotForYouToDecide(DomainError):
     field: str = ""
 
 
+class PlanIsStale(Conflict):
+    """The plan that was looked at is not made yet, or a router was told something else since."""
+
+    field = "plan"
+
+
 @dataclass(eq=False, kw_only=True)
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""

@@ -79,6 +79,10 @@ _TEXTS: dict[type[DomainError], str] = {
     errors.NotForYouToDecide: gettext_noop(
         "Only the NOC approves and rejects orders. Wait for its decision."
     ),
+    errors.PlanIsStale: gettext_noop(
+        "A router has moved on since this plan was made, or it is not made yet; nothing was done."
+        " Look at a new plan, then approve."
+    ),
     errors.HoldUnknown: gettext_noop(
         "There is no hold {hold}, or it has expired. Order without it, or make a new one."
     ),

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 
 from portal.web.noc_kinds import KINDS, Kind
-from portal.web.views import noc_inventory, noc_overview, noc_router
+from portal.web.views import noc_inventory, noc_orders, noc_overview, noc_router
 
 
 def _pages_of(kind: Kind) -> list[URLPattern]:
@@ -18,6 +18,11 @@ def _pages_of(kind: Kind) -> list[URLPattern]:
 
 urlpatterns = [
     path("", noc_overview.overview, name="noc"),
+    path("orders/", noc_orders.held_orders, name="noc-orders"),
+    path("orders/<uuid:order_id>/", noc_orders.page, name="noc-order"),
+    path("orders/<uuid:order_id>/plan/", noc_orders.plan, name="noc-order-plan"),
+    path("orders/<uuid:order_id>/approve/", noc_orders.approve, name="noc-order-approve"),
+    path("orders/<uuid:order_id>/reject/", noc_orders.reject, name="noc-order-reject"),
     *(page for kind in KINDS for page in _pages_of(kind)),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
     path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.vll.models import Vll
+from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import order_delete
 from tests.browser.reader import Reader
 from tests.integration.answers import CONFLICT, activate, answer
-from tests.integration.isp import Isp
+from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 
 PASSWORD = "correct horse battery"
@@ -32,10 +32,45 @@ def lines(transactional_db: None, isp: Isp, alice: User) -> dict[str, Vll]:
         name: new(name, vlan) for vlan, name in enumerate(("new", "active", "failed", "gone"), start=100)
     }
     activate(found["active"])
+    Customer.objects.update(approve_up_to_bps=GBIT)
+    alice.refresh_from_db()
+    ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
+    held = order(isp, alice, description="held", cir_bps=2 * GBIT, **ends)
+    planned(held, isp)
+    found["held"] = held.vll
     answer(found["failed"], "a", "conflict", for_good=True, reason=CONFLICT)
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
     return found
+
+
+def planned(held: Order, isp: Isp) -> None:
+    """A plan of it with all that a router can say, and one of a router that said nothing."""
+    difference = {"end": "a", "field": "transport.vni", "before": None, "after": 70001}
+    cli = "create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni 70001 instance 16383 decap-next l2"
+    operation = {"n": 1, "stage": "create", "end": "a", "message": "vxlan_add_del_tunnel_v3", "cli": cli}
+    reason = {
+        "code": "vlan-taken",
+        "message": "VLAN 100 belongs to somebody else",
+        "object": "host-cust1.100",
+    }
+    said = {
+        "differences": [difference],
+        "operations": [operation | {"why": "the tunnel is missing"}],
+        "ends": [{"end": "a", "status": "conflict", "reason": reason}],
+        "error": "",
+    }
+    silent = {"differences": [difference], "operations": [], "ends": [], "error": "ConnectTimeout"}
+    PlanResult.objects.create(
+        order=held,
+        asked_by="nora",
+        asked_at=clock.now(),
+        finished_at=clock.now(),
+        routers=[
+            {"router": isp.routers[name].pk, "name": name, "generation": 0, **part}
+            for name, part in (("hippo", silent), ("rhino", said))
+        ],
+    )
 
 
 def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
@@ -54,7 +89,16 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
         ],
         "bob": ["/", "/orders/new/"],
         "charlie": ["/", "/ports/", "/orders/", "/orders/new/"],
-        "nora": ["/", "/ports/", "/orders/", "/orders/new/", "/routers/", f"/vlls/{lines['active'].pk}/"],
+        "nora": [
+            "/",
+            "/ports/",
+            "/orders/",
+            "/orders/new/",
+            "/routers/",
+            f"/vlls/{lines['active'].pk}/",
+            "/noc/orders/",
+            f"/noc/orders/{lines['held'].orders.get().pk}/",
+        ],
     }
 
 

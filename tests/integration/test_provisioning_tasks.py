@@ -14,6 +14,7 @@ from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.operations.plan import PLAN_ORDER
 from provisioning import tasks
 from tests.integration.answers import activate
 from tests.integration.certificates import certificates
@@ -23,7 +24,10 @@ from tests.integration.orders import order
 SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
-@pytest.mark.parametrize("name", sorted(SCHEDULED | {CONVERGE_ROUTER, SEND_INVITATION, SEND_PASSWORD_RESET}))
+SENT = {CONVERGE_ROUTER, PLAN_ORDER, SEND_INVITATION, SEND_PASSWORD_RESET}
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULED | SENT))
 def test_every_name_that_is_sent_is_registered(name: str) -> None:
     current_app.loader.import_default_modules()
     assert name in current_app.tasks

@@ -11,6 +11,7 @@ from portal.vll.operations.holds import hold_make, hold_release, hold_renew, hol
 from portal.vll.operations.modify import Changes, order_modify
 from portal.vll.operations.observe import ends_observed, stale_vlls_mark
 from portal.vll.operations.overdue import orders_overdue_alarm
+from portal.vll.operations.plan import plan_ask, plan_finish
 from portal.vll.operations.retry import order_retry
 from portal.vll.operations.submit import order_add
 from portal.vll.operations.suspend import order_resume, order_suspend
@@ -39,6 +40,8 @@ __all__ = [
     "order_retry",
     "order_suspend",
     "orders_overdue_alarm",
+    "plan_ask",
+    "plan_finish",
     "stale_vlls_mark",
     "vll_describe",
 ]

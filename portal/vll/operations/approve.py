@@ -1,6 +1,7 @@
 """The NOC's word on an order that is held: everything is leased, and no router has heard of it yet."""
 
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 
@@ -15,18 +16,24 @@ from portal.vll.operations.assess import carried_by
 from portal.vll.operations.cancel import held_order_end
 from portal.vll.operations.converging import converge_routers_of
 from portal.vll.operations.modify import request_of
+from portal.vll.operations.plan import plan_check
 from portal.vll.operations.revise import revise
 from portal.vll.operations.transitions import order_move
 from portal.vll.states import OrderAction, OrderState
 
 
-def order_approve(*, user: User, order: Order, now: datetime) -> Order:
+@transaction.atomic
+def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
     """Let a held order go to the routers, if the underlay still carries it.
 
-    Raises NotForYouToDecide, WrongOrderState, and a NotServiceable when the underlay has changed meanwhile.
+    ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
+    PlanIsStale, and a NotServiceable when the underlay has changed meanwhile.
     """
     if not policies.may_run_the_network(user):
         raise NotForYouToDecide
+    order, _vll = _held(order, "approve")
+    if plan is not None:
+        plan_check(order, plan, now=now)
     return let_go(order, actor=user.username, now=now)
 
 

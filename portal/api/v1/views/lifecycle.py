@@ -17,6 +17,7 @@ from portal.api.v1.permissions import IsNoc, caller
 from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import RejectionSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
+from portal.api.v1.serializers.plans import ApprovalSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.accepted import accepted
 from portal.core import clock
@@ -115,11 +116,16 @@ class RetryView(OrderActionView):
 class ApproveView(OrderActionView):
     permission_classes = [IsNoc]
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
+    @extend_schema(request=ApprovalSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Approve an order that is held; for NOC staff."""
-        return accepted(request, order_approve(user=caller(request), order=self.order(pk), now=clock.now()))
+        """Approve an order that is held; for NOC staff. With `plan`, only if it still holds."""
+        body = ApprovalSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        approved = order_approve(
+            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
+        )
+        return accepted(request, approved)
 
 
 class RejectView(OrderActionView):

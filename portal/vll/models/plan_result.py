@@ -1,0 +1,28 @@
+import uuid
+
+from django.db import models
+
+from portal.vll.models.order import Order
+
+
+class PlanResult(models.Model):
+    """What the routers said they would do if a held order were approved, asked for by the NOC.
+
+    ``routers``, once it is finished: of each router ``router`` (id), ``name``, ``generation`` (the router's
+    when it was asked), ``differences``, ``operations``, ``ends`` and ``error`` (provisioning.preview).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="plans")
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    routers = models.JSONField(default=list)
+    # Why the order cannot be approved as it is: {"code", "message"}; null while it can.
+    refusal = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["order", "-asked_at"], name="plan_by_order")]
+
+    def __str__(self) -> str:
+        return f"plan of order {self.order_id}, asked {self.asked_at:%Y-%m-%d %H:%M:%S}"

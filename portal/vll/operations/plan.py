@@ -1,0 +1,76 @@
+"""The plan of a held order: asked for here, made by a worker, and looked at before anybody approves."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import models, transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.events.operations import send_task
+from portal.inventory.models import Router
+from portal.vll.errors import NotForYouToDecide, PlanIsStale, WrongOrderState
+from portal.vll.models import Order, PlanResult
+from portal.vll.states import OrderState
+
+PLAN_ORDER = "provisioning.plan_order"
+# Longer than asking two silent routers takes; a plan that is not there by then was lost on the way.
+GIVEN_UP = timedelta(seconds=90)
+
+
+class PlanState(models.TextChoices):
+    """How far a plan is, and whether it can still be relied on."""
+
+    UNDER_WAY = "underWay"
+    READY = "ready"
+    STALE = "stale"
+    LOST = "lost"
+
+
+@transaction.atomic
+def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
+    """Have both routers asked what they would do; the one under way, where there is one.
+
+    Raises NotForYouToDecide, WrongOrderState.
+    """
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order = Order.objects.get(pk=order.pk)
+    if order.state != OrderState.HELD:
+        raise WrongOrderState(state=order.state, action="plan")
+    newest = plan_of(order)
+    if newest is not None and state_of(newest, now=now) == PlanState.UNDER_WAY:
+        return newest
+    plan = PlanResult.objects.create(order=order, asked_by=user.username, asked_at=now)
+    send_task(PLAN_ORDER, str(plan.pk), now=now)
+    return plan
+
+
+def plan_finish(
+    *, plan_id: UUID, routers: list[dict[str, Any]], refusal: dict[str, str] | None, now: datetime
+) -> None:
+    """Keep what the routers said. A plan that was made twice keeps its first answer."""
+    unfinished = PlanResult.objects.filter(pk=plan_id, finished_at__isnull=True)
+    unfinished.update(routers=routers, refusal=refusal, finished_at=now)
+
+
+def plan_of(order: Order) -> PlanResult | None:
+    """The newest plan of the order, or None."""
+    return order.plans.order_by("-asked_at").first()
+
+
+def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
+    """Stale: a router has been told something else since, so what it said may be true no more."""
+    if plan.finished_at is None:
+        return PlanState.UNDER_WAY if now - plan.asked_at < GIVEN_UP else PlanState.LOST
+    then = {entry["router"]: entry["generation"] for entry in plan.routers}
+    now_at = dict(Router.objects.filter(pk__in=then).values_list("pk", "generation"))
+    return PlanState.READY if then == now_at else PlanState.STALE
+
+
+def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
+    """Raises PlanIsStale unless this is a finished plan of the order whose routers have not moved on."""
+    plan = order.plans.filter(pk=plan_id).first()
+    if plan is None or state_of(plan, now=now) != PlanState.READY:
+        raise PlanIsStale

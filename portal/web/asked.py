@@ -1,0 +1,85 @@
+"""What an order asks for, as rows of a table: what it is now, and what it would be."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.tagging import Tagging
+from portal.core.units import rate_text
+from portal.inventory.models import Port
+from portal.vll.content import content_of
+from portal.vll.differences import Difference, differences_of
+from portal.vll.models import Order
+from portal.vll.states import OrderAction
+
+_NAMES = {
+    "cir_bps": gettext_noop("Bandwidth"),
+    "svc_mtu": gettext_noop("Service MTU (bytes)"),
+    "requested_transport": gettext_noop("Transport asked for"),
+    "encapsulation": gettext_noop("Encapsulation"),
+    "family": gettext_noop("IP version"),
+    "vni": gettext_noop("VNI"),
+    "admin_status": gettext_noop("Admin status"),
+    "port": gettext_noop("Port"),
+    "tagging": gettext_noop("Tagging"),
+    "outer_vlan": gettext_noop("Outer VLAN"),
+    "inner_vlan": gettext_noop("Inner VLAN"),
+    "exact_match": gettext_noop("Exact match"),
+    "tunnel_address": gettext_noop("Tunnel address"),
+}
+_SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
+_TAGGINGS = {
+    Tagging.UNTAGGED: gettext_noop("whole port"),
+    Tagging.DOT1Q: "802.1Q",
+    Tagging.QINQ: "QinQ",
+    Tagging.DOT1AD: "802.1ad",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``before`` is "–" where there was nothing, such as all of a new line."""
+
+    name: str
+    before: str
+    after: str
+
+
+def asked_of(order: Order) -> list[Asked]:
+    """Every value of a new line; of a change those that differ."""
+    found = differences_of(order) if order.action == OrderAction.MODIFY else _all_of(order)
+    ports = Port.objects.select_related("router").in_bulk(
+        {value for each in found if each.name == "port" for value in (each.before, each.after) if value}
+    )
+    return [
+        Asked(_name(each), _text(each.name, each.before, ports), _text(each.name, each.after, ports))
+        for each in found
+    ]
+
+
+def _all_of(order: Order) -> list[Difference]:
+    new = Order(action=OrderAction.MODIFY, before={}, after=content_of(order.vll).as_json())
+    return [each for each in differences_of(new) if each.name != "admin_status"]
+
+
+def _name(each: Difference) -> str:
+    name = _(_NAMES[each.name])
+    return f"{_(_SIDES[each.side])}: {name}" if each.side else name
+
+
+def _text(name: str, value: Any, ports: dict[int, Port]) -> str:
+    match name:
+        case _ if value is None:
+            return "–"
+        case "cir_bps":
+            return rate_text(value)
+        case "port":
+            return str(ports.get(value, value))
+        case "tagging":
+            return _(_TAGGINGS[Tagging(value)])
+        case "exact_match":
+            return _("yes") if value else _("no")
+        case _:
+            return str(value)

@@ -1,0 +1,24 @@
+"""The NOC's word on an order that is held."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.web.forms.look import TablerForm
+
+
+class ApprovalForm(forms.Form):
+    """``plan``: the one that the approver looked at."""
+
+    plan = forms.UUIDField()
+
+
+class RejectionForm(TablerForm):
+    """Why not."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("The customer reads it"),
+        error_messages={"required": _("Say why: the customer reads it.")},
+    )

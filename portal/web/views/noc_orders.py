@@ -1,0 +1,120 @@
+"""Orders that wait for the NOC: the list, and the page on which one is decided."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import queries, words
+from portal.vll.models import Order
+from portal.vll.operations import order_approve, order_reject, plan_ask
+from portal.vll.operations.plan import PlanState, plan_of, state_of
+from portal.vll.states import OrderState
+from portal.web.access import SignedInRequest, requires
+from portal.web.asked import asked_of
+from portal.web.forms.decision import ApprovalForm, RejectionForm
+from portal.web.noc_kinds import KINDS
+from portal.web.paging import newest_first
+
+CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
+
+
+@requires(policies.may_run_the_network)
+def held_orders(request: SignedInRequest) -> HttpResponse:
+    """Every order that is held, newest first."""
+    held = queries.orders(request.user).filter(state=OrderState.HELD)
+    page = newest_first(held, by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "noc/orders.html", {"kinds": KINDS, "page": page})
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """What is asked, why it is held, and what both routers would do."""
+    return _page(request, _order(request.user, order_id))
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """POST has the routers asked; GET is the plan's part of the page, 204 while there is no news."""
+    order = _order(request.user, order_id)
+    if request.method == "POST":
+        try:
+            plan_ask(user=request.user, order=order, now=clock.now())
+        except DomainError as error:
+            messages.error(request, words.sentence(error))
+        if not request.htmx:
+            return redirect("web:noc-order", order_id=order.pk)
+    context = _plan_part(order)
+    if request.method != "POST" and context["plan_state"] == PlanState.UNDER_WAY:
+        return HttpResponse(status=NO_CHANGE)
+    return render(request, "noc/_plan.html", {"order": order, **context})
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """``plan``: the one that was looked at; a stale one is refused, and the page shows what is new."""
+    order, form = _order(request.user, order_id), ApprovalForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, refusal=_("Look at a plan before you approve."), status=UNPROCESSABLE)
+    try:
+        order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
+    except DomainError as error:
+        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+    messages.success(request, _("The order is approved; the routers are being told."))
+    return redirect("web:vll", vll_id=order.vll_id)
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """``reason`` is what the customer reads."""
+    order, form = _order(request.user, order_id), RejectionForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, rejection=form, status=UNPROCESSABLE)
+    try:
+        order_reject(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
+    except DomainError as error:
+        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+    messages.success(request, _("The order is rejected; its VLANs and bandwidth are free again."))
+    return redirect("web:noc-orders")
+
+
+def _order(user: User, order_id: UUID) -> Order:
+    return get_object_or_404(queries.orders(user), pk=order_id)
+
+
+def _page(
+    request: SignedInRequest,
+    order: Order,
+    *,
+    refusal: str = "",
+    rejection: RejectionForm | None = None,
+    status: int | None = None,
+) -> HttpResponse:
+    order.refresh_from_db(fields=["state"])
+    context = {
+        "kinds": KINDS,
+        "order": order,
+        "asked": asked_of(order),
+        "refusal": refusal,
+        "rejection": rejection or RejectionForm(),
+        "held": order.state == OrderState.HELD,
+        **_plan_part(order),
+    }
+    return render(request, "noc/order.html", context, status=status)
+
+
+def _plan_part(order: Order) -> dict[str, Any]:
+    plan = plan_of(order)
+    return {"plan": plan, "plan_state": None if plan is None else str(state_of(plan, now=clock.now()))}

@@ -1,0 +1,191 @@
+"""Deciding a held order: the plan of both routers comes first, and only what was seen is approved."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.db.models import F
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import BackboneLink, Router
+from portal.vll.errors import NotForYouToDecide, PlanIsStale
+from portal.vll.models import Order, PlanResult
+from portal.vll.operations import Changes, order_approve, order_modify, plan_ask
+from portal.vll.operations.plan import GIVEN_UP, state_of
+from provisioning.preview import plan_make
+from tests.integration.answers import activate
+from tests.integration.certificates import certificates
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+from tests.integration.stand_in_agent import StandInAgent, serving
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
+    """Both routers answer; Alpine Dairy orders up to 1 Gbit/s by itself."""
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    dairy.refresh_from_db()
+    folder = certificates()
+    with (
+        serving(StandInAgent("rhino"), pki=folder) as rhino,
+        serving(StandInAgent("hippo"), pki=folder) as hippo,
+    ):
+        for agent in (rhino, hippo):
+            Router.objects.filter(name=agent.router).update(agent_url=agent.url)
+        yield
+
+
+@pytest.fixture
+def held(isp: Isp, alice: User) -> Order:
+    return order(isp, alice, cir_bps=2 * GBIT, description="Milk run")
+
+
+def planned(nora: User, held: Order) -> PlanResult:
+    """A plan, asked for and made as the worker makes it."""
+    plan = plan_ask(user=nora, order=held, now=clock.now())
+    plan_make(plan.pk)
+    plan.refresh_from_db()
+    return plan
+
+
+def another_intent_goes_out() -> None:
+    Router.objects.filter(name="hippo").update(generation=F("generation") + 1)
+
+
+def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nora: User) -> None:
+    page = signed_in(nora)
+    assert "To approve (1)" in text(page.get("/"))
+    listed = text(page.get("/noc/orders/"))
+    assert "Held orders (1)" in listed
+    assert "Milk run Alpine Dairy Add 2 Gbit/s" in listed
+
+
+def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User) -> None:
+    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "Alpine Dairy orders up to 1 Gbit/s by itself; this is more." in said
+    assert "Bandwidth 2 Gbit/s" in said
+    assert "A end: Port rhino:host-cust1" in said
+    assert "Approve this order" not in said
+
+
+def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    said = text(signed_in(nora).get(f"/noc/orders/{changed.pk}/"))
+    assert "Bandwidth 1 Gbit/s 2 Gbit/s" in said
+    assert "Outer VLAN" not in said
+
+
+def test_asked_for_the_plan_is_made_by_a_worker_and_shown(held: Order, nora: User) -> None:
+    page, address = signed_in(nora), f"/noc/orders/{held.pk}/"
+    assert page.post(f"{address}plan/").status_code == 302
+    task = Outbox.objects.get()
+    assert task.task == "provisioning.plan_order"
+    assert page.get(f"{address}plan/").status_code == 204
+    plan_make(PlanResult.objects.get().pk)
+    shown = text(page.get(f"{address}plan/"))
+    assert "Plan of rhino, at generation 0" in shown
+    assert f"transport.vni A – {held.vll.vni} " in shown
+    assert "1. create A create_subif create sub-interfaces host-cust1 it is missing" in shown
+    assert "Approve this order" in shown
+
+
+def test_approving_what_was_seen_lets_the_order_go(held: Order, nora: User) -> None:
+    plan = planned(nora, held)
+    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert answer.status_code == 302
+    held.refresh_from_db()
+    assert held.state == "inProgress"
+
+
+def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(held: Order, nora: User) -> None:
+    plan = planned(nora, held)
+    another_intent_goes_out()
+    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert answer.status_code == 409
+    assert "A router has moved on since this plan was made" in text(answer)
+    assert "Approve this order" not in text(answer)
+    held.refresh_from_db()
+    assert held.state == "held"
+
+
+@pytest.mark.parametrize("of", ["nothing", "another order", "an unfinished one"])
+def test_only_a_finished_plan_of_this_order_counts(
+    isp: Isp, alice: User, held: Order, nora: User, of: str
+) -> None:
+    ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
+    other = order(isp, alice, cir_bps=2 * GBIT, **ends)
+    plan = {
+        "nothing": uuid4,
+        "another order": lambda: planned(nora, other).pk,
+        "an unfinished one": lambda: plan_ask(user=nora, order=held, now=clock.now()).pk,
+    }[of]()
+    with pytest.raises(PlanIsStale):
+        order_approve(user=nora, order=held, now=clock.now(), plan=plan)
+
+
+def test_what_the_underlay_no_longer_carries_is_said_instead_of_a_plan(held: Order, nora: User) -> None:
+    BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
+    plan = planned(nora, held)
+    assert plan.refusal["code"] == "path-too-narrow"
+    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "As things are, this order cannot be approved." in said
+    assert "IP MTU of 1500 bytes" in said
+    assert "Approve this order" not in said
+
+
+def test_a_plan_that_never_came_can_be_asked_for_again(held: Order, nora: User) -> None:
+    asked = plan_ask(user=nora, order=held, now=clock.now() - GIVEN_UP)
+    assert state_of(asked, now=clock.now()) == "lost"
+    assert plan_ask(user=nora, order=held, now=clock.now()).pk != asked.pk
+
+
+def test_one_under_way_is_not_asked_for_twice(held: Order, nora: User) -> None:
+    now = clock.now()
+    assert plan_ask(user=nora, order=held, now=now).pk == plan_ask(user=nora, order=held, now=now).pk
+    assert Outbox.objects.count() == 1
+
+
+def test_rejecting_wants_a_reason_that_the_customer_reads(held: Order, nora: User, alice: User) -> None:
+    page, address = signed_in(nora), f"/noc/orders/{held.pk}/reject/"
+    assert page.post(address, {"reason": " "}).status_code == 422
+    assert page.post(address, {"reason": "No capacity before May"}).status_code == 302
+    assert "No capacity before May" in text(signed_in(alice).get(f"/vlls/{held.vll_id}/"))
+
+
+def test_what_somebody_else_decided_is_said(held: Order, nora: User) -> None:
+    page, plan = signed_in(nora), planned(nora, held)
+    order_approve(user=nora, order=held, now=clock.now())
+    answer = page.post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert answer.status_code == 409
+    assert "This order is decided." in text(answer)
+
+
+def test_planning_is_the_nocs(held: Order, alice: User) -> None:
+    with pytest.raises(NotForYouToDecide):
+        plan_ask(user=alice, order=held, now=clock.now())
+    assert signed_in(alice).get(f"/noc/orders/{held.pk}/").status_code == 403
+
+
+def test_the_api_plans_and_approves_likewise(held: Order, nora: User, alice: User) -> None:
+    api, address = client(nora), f"/api/v1/orders/{held.pk}"
+    assert api.get(f"{address}/plan").status_code == 404
+    asked = api.post(f"{address}/plan")
+    assert (asked.status_code, asked.json()["state"]) == (202, "underWay")
+    plan_make(PlanResult.objects.get().pk)
+    made = api.get(asked["Location"]).json()
+    assert (made["state"], [part["router"] for part in made["routers"]]) == ("ready", ["hippo", "rhino"])
+    assert made["routers"][1]["operations"][0]["cli"] == "create sub-interfaces host-cust1"
+    assert client(alice).get(f"{address}/plan").status_code == 403
+    another_intent_goes_out()
+    assert api.get(f"{address}/plan").json()["state"] == "stale"
+    refused = api.post(f"{address}/approve", {"plan": made["id"]}, format="json")
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:longline:error:plan-is-stale")
+    assert api.post(f"{address}/approve").status_code == 202
