@@ -24,6 +24,11 @@ _INTERFACES = ("interface", "a_interface", "z_interface")
 _INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")
 
 
+def is_interface_name(name: str) -> bool:
+    """Whether a port or a link can have it: 1 to 63 visible ASCII characters."""
+    return _INTERFACE.match(name) is not None
+
+
 def check_limits(values: Mapping[str, Any]) -> None:
     """Raises OutOfRange or NotAnInterfaceName for the first value that cannot be."""
     for field, value in values.items():
@@ -31,5 +36,5 @@ def check_limits(values: Mapping[str, Any]) -> None:
             minimum, maximum = LIMITS[field]
             if not minimum <= value <= maximum:
                 raise OutOfRange(field=field, value=value, minimum=minimum, maximum=maximum)
-        if field in _INTERFACES and not _INTERFACE.match(value):
+        if field in _INTERFACES and not is_interface_name(value):
             raise NotAnInterfaceName(field=field, value=value)

@@ -234,6 +234,21 @@ def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
     assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
+@pytest.mark.parametrize("odd", ["bell\x07", "\ud800", "\u0000", "\x1b[31m", "x" * 64])
+def test_an_odd_text_of_somebody_else_costs_nothing_of_the_report(post: Post, isp: Isp, odd: str) -> None:
+    report = observed()
+    report["interfaces"][0]["tag"] = odd
+    report["vpp"]["version"] = odd
+    report["interfaces"].append(report["interfaces"][0] | {"name": f"{odd} "})
+    # As JSON escapes, because a lone surrogate has no bytes.
+    assert post(OBSERVED, json.dumps(report).encode()).status_code == 200
+    # What no port or link can be called is left out.
+    assert [row.name for row in ObservedInterface.objects.filter(router=isp.routers["rhino"])] == ["host-bb0"]
+    version = ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_version
+    assert version.isprintable()
+    assert len(version) == len(odd)
+
+
 def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll: Vll) -> None:
     now = clock.now()
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(reported_at=now - timedelta(minutes=2))

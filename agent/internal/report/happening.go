@@ -75,7 +75,10 @@ func madeByUs(todo *plan.Plan) map[uint32]bool {
 // that only one of the views knows are no news about a link.
 func eventsBetween(before, after view) []eventBody {
 	var events []eventBody
-	add := func(e eventBody) { events = append(events, e) }
+	add := func(e eventBody) {
+		e.Interface, e.Detail = printableOr(e.Interface), printableOr(e.Detail)
+		events = append(events, e)
+	}
 	changed := before.vpp != nil && after.vpp != nil && *before.vpp != *after.vpp
 	if before.vpp != nil && (after.vpp == nil || changed) {
 		add(eventBody{Kind: "vpp.lost", Detail: &before.vpp.version})

@@ -22,7 +22,7 @@ func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable
 	b.Policing = string(s.Policing)
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
-		if !made[i.Index] {
+		if !made[i.Index] && nameable(i.Name) {
 			b.Interfaces = append(b.Interfaces, interfaceOf(i))
 		}
 	}
@@ -31,7 +31,7 @@ func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable
 	}
 	drift := make(map[intent.Key][]driftBody)
 	for _, op := range todo.Ops {
-		drift[op.End] = append(drift[op.End], driftBody(op.Drift))
+		drift[op.End] = append(drift[op.End], driftOf(op.Drift))
 	}
 	for _, e := range p.Intent.Present {
 		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
@@ -58,9 +58,13 @@ func interfaceOf(i *observe.Interface) interfaceBody {
 		body.Addresses = append(body.Addresses, prefix.String())
 	}
 	if i.Tag != "" {
-		body.Tag = &i.Tag
+		body.Tag = printableOr(&i.Tag)
 	}
 	return body
+}
+
+func driftOf(d plan.Drift) driftBody {
+	return driftBody{printable(d.Object), printable(d.Field), printable(d.Desired), printable(d.Actual)}
 }
 
 // ipMTU is the smallest of the MTUs that are set (bytes), nil when none is.

@@ -82,7 +82,7 @@ func vppOf(status converge.Status) vppBody {
 		return vppBody{}
 	}
 	info, simulated := *status.VPP, status.VPP.Simulated()
-	body := vppBody{Connected: true, Version: &info.Version, Simulated: &simulated, Workers: &info.Workers}
+	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers}
 	if info.BootMS != 0 {
 		body.BootMS = &info.BootMS
 	}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from portal.api.agent.door import report_endpoint
-from portal.api.agent.fields import array, integer, nullable, one_of, record, text, uuid
+from portal.api.agent.fields import array, foreign_text, integer, nullable, one_of, record, uuid
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.telemetry.happenings import Happening, happenings_store
@@ -30,11 +30,11 @@ _REPORT = record(
                     "seq": integer(1),
                     "at_ms": _MS,
                     "kind": one_of(*KINDS),
-                    "interface": nullable(text(maximum=63)),
+                    "interface": nullable(foreign_text(maximum=63)),
                     "vll": nullable(uuid),
                     "end": nullable(one_of("a", "z")),
                     "generation": nullable(integer(1)),
-                    "detail": nullable(text(maximum=1000)),
+                    "detail": nullable(foreign_text(maximum=1000)),
                 }
             ),
             maximum=1000,

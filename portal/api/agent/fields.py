@@ -129,6 +129,29 @@ def text(*, maximum: int) -> Decode:
     return decode
 
 
+def foreign_text(*, maximum: int) -> Decode:
+    """A string that somebody else wrote into VPP: cut at ``maximum``, U+FFFD for what cannot be printed.
+
+    Never refused for its characters: one odd tag must not cost a router's whole report.
+    """
+
+    def decode(value: Any, at: str, errors: Errors) -> str | None:
+        if not isinstance(value, str):
+            errors.add(at, "type", "a string is wanted")
+            return None
+        return "".join(each if each.isprintable() else "\ufffd" for each in value[:maximum])
+
+    return decode
+
+
+def name(value: Any, at: str, errors: Errors) -> str | None:
+    """A string as it is, for a caller who keeps only what a name may be."""
+    if not isinstance(value, str):
+        errors.add(at, "type", "a string is wanted")
+        return None
+    return value
+
+
 def one_of(*allowed: Any) -> Decode:
     """One of these values."""
 

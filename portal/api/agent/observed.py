@@ -7,7 +7,9 @@ from portal.api.agent.fields import (
     address,
     array,
     boolean,
+    foreign_text,
     integer,
+    name,
     nullable,
     one_of,
     prefixed_address,
@@ -18,6 +20,7 @@ from portal.api.agent.fields import (
 from portal.core import clock
 from portal.core.policing import Policing
 from portal.core.transport import Encapsulation
+from portal.inventory.limits import is_interface_name
 from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
 from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
@@ -26,7 +29,7 @@ from portal.vll.operations.answers import EndObservation
 
 _MS = integer(0, 2**53)
 _GENERATION = nullable(integer(1))
-_DRIFT = record({name: text(maximum=1000) for name in ("object", "field", "desired", "actual")})
+_DRIFT = record({each: foreign_text(maximum=1000) for each in ("object", "field", "desired", "actual")})
 _REPORT = record(
     {
         "schema": one_of(1),
@@ -36,7 +39,7 @@ _REPORT = record(
         "vpp": record(
             {
                 "connected": boolean,
-                "version": nullable(text(maximum=100)),
+                "version": nullable(foreign_text(maximum=100)),
                 "boot_ms": nullable(_MS),
                 "simulated": nullable(boolean),
                 "workers": nullable(integer(0, 1024)),
@@ -48,13 +51,13 @@ _REPORT = record(
         "interfaces": array(
             record(
                 {
-                    "name": text(maximum=63),
+                    "name": name,
                     "sw_if_index": integer(0, 2**32 - 1),
                     "admin_up": boolean,
                     "link_up": boolean,
                     "ip_mtu": nullable(integer(0, 2**31 - 1)),
                     "addresses": array(prefixed_address, maximum=1000),
-                    "tag": nullable(text(maximum=63)),
+                    "tag": nullable(foreign_text(maximum=63)),
                 }
             ),
             maximum=100_000,
@@ -111,6 +114,8 @@ def _report(body: dict[str, Any]) -> ObservedReport:
                 addresses=interface["addresses"],
             )
             for interface in body["interfaces"]
+            # No port and no link can have another name, so nobody would ever look for it.
+            if is_interface_name(interface["name"])
         ),
         routes=tuple(RouteReport(route["address"], route["reachable"]) for route in body["routes"]),
     )
