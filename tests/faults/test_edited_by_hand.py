@@ -29,12 +29,14 @@ def access_of(checker: Checker, vll: str) -> str:
 
 
 @pytest.mark.parametrize("edit", [Hand.down, Hand.disconnect, Hand.delete_sub])
-def test_what_somebody_changed_of_ours_is_put_right(
+def test_what_somebody_changed_of_ours_is_put_right_and_told(
     checker: Checker, active: Answer, edit: Callable[[Hand, str], None]
 ) -> None:
     hand = checker.hands["rhino"]
     edit(hand, access_of(checker, active.vll))
     assert wait(lambda: not flaws(checker.wanted(), checker.views()), timeout_s=NOTICED_WITHIN_S)
+    told = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
+    assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S)
 
 
 def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(

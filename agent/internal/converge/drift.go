@@ -46,6 +46,17 @@ func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	return held
 }
 
+// drift are the differences that others made, by end.
+func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
+	found := make(map[intent.Key][]plan.Drift)
+	for _, op := range ops {
+		if s.all || s.ends[op.End] {
+			found[op.End] = append(found[op.End], op.Drift)
+		}
+	}
+	return found
+}
+
 func driftHeld(op plan.Op) *plan.Reason {
 	return &plan.Reason{
 		Status: "pending", Code: "drift_held", Object: op.Drift.Object,
@@ -98,7 +109,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	}
 	e.mu.Lock()
 	e.totals.Repairs++
-	e.seen.drifted = &Picture{held, todo, ahead.snapshot}
+	e.seen.repaired = e.settled.drift(todo.Ops)
 	e.mu.Unlock()
 	for _, op := range todo.Ops {
 		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,

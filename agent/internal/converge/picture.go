@@ -2,6 +2,7 @@ package converge
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"longline.dev/agent/internal/intent"
@@ -14,15 +15,17 @@ type Picture struct {
 	Intent   *intent.Intent // an empty one when none is held
 	Plan     *plan.Plan
 	Snapshot *observe.Snapshot
+	// Drift are the differences that others made: those that are held, and those that were repaired since
+	// somebody last asked for a picture.
+	Drift map[intent.Key][]plan.Drift
 }
 
 // seen is what is known of VPP without asking it again.
 type seen struct {
 	snapshot *observe.Snapshot // nil: nothing
 	fully    time.Time         // when all of it was last read
-	// drifted is a picture of drift that was repaired since, until somebody has looked at it.
-	drifted *Picture
-	latest  *Picture // of snapshot, made when it is first wanted
+	latest   *Picture          // of snapshot, made when it is first wanted
+	repaired map[intent.Key][]plan.Drift
 }
 
 // Picture is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
@@ -49,12 +52,25 @@ func (e *Engine) Picture(ctx context.Context) (*Picture, error) {
 	}
 	p := &Picture{Intent: e.heldOrEmpty(), Snapshot: snapshot}
 	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
+	p.Drift = e.settled.drift(p.Plan.Ops)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.seen.snapshot == snapshot {
 		e.seen.latest = p
 	}
-	return p, nil
+	return e.withRepaired(p), nil
+}
+
+// withRepaired adds what was repaired since it was last called; with mu.
+func (e *Engine) withRepaired(p *Picture) *Picture {
+	if len(e.seen.repaired) == 0 {
+		return p
+	}
+	told := *p
+	told.Drift = maps.Clone(p.Drift)
+	maps.Copy(told.Drift, e.seen.repaired)
+	e.seen.repaired = nil
+	return &told
 }
 
 // known is the picture that is there already, nil if it has to be made.
@@ -65,13 +81,8 @@ func (e *Engine) known() *Picture {
 	if e.session == nil || e.session.Err() != nil {
 		return nil
 	}
-	if p := e.seen.drifted; p != nil {
-		e.seen.drifted = nil
-		e.notify()
-		return p
-	}
 	if p := e.seen.latest; p != nil && (p.Intent == held || held == nil) {
-		return p
+		return e.withRepaired(p)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
@@ -17,6 +18,7 @@ type view struct {
 	links       map[string]bool // interfaces that the agent did not make: admin up and link up
 	conflicts   map[intent.Key]string
 	quarantined map[quarantine]bool
+	drift       map[intent.Key]string // what others changed
 }
 
 // runOf is one run of VPP.
@@ -42,7 +44,7 @@ func viewOf(status converge.Status, p *converge.Picture) view {
 	}
 	todo, s := p.Plan, p.Snapshot
 	v.seen, v.links = true, make(map[string]bool)
-	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
+	v.conflicts, v.quarantined, v.drift = make(map[intent.Key]string), make(map[quarantine]bool), make(map[intent.Key]string)
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {
@@ -53,6 +55,9 @@ func viewOf(status converge.Status, p *converge.Picture) view {
 		if reason.Status == "conflict" {
 			v.conflicts[key] = reason.Message
 		}
+	}
+	for key, differences := range p.Drift {
+		v.drift[key] = inWords(differences)
 	}
 	for _, h := range todo.Quarantined {
 		v.quarantined[quarantine{h.End, h.Interface.Name}] = true
@@ -102,6 +107,11 @@ func eventsBetween(before, after view) []eventBody {
 				add(eventBody{Kind: "end.conflict_cleared", VLL: &key.VLL, End: &key.End})
 			}
 		}
+		for key, text := range after.drift {
+			if _, known := before.drift[key]; !known {
+				add(eventBody{Kind: "end.drift", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
 		for q := range after.quarantined {
 			if !before.quarantined[q] {
 				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})
@@ -113,6 +123,20 @@ func eventsBetween(before, after view) []eventBody {
 	}
 	slices.SortStableFunc(events, compareEvents)
 	return events
+}
+
+// inWords names the first differences; an event has room for a few.
+func inWords(differences []plan.Drift) string {
+	const most = 5
+	var words []string
+	for i, d := range differences {
+		if i == most {
+			words = append(words, fmt.Sprintf("and %d more", len(differences)-most))
+			break
+		}
+		words = append(words, fmt.Sprintf("%s of %s is %q instead of %q", d.Field, d.Object, d.Actual, d.Desired))
+	}
+	return strings.Join(words, "; ")
 }
 
 func upOrDown(up bool) string {
@@ -144,7 +168,7 @@ func sortKey(e eventBody) []string {
 // next is the view to compare with later: what was seen last is kept while VPP is away.
 func (v view) next(after view) view {
 	if !after.seen {
-		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined
+		after.links, after.conflicts, after.quarantined, after.drift = v.links, v.conflicts, v.quarantined, v.drift
 	}
 	return after
 }

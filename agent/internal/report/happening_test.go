@@ -3,11 +3,13 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
 )
 
 // calm is a router on which nothing happens.
@@ -55,6 +57,10 @@ func TestWhatHappenedIsTold(t *testing.T) {
 		"a conflict that was": {func(v *view) { v.conflicts[vll] = "in the way" }, nil, []string{"end.conflict_cleared 6f0b a"}},
 		"a conflict still":    {func(v *view) { v.conflicts[vll] = "x" }, func(v *view) { v.conflicts[vll] = "y" }, nil},
 		"a quarantine":        {nil, func(v *view) { v.quarantined[quarantine{vll, "vxlan_tunnel7"}] = true }, []string{"end.quarantined vxlan_tunnel7 6f0b a"}},
+		"a hand changed":      {nil, func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} }, []string{"end.drift 6f0b a mtu"}},
+		"and that is held": {func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} },
+			func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil},
+		"and that was repaired": {func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil, nil},
 		"many, in order": {nil, func(v *view) {
 			v.links["bb0"], v.links["cust0"] = false, false
 			v.applied = &converge.Applied{Generation: 43}
@@ -113,5 +119,15 @@ func TestEventsAreNumberedWithinARunAndSurviveIt(t *testing.T) {
 		if e.Seq != int64(i+1) || e.AtMS != start.UnixMilli() {
 			t.Errorf("event %d is %+v", i, e)
 		}
+	}
+}
+
+func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
+	one := plan.Drift{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}
+	if got := inWords([]plan.Drift{one}); got != `admin_up of cust0.100 is "false" instead of "true"` {
+		t.Error(got)
+	}
+	if got := inWords(slices.Repeat([]plan.Drift{one}, 9)); !strings.HasSuffix(got, "; and 4 more") {
+		t.Error(got)
 	}
 }

@@ -16,6 +16,7 @@ KINDS = (
     "interface.down",
     "end.conflict",
     "end.conflict_cleared",
+    "end.drift",
     "end.quarantined",
     "intent.applied",
 )
