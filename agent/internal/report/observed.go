@@ -6,6 +6,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
 )
 
 // encapsulations in the order of the contract.
