@@ -103,7 +103,11 @@ class Child:
 
     def restart(self, timeout_s: float = 30) -> None:
         """Start it again after it ended, and wait until it is ready as it was at first."""
-        self.start().wait_until(self._ready, timeout_s)
+        self.start().wait_until_ready(timeout_s)
+
+    def wait_until_ready(self, timeout_s: float = 30) -> Self:
+        """Wait for what `wait_until` waited for at first."""
+        return self.wait_until(self._ready, timeout_s)
 
     def ask_to_stop(self) -> None:
         """Once only: to Celery a second signal means to drop what it is doing."""
