@@ -93,6 +93,7 @@ class Portal:
         others = [
             self._child("relay", "python", "manage.py", "relay"),
             self._worker("worker", queues="provisioning,telemetry,notifications", concurrency=2),
+            self._worker("doubtful", queues="doubtful", concurrency=1),
             self._worker("sweeper", queues="sweepers", concurrency=1),
             self._child("beat", "celery", "-A", "portal", "beat", "-s", str(self.folder / "beat-schedule")),
         ]

@@ -240,6 +240,8 @@ CELERY_TASK_ROUTES = {
     # Sweepers have a worker of their own: they raise the alarms when all others are busy.
     "provisioning.sweep": {"queue": "sweepers"},
     "provisioning.mark_stale": {"queue": "sweepers"},
+    # Routers that probably do not answer hold up each other, and nobody else.
+    "provisioning.converge_doubtful_router": {"queue": "doubtful"},
     "telemetry.*": {"queue": "telemetry"},
     "notifications.*": {"queue": "notifications"},
 }
@@ -284,6 +286,8 @@ LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
 LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
+# How long an event that an agent sends a second time is known for a repetition, in days.
+LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 
 LOGGING = {
     "version": 1,

@@ -17,8 +17,9 @@ from portal.inventory.models import Router, RouterCertificate
 from portal.vll.models import Attempt
 from portal.vll.operations import advance, attempt_record
 from portal.vll.operations.converging import CONVERGE_ROUTER
-from provisioning.agent_client import AgentClient, Answered, Refused, Unreachable
-from provisioning.claims import Claim, claim_router
+from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
+from provisioning.claims import CLAIM, Claim, claim_router
+from provisioning.doubt import hand_over, is_doubtful
 from provisioning.evidence import evidence_of
 from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent import RouterIntent, sha256_of
@@ -29,6 +30,17 @@ Clock = Callable[[], datetime]
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
 # For so long after an answer we trust that the agent still holds what we sent last.
 TRUST_HELD = timedelta(seconds=60)
+# From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
+# the agent holds comes before it, and both together end within the task's hard limit.
+LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
+
+
+def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
+    """As ``converge_router``, but a router that probably does not answer is left to other workers."""
+    if is_doubtful(router_id, now=now()):
+        hand_over(router_id, now=now())
+        return False
+    return converge_router(router_id, now=now)
 
 
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
@@ -109,9 +121,11 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
         return
     match outcome:
         case Answered(reply):
-            advance(router=router, answers=reply.ends, now=now())
+            all_taken_in = advance(
+                router=router, answers=reply.ends, now=now(), go_on=_while_ours(claim, started_at, now)
+            )
             claim.release_answered(now=now())
-            _send_again_if_more_is_wanted(router, intent, now())
+            _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)
             _behind(router, claim, held=problem.get("held", intent.generation), now=now)
@@ -127,12 +141,34 @@ def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
     claim.release_failed(error=error, now=now())
 
 
-def _send_again_if_more_is_wanted(router: Router, sent: RouterIntent, now: datetime) -> None:
+def _while_ours(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
+    """Whether to go on with a long answer; asked again and again, it keeps the claim from running out.
+
+    No, when the claim is somebody else's, or the task would be killed soon.
+    """
+    extended_at = now()
+
+    def go_on() -> bool:
+        nonlocal extended_at
+        at = now()
+        if at - started_at > LONGEST_RUN:
+            return False
+        if at - extended_at < CLAIM / 3:
+            return True
+        extended_at = at
+        return claim.extend(now=at)
+
+    return go_on
+
+
+def _send_again_if_more_is_wanted(
+    router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
+) -> None:
     """A message that came while the claim was held found it taken and ended.
 
     Its order was committed before it was sent, so looking after the release cannot miss it.
     """
-    if not unsettled_keys(router) <= sent.end_keys():
+    if not all_taken_in or not unsettled_keys(router) <= sent.end_keys():
         with transaction.atomic():
             send_task(CONVERGE_ROUTER, router.pk, now=now)
 

@@ -10,6 +10,7 @@ from portal.events.models import Outbox
 from portal.events.operations import send_task
 from portal.vll.operations import coolings_off_end, orders_overdue_alarm
 from portal.vll.operations.converging import CONVERGE_ROUTER
+from provisioning.doubt import CONVERGE_DOUBTFUL
 from provisioning.due import routers_behind_agent, routers_due
 from provisioning.generations import behind_agent_announce
 
@@ -31,7 +32,7 @@ def sweep(*, now: datetime) -> None:
 @transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
     """Ask again for every router that is due, unless a message for it waits in the outbox; which ones."""
-    waiting = Outbox.objects.filter(task=CONVERGE_ROUTER, published_at__isnull=True)
+    waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
     due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
     for router_id in due:

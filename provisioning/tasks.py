@@ -13,6 +13,7 @@ from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
+from provisioning.doubt import CONVERGE_DOUBTFUL
 from provisioning.preview import plan_make
 from provisioning.reconcile import router_reconcile
 
@@ -23,6 +24,11 @@ _HARD_LIMIT_S = 90
 
 @shared_task(name="provisioning.converge_router", time_limit=_HARD_LIMIT_S)
 def converge_router(router_id: int) -> None:
+    jobs.converge_promptly(router_id)
+
+
+@shared_task(name=CONVERGE_DOUBTFUL, time_limit=_HARD_LIMIT_S)
+def converge_doubtful_router(router_id: int) -> None:
     jobs.converge_router(router_id)
 
 

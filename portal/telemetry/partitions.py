@@ -1,14 +1,20 @@
 """Partitions by day or month: made ahead, and dropped when nobody may ask for them any more."""
 
+import logging
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
-from django.db import connection, transaction
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import LockNotAvailable
 
-from portal.telemetry.models import QuarantinedSample
+from portal.telemetry.models import QuarantinedSample, RouterEvent
 from portal.telemetry.tables import SAMPLES, TABLES, Partition, Table
 
+log = logging.getLogger(__name__)
+
 DAYS_AHEAD = 3
+LOCK_TIMEOUT_MS = 2000
 # One lock for all who make partitions (pg_advisory_xact_lock); the number means nothing else.
 _LOCK = 7_305_001
 
@@ -26,9 +32,26 @@ def partitions_keep(*, now: datetime) -> None:
             oldest = min(oldest, _first_to_roll_up() or oldest)
         for partition in sorted(_existing(table), key=lambda one: one.first):
             if partition.end <= oldest:
-                with connection.cursor() as cursor:
-                    cursor.execute(f"DROP TABLE IF EXISTS {partition.name}")
+                _drop(partition)
     QuarantinedSample.objects.filter(received_at__lt=now - SAMPLES.retention).delete()
+    RouterEvent.objects.filter(
+        stored_at__lt=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS)
+    ).delete()
+
+
+def _drop(partition: Partition) -> None:
+    """Drop it, or leave it for the next round while somebody reads.
+
+    Dropping locks the whole table, and whoever comes while it waits for that lock waits behind it.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_MS}ms'")
+            cursor.execute(f"DROP TABLE IF EXISTS {partition.name}")
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        log.warning("%s is in use; it is dropped later", partition.name)
 
 
 def partitions_ensure(days: Iterable[date], table: Table = SAMPLES) -> None:

@@ -106,3 +106,20 @@ def test_two_routers_that_answer_at_the_same_moment_complete_the_order(isp: Isp,
         start()
     placed.refresh_from_db()
     assert (placed.state, placed.vll.lifecycle) == ("completed", "active")
+
+
+def test_a_line_that_becomes_active_while_its_removal_is_ordered_is_removed(isp: Isp, alice: User) -> None:
+    placed, removals = order(isp, alice), []
+    answer(placed.vll, "a", "verified")
+    vll = Vll.objects.get(pk=placed.vll_id)
+
+    def remove() -> None:
+        removals.append(order_delete(user=alice, vll=vll, now=clock.now()))
+
+    with a_thread(remove) as start, transaction.atomic():
+        answer(Vll.objects.get(pk=vll.pk), "z", "verified")
+        start()
+    # Not the add called off, which has been completed meanwhile.
+    assert [removal.action for removal in removals] == ["delete"]
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.lifecycle) == ("completed", "pendingTerminate")

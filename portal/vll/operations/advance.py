@@ -1,6 +1,6 @@
 """Taking in a router's answers: ends first, then whatever both ends together have become."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -29,17 +29,28 @@ from portal.vll.stored_answers import stored_answers
 _REFUSALS = (VllEnd.Status.CONFLICT, VllEnd.Status.FAILED)
 
 
-def advance(*, router: Router, answers: Sequence[EndAnswer], now: datetime) -> None:
+def advance(
+    *,
+    router: Router,
+    answers: Sequence[EndAnswer],
+    now: datetime,
+    go_on: Callable[[], bool] = lambda: True,
+) -> bool:
     """Record each answer and settle the VLLs it concerns, a transaction for each VLL.
 
     Answers about ends of other routers, or about revisions that were never asked for, are ignored.
+    ``go_on`` is asked before each VLL: thousands take a while. False when it ended the work early; the same
+    answers, taken in anew, do the rest.
     """
     by_vll: dict[Any, list[EndAnswer]] = {}
     for answer in answers:
         by_vll.setdefault(answer.vll, []).append(answer)
     unsettled = _with_news(router, by_vll)
     for vll_id in sorted(unsettled):
+        if not go_on():
+            return False
         _advance_one(vll_id, router, by_vll[vll_id], now)
+    return True
 
 
 def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:

@@ -1,0 +1,103 @@
+"""An answer about many VLLs takes longer than a claim lasts: nobody else gets in, and nothing is left out."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import Router
+from portal.vll.models import RouterConvergence, VllEnd
+from provisioning.claims import CLAIM, claim_router
+from provisioning.jobs import LONGEST_RUN, converge_router
+from tests.integration.certificates import certificates
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.stand_in_agent import StandInAgent, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VLLS = 6
+# By its name, because the package has a function that is called like the module.
+advancing = import_module("portal.vll.operations.advance")
+
+
+class Hand:
+    """A clock that only moves when told to."""
+
+    def __init__(self) -> None:
+        self.at = clock.now()
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+@pytest.fixture
+def time() -> Hand:
+    return Hand()
+
+
+@pytest.fixture
+def many(isp: Isp, alice: User) -> Iterator[Isp]:
+    """Rhino has an agent, and ends of several VLLs."""
+    for vlan in range(100, 100 + VLLS):
+        ends = (end(isp, "rhino:host-cust1", outer=vlan), end(isp, "hippo:host-cust1", outer=vlan))
+        order(isp, alice, a_end=ends[0], z_end=ends[1], cir_bps=1_000_000)
+    Outbox.objects.all().delete()
+    with serving(StandInAgent("rhino"), pki=certificates()) as agent:
+        Router.objects.filter(name="rhino").update(agent_url=agent.url)
+        yield isp
+
+
+@pytest.fixture
+def each_takes(monkeypatch: pytest.MonkeyPatch, time: Hand) -> Any:
+    """``each_takes(duration, then)``: each VLL takes so long to advance, and ``then()`` happens after it."""
+    one = advancing._advance_one
+
+    def set_to(duration: timedelta, then: Any = lambda: None) -> None:
+        def slow(*args: Any) -> None:
+            one(*args)
+            time.at += duration
+            then()
+
+        monkeypatch.setattr(advancing, "_advance_one", slow)
+
+    return set_to
+
+
+def taken_in() -> int:
+    return VllEnd.objects.filter(side="a", status="verified").count()
+
+
+def test_the_claim_is_kept_while_an_answer_is_taken_in(many: Isp, time: Hand, each_takes: Any) -> None:
+    rhino, others = many.routers["rhino"].pk, []
+    # Not so long that the work ends early, and longer than one claim altogether.
+    each_takes(CLAIM / 5, lambda: others.append(claim_router(rhino, now=time.at)))
+    assert CLAIM / 5 * VLLS > CLAIM
+    assert converge_router(rhino, now=time)
+    assert others == [None] * VLLS
+    assert taken_in() == VLLS
+    assert RouterConvergence.objects.get(router=rhino).claim is None
+
+
+def test_an_answer_that_takes_too_long_is_continued_by_another_task(
+    many: Isp, time: Hand, each_takes: Any
+) -> None:
+    rhino = many.routers["rhino"].pk
+    each_takes(LONGEST_RUN / 2)
+    assert converge_router(rhino, now=time)
+    assert 0 < taken_in() < VLLS
+    assert [row.args for row in Outbox.objects.filter(task="provisioning.converge_router")] == [[rhino]]
+    each_takes(timedelta(0))
+    assert converge_router(rhino, now=time)
+    assert taken_in() == VLLS
+
+
+def test_who_lost_the_claim_takes_in_no_more(many: Isp, time: Hand, each_takes: Any) -> None:
+    rhino = many.routers["rhino"].pk
+    each_takes(CLAIM / 2, lambda: RouterConvergence.objects.update(claim=None))
+    converge_router(rhino, now=time)
+    assert taken_in() == 1
