@@ -17,7 +17,14 @@ _REASON_CODES = {
     "verified": frozenset[str](),
     "removed": frozenset[str](),
     "pending": frozenset(
-        {"unknown_interface", "local_address_missing", "vpp_unavailable", "verify_mismatch"}
+        {
+            "unknown_interface",
+            "local_address_missing",
+            "vpp_unavailable",
+            "other_agent",
+            "stats_segment_full",
+            "verify_mismatch",
+        }
     ),
     "conflict": frozenset({"foreign_subinterface", "foreign_tunnel", "foreign_xconnect", "port_in_use"}),
     "failed": frozenset({"vpp_refused", "unsupported"}),

@@ -110,7 +110,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
+	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}}
 	figures := metrics.New(engine, reporter, version)
@@ -129,7 +129,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		})
 	}
 	work(func() error {
-		dialer.Keep(ctx, log, func(ctx context.Context, session *vpp.Session) {
+		dialer.Keep(ctx, log, engine.Refused, func(ctx context.Context, session *vpp.Session) {
 			figures.Connected()
 			engine.Serve(ctx, session)
 		})

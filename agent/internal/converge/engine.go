@@ -2,6 +2,7 @@
 package converge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	session Session
+	refused error // why there is no session, if that is more than that VPP is away
 	seen    seen
 	applied *Applied
 	totals  Totals
@@ -86,6 +88,7 @@ type Status struct {
 	SHA256  string
 	Applied *Applied
 	VPP     *vpp.Info // nil when not connected
+	Refused error     // why VPP is not used although it is there; nil for no such reason
 	Totals  Totals
 }
 
@@ -95,7 +98,7 @@ func (e *Engine) Status() Status {
 	s.Held, s.SHA256 = e.store.Held()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Totals = e.applied, e.totals.copied()
+	s.Applied, s.Refused, s.Totals = e.applied, e.refused, e.totals.copied()
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -107,19 +110,19 @@ func (e *Engine) Status() Status {
 func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
-		return ErrNoVPP
+		return cmp.Or(s.Refused, ErrNoVPP)
 	case s.Held != nil && (s.Applied == nil || s.Applied.Generation != s.Held.Generation):
 		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Held.Generation)
 	}
 	return nil
 }
 
-// Session is the connection to VPP. Error: ErrNoVPP.
+// Session is the connection to VPP. Error: ErrNoVPP or *vpp.OtherAgentError.
 func (e *Engine) Session() (Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session == nil || e.session.Err() != nil {
-		return nil, ErrNoVPP
+		return nil, cmp.Or(e.refused, ErrNoVPP)
 	}
 	return e.session, nil
 }
@@ -129,6 +132,17 @@ func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied, e.seen = session, nil, seen{}
+}
+
+// Refused hears why VPP could not be used; nil when it could.
+func (e *Engine) Refused(err error) {
+	var other *vpp.OtherAgentError
+	if !errors.As(err, &other) {
+		err = nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refused = err
 }
 
 func boot(session Session) own.Boot {

@@ -6,6 +6,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/vpp"
 )
 
 // Outcome is what became of an intent.
@@ -71,7 +72,12 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 func unavailable(in *intent.Intent, err error) *Outcome {
 	reason := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
-	if !errors.Is(err, ErrNoVPP) {
+	var other *vpp.OtherAgentError
+	switch {
+	case errors.As(err, &other):
+		reason.Code, reason.Object = "other_agent", other.Name
+		reason.Message = "the intent is held and not applied: " + err.Error()
+	case !errors.Is(err, ErrNoVPP):
 		reason.Message = "the intent is held and will be applied again; this time: " + err.Error()
 	}
 	o := &Outcome{Generation: in.Generation}

@@ -1,6 +1,7 @@
 package vpp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -30,6 +31,9 @@ func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 // Dialer opens sessions.
 type Dialer struct {
 	Socket string
+	// Name is an AgentName: Dial then refuses a VPP with which another agent works. Empty for whoever does not
+	// change VPP by an intent.
+	Name string
 	// Timeout is the longest silence of VPP, while an answer is due, that does not end a session.
 	Timeout time.Duration
 	// BootMS reads VPP's boot time; nil when there is no stats segment.
@@ -39,9 +43,10 @@ type Dialer struct {
 // pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
 const pingEvery = time.Second
 
-// Dial opens a session, reads who VPP is and subscribes to its interface events.
+// Dial opens a session, reads who VPP is and subscribes to its interface events. Error: *OtherAgentError or
+// that of the connection.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
-	wire, err := dialWire(ctx, d.Socket, "longline-agent", d.Timeout)
+	wire, err := dialWire(ctx, d.Socket, cmp.Or(d.Name, "longline-tool"), d.Timeout)
 	if err != nil {
 		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
 	}
@@ -59,6 +64,12 @@ func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 	if err := s.introduce(ctx, d.BootMS); err != nil {
 		s.Close()
 		return nil, err
+	}
+	if d.Name != "" {
+		if err := s.alone(ctx, d.Name); err != nil {
+			s.Close()
+			return nil, err
+		}
 	}
 	go s.keepAlive()
 	return s, nil

@@ -3,6 +3,7 @@ package vpp
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 )
 
@@ -13,14 +14,15 @@ const (
 
 // Keep holds a session open until ctx ends: it dials, hands the session to use, waits for its end, and
 // begins again, waiting between failed attempts for at most 2 s. use is given a context that ends with
-// the session; Keep waits for use to return.
-func (d Dialer) Keep(ctx context.Context, log *slog.Logger, use func(context.Context, *Session)) {
+// the session; Keep waits for use to return. refused hears of every failed attempt, and of success with nil.
+func (d Dialer) Keep(ctx context.Context, log *slog.Logger, refused func(error), use func(context.Context, *Session)) {
 	wait := firstWait
 	for ctx.Err() == nil {
 		session, err := d.Dial(ctx)
+		refused(err)
 		if err != nil {
-			log.Warn("VPP is not reachable", "error", err, "retry_in", wait)
-			pause(ctx, wait)
+			log.Warn("VPP cannot be used", "error", err, "retry_within", wait)
+			pause(ctx, wait/2+rand.N(wait/2)) // two agents that see each other must not come back together
 			wait = min(2*wait, longWait)
 			continue
 		}

@@ -22,6 +22,7 @@ const (
 // them, so that a client which does not read cannot stop the others.
 type client struct {
 	index uint32
+	name  string // as it gave it; with the lock of the VPP
 	conn  net.Conn
 	table *messageTable
 

@@ -1,6 +1,7 @@
 package vppsim
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -24,7 +25,8 @@ func sessionOperations() []operation {
 	}
 }
 
-func (v *vpp) sockclntCreate(c *call, _ *memclnt.SockclntCreate) {
+func (v *vpp) sockclntCreate(c *call, m *memclnt.SockclntCreate) {
+	c.client.name, _, _ = strings.Cut(m.Name, "\x00")
 	c.reply(&memclnt.SockclntCreateReply{Index: c.client.index, MessageTable: v.table.entries})
 }
 
@@ -58,11 +60,24 @@ func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
 	}})
 }
 
-// cliInband knows `show version` alone: the debug CLI is no interface for programs.
+// cliInband knows what the agent asks alone: the debug CLI is no interface for programs.
 func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
-	if strings.TrimSpace(m.Cmd) != "show version" {
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version'\n"})
-		return
+	switch strings.TrimSpace(m.Cmd) {
+	case "show version":
+		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
+	case "show api clients":
+		c.reply(&vlib.CliInbandReply{Reply: v.listClients()})
+	default:
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version' and `show api clients'\n"})
 	}
-	c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
+}
+
+// listClients is laid out as in vlibmemory/socket_api.c; VPP's %20s also cuts.
+func (v *vpp) listClients() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Socket clients\n%20s %8s\n", "Name", "Fildesc")
+	for c := range v.clients {
+		fmt.Fprintf(&b, "%20.20s %8d\n", c.name, c.index)
+	}
+	return b.String()
 }
