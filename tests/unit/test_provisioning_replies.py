@@ -1,6 +1,7 @@
 """An agent's reply is read strictly: anything outside the contract is an error, never skipped."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -42,6 +43,24 @@ def test_every_reply_of_the_contract_is_understood(name: str) -> None:
         (end["vll"], end["end"], end["revision"], end["status"], end["reason"]) for end in document["ends"]
     ]
     assert decoded.applied is document["applied"]
+
+
+def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any]) -> None:
+    """By the table of statuses in docs/agent-api.md; details of a reason stand in it too."""
+    text = (CONTRACT.parent.parent / "docs" / "agent-api.md").read_text()
+    named = {
+        (status, code)
+        for status, meaning in re.findall(
+            r"^\| `(pending|conflict|failed)` \| ([^|]*) \|", text, re.MULTILINE
+        )
+        for code in re.findall(r"`(\w+)`", meaning)
+        if code not in ("object", "retval", "message")
+    }
+    assert len(named) > 9
+    for status, code in named:
+        reason = {"code": code, "message": "so", "object": None, "retval": None, "vpp_message": None}
+        reply["ends"][0] |= {"status": status, "policed": False, "reason": reason}
+        assert reply_decode(json.dumps(reply).encode(), sent=sent_for(reply)).ends[0].status == status
 
 
 def test_conflicts_and_listed_return_codes_are_for_good_and_the_rest_is_not(reply: dict[str, Any]) -> None:
