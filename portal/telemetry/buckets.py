@@ -10,14 +10,16 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from portal.telemetry.rollups import COLUMNS, FROM_SAMPLES, LONGEST_SAMPLE
+from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES, LONGEST_SAMPLE
 from portal.telemetry.series import Bucket, merged
 from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
 from portal.telemetry.units import Unit
 from portal.vll.models import Vll
 
 SIDES = ("a", "z")
-_Rows = dict[int, tuple[Any, ...]]
+Columns = tuple[str, ...]
+Rows = dict[int, tuple[Any, ...]]
+_THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
 
 
 def starts_of(since: datetime, until: datetime, step_s: int) -> range:
@@ -35,11 +37,11 @@ def buckets_of(
     table = coarsest_for(step_s)
     if table is SAMPLES:
         return _of_samples(vll, starts, unit)
-    rows = _of_rollups(vll, starts, table)
+    rows = rolled_up(vll, starts, table, _THROUGHPUT)
     found: dict[str, dict[int, Bucket]] = {}
     for side in SIDES:
-        into, out = (COLUMNS.index(f"{side}_{way}_{unit.counted}") for way in ("in", "out"))
-        covered = COLUMNS.index(f"{side}_covered_ms")
+        into, out = (_THROUGHPUT.index(f"{side}_{way}_{unit.counted}") for way in ("in", "out"))
+        covered = _THROUGHPUT.index(f"{side}_covered_ms")
         shorter = {
             start: Bucket(row[into] * unit.factor, row[out] * unit.factor, row[covered] / 1000)
             for start, row in rows.items()
@@ -49,13 +51,16 @@ def buckets_of(
     return found, any(row[-1] for row in rows.values())
 
 
-def _of_rollups(vll: Vll, starts: range, table: Table) -> _Rows:
-    """The rows of ``table`` by start; what is marked there, or below, is made of the next finer rows."""
+def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
+    """The rows of ``table``, with these columns, by start (epoch s).
+
+    What is marked there, or below, is made of the next finer rows.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL jit = off")
         # The marks come first: what is rolled up after this look can still be read where it was.
         stale = _stale(cursor, vll, starts, table)
-        return _read(cursor, vll, range(starts.start, starts.stop, table.step_s), table, stale)
+        return _read(cursor, vll, range(starts.start, starts.stop, table.step_s), table, stale, columns)
 
 
 def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
@@ -79,33 +84,36 @@ WHERE vll_id = %s AND start_at >= %s AND start_at <= %s
 """
 
 
-def _read(cursor: Any, vll: Vll, wanted: Collection[int], table: Table, stale: dict[int, set[int]]) -> _Rows:
+def _read(
+    cursor: Any, vll: Vll, wanted: Collection[int], table: Table, stale: dict[int, set[int]], columns: Columns
+) -> Rows:
     finer = stale[table.step_s].intersection(wanted)
-    rows: _Rows = {}
+    rows: Rows = {}
     if len(finer) < len(wanted):
         among = wanted if isinstance(wanted, range) else set(wanted)
         cursor.execute(
-            _ROWS.format(table=table.name, columns=", ".join(COLUMNS)),
+            _ROWS.format(table=table.name, columns=", ".join(columns)),
             [vll.pk, _time(min(wanted)), _time(max(wanted))],
         )
         rows = {row[0]: row[1:] for row in cursor if row[0] in among and row[0] not in finer}
     if finer and table is FIVE_MINUTES:
-        rows |= _counted_now(cursor, vll, finer)
+        rows |= _counted_now(cursor, vll, finer, columns)
     elif finer:
         below = ROLLUPS[ROLLUPS.index(table) - 1]
         parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
-        rows |= _summed(_read(cursor, vll, parts, below, stale), table.step_s)
+        rows |= _summed(_read(cursor, vll, parts, below, stale, columns), table.step_s)
     return rows
 
 
-def _counted_now(cursor: Any, vll: Vll, starts: Iterable[int]) -> _Rows:
+def _counted_now(cursor: Any, vll: Vll, starts: Iterable[int], columns: Columns) -> Rows:
     times = [_time(start) for start in starts]
     cursor.execute(FROM_SAMPLES, {"vlls": [vll.pk] * len(times), "starts": times, "reach": LONGEST_SAMPLE})
-    return {int(row[1].timestamp()): row[2:] for row in cursor}
+    kept = [2 + COLUMNS.index(column) for column in columns]
+    return {int(row[1].timestamp()): tuple(row[at] for at in kept) for row in cursor}
 
 
-def _summed(rows: _Rows, step_s: int) -> _Rows:
-    longer: _Rows = {}
+def _summed(rows: Rows, step_s: int) -> Rows:
+    longer: Rows = {}
     for start, row in rows.items():
         known = longer.get(start - start % step_s)
         longer[start - start % step_s] = row if known is None else tuple(map(_plus, known, row))

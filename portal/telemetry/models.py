@@ -34,6 +34,13 @@ class Sample(models.Model):
     in_packets = models.BigIntegerField()
     out_bytes = models.BigIntegerField()
     out_packets = models.BigIntegerField()
+    # Of the policer; all null where none worked, or where its counters tell nothing.
+    conform_bytes = models.BigIntegerField(null=True)
+    conform_packets = models.BigIntegerField(null=True)
+    exceed_bytes = models.BigIntegerField(null=True)
+    exceed_packets = models.BigIntegerField(null=True)
+    violate_bytes = models.BigIntegerField(null=True)
+    violate_packets = models.BigIntegerField(null=True)
     simulated = models.BooleanField(default=False)
 
     class Meta:

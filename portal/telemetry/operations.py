@@ -1,6 +1,6 @@
 """Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,21 +9,24 @@ from django.db import connection, transaction
 from portal.inventory.models import Router
 from portal.telemetry.models import AgentClock, QuarantinedSample
 from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import LONGEST_SAMPLE
 from portal.telemetry.tables import SAMPLES
 from portal.vll.models import VllEnd
 
 MAX_AHEAD = timedelta(seconds=60)
+_POLICER = tuple(field.name for field in fields(PolicerCount))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Whoever rolls a bucket up must not take its mark away under a sample that is not committed yet: a mark that
 # is there already is locked, though not changed.
 _INSERT = """
 WITH inserted AS (
     INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes,
-                                  out_packets, boot_id, router_id, simulated)
+                                  out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets,
+                                  violate_bytes, violate_packets, boot_id, router_id, simulated)
     SELECT reported.*, %s, %s, %s
     FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::bigint[],
+                %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                 %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
     ON CONFLICT DO NOTHING
     RETURNING vll_id, side, from_at, to_at
@@ -111,7 +114,8 @@ def _contradiction(sample: CounterSample, now: datetime) -> str | None:
 
 
 def _is_negative(end: EndCount) -> bool:
-    return min(end.in_bytes, end.in_packets, end.out_bytes, end.out_packets) < 0
+    policed: tuple[int, ...] = astuple(end.policer) if end.policer else ()
+    return min(end.in_bytes, end.in_packets, end.out_bytes, end.out_packets, *policed) < 0
 
 
 def _as_json(report: CounterReport, sample: CounterSample, ends: list[EndCount]) -> dict[str, Any]:
@@ -145,6 +149,7 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
                 [end.in_packets for _, end in rows],
                 [end.out_bytes for _, end in rows],
                 [end.out_packets for _, end in rows],
+                *([getattr(end.policer, name, None) for _, end in rows] for name in _POLICER),
             ],
         )
         return int(cursor.fetchone()[0])

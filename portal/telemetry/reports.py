@@ -5,6 +5,18 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
+class PolicerCount:
+    """What a policer counted of what came in: what conforms or exceeds went on, what violates did not."""
+
+    conform_bytes: int
+    conform_packets: int
+    exceed_bytes: int
+    exceed_packets: int
+    violate_bytes: int
+    violate_packets: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndCount:
     """What one VLL end counted over the sample's interval; ``in`` is what the customer sent."""
 
@@ -14,6 +26,7 @@ class EndCount:
     in_packets: int
     out_bytes: int
     out_packets: int
+    policer: PolicerCount | None = None
 
 
 @dataclass(frozen=True, slots=True)

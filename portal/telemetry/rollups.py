@@ -25,7 +25,12 @@ _LOCK = 7_305_002
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
 )
-COLUMNS = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
+COLOURS = ("conform", "exceed", "violate")
+POLICED = tuple(
+    f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
+)
+COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
+COLUMNS = (*COUNTS, *POLICED, *COVERED, "simulated")
 
 # The buckets (%(vlls)s, %(starts)s), as samples have them: each sample evenly over its time. Milliseconds
 # are what agents measure in, so their sums are exact.
@@ -33,6 +38,8 @@ FROM_SAMPLES = """
 SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'z'), 0)::int AS z_covered_ms,
+       (sum(overlap_ms) FILTER (WHERE side = 'a' AND conform_bytes IS NOT NULL))::int AS a_policed_ms,
+       (sum(overlap_ms) FILTER (WHERE side = 'z' AND conform_bytes IS NOT NULL))::int AS z_policed_ms,
        bool_or(simulated) AS simulated
 FROM (
     SELECT b.vll_id, b.start_at, s.*,
@@ -42,7 +49,8 @@ FROM (
     FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
     CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
     CROSS JOIN LATERAL (
-        SELECT side, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets, simulated
+        SELECT side, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
+               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets, simulated
         FROM telemetry_sample
         WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
           AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
@@ -53,7 +61,7 @@ GROUP BY vll_id, start_at
     "{counts}",
     ", ".join(
         f"sum({column[2:]} * (overlap_ms / length_ms)) FILTER (WHERE side = '{column[0]}') AS {column}"
-        for column in COUNTS
+        for column in (*COUNTS, *POLICED)
     ),
 )
 _FROM_FINER = """

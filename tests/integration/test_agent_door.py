@@ -113,7 +113,7 @@ def counters(*ends: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def counted(vll: Vll, side: str, in_bytes: int = 1_250_000) -> dict[str, Any]:
     return {"vll": str(vll.pk), "end": side, "in_bytes": in_bytes, "in_packets": 1000,
-            "out_bytes": 0, "out_packets": 0}  # fmt: skip
+            "out_bytes": 0, "out_packets": 0, "policer": None}  # fmt: skip
 
 
 def observed(**changes: Any) -> dict[str, Any]:

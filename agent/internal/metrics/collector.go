@@ -41,8 +41,14 @@ var (
 	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 
+	policedBytes = describe("end_policed_bytes_total", "Bytes that a VLL end's policer counted since it was made or changed; what violates is dropped.",
+		"vll", "end", "colour")
+	policedFrames = describe("end_policed_frames_total", "Frames that a VLL end's policer counted since it was made or changed; what violates is dropped.",
+		"vll", "end", "colour")
+
 	all = []*prometheus.Desc{
 		info, connected, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		policedBytes, policedFrames,
 	}
 )
 
@@ -85,5 +91,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		e.count(endBytes, float64(end.Out.Bytes), end.Key.VLL, end.Key.End, "out")
 		e.count(endFrames, float64(end.In.Packets), end.Key.VLL, end.Key.End, "in")
 		e.count(endFrames, float64(end.Out.Packets), end.Key.VLL, end.Key.End, "out")
+		e.policed(end)
 	}
 }

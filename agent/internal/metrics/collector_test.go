@@ -36,6 +36,7 @@ func (busyRouter) Totals() []report.EndCount {
 	return []report.EndCount{{
 		Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"},
 		In:  statseg.Count{Packets: 10, Bytes: 1000}, Out: statseg.Count{Packets: 20, Bytes: 3000},
+		Policed: &report.Colours{Conform: statseg.Count{Packets: 7, Bytes: 700}, Violate: statseg.Count{Packets: 3, Bytes: 300}},
 	}}
 }
 
@@ -94,6 +95,8 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_report_last_taken_timestamp_seconds": {[]string{"observed"}, 1_790_000_000.5},
 		"longline_end_bytes_total":                     {[]string{"out"}, 3000},
 		"longline_end_frames_total":                    {[]string{"in"}, 10},
+		"longline_end_policed_bytes_total":             {[]string{"conform"}, 700},
+		"longline_end_policed_frames_total":            {[]string{"violate"}, 3},
 		"longline_agent_info":                          {[]string{"0.1.0", "25.10-release"}, 1},
 	} {
 		m := labelled(t, got[name], c.labels...)

@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/report"
+	"longline.dev/agent/internal/statseg"
 )
 
 // emitter hands out the metrics of one scrape.
@@ -54,5 +56,17 @@ func (e emitter) reports(r Reporter) {
 	}
 	for kind, at := range r.Taken() {
 		e.gauge(taken, float64(at.UnixMilli())/1000, kind)
+	}
+}
+
+func (e emitter) policed(end report.EndCount) {
+	if end.Policed == nil {
+		return
+	}
+	for colour, count := range map[string]statseg.Count{
+		"conform": end.Policed.Conform, "exceed": end.Policed.Exceed, "violate": end.Policed.Violate,
+	} {
+		e.count(policedBytes, float64(count.Bytes), end.Key.VLL, end.Key.End, colour)
+		e.count(policedFrames, float64(count.Packets), end.Key.VLL, end.Key.End, colour)
 	}
 }

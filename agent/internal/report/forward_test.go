@@ -159,7 +159,7 @@ func TestADayOfAThousandEndsFitsIntoTheStandardLimit(t *testing.T) {
 	s := stored{BootID: bootID, Sample: Sample{Seq: 8640, FromMS: start.UnixMilli(), ToMS: start.UnixMilli() + 10_000}}
 	for range 1000 {
 		line := statseg.Count{Bytes: 12_500_000_000, Packets: 8_333_333} // 10 Gbit/s over 10 s
-		s.Ends = append(s.Ends, EndCount{intent.Key{VLL: uuid.NewString(), End: "z"}, line, line})
+		s.Ends = append(s.Ends, EndCount{Key: intent.Key{VLL: uuid.NewString(), End: "z"}, In: line, Out: line})
 	}
 	data, err := s.marshal()
 	if err != nil {

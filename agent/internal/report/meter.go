@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.fd.io/govpp/binapi/policer_types"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/statseg"
 )
@@ -15,7 +17,19 @@ type Access struct {
 	BootMS int64
 	Index  uint32
 	Name   string
+	// Policer is what holds it to a bandwidth profile; zero for nothing.
+	Policer Policer
 }
+
+// Policer is one with what it does: an update makes VPP count anew.
+type Policer struct {
+	Works  bool
+	Index  uint32
+	Config policer_types.PolicerConfig
+}
+
+// Colours is what a policer counted: what conforms and what exceeds was forwarded, what violates was not.
+type Colours struct{ Conform, Exceed, Violate statseg.Count }
 
 // EndCount is what one end carried: In is what the customer sent into the VLL (received on the access), Out
 // what the VLL delivered (sent on the access). The access is where both are counted for every
@@ -23,6 +37,8 @@ type Access struct {
 type EndCount struct {
 	Key     intent.Key
 	In, Out statseg.Count
+	// Policed is nil where no policer works, or where its counters tell nothing.
+	Policed *Colours
 }
 
 // Sample covers FromMS < t <= ToMS of the agent's clock. An end without a trustworthy difference is not in
@@ -40,7 +56,8 @@ const stalledAfter = 35 * time.Second
 type Meter struct {
 	seq    int64
 	last   time.Time
-	counts map[Access]EndCount
+	counts map[Access]EndCount // without their policers
+	police map[Access]Colours
 
 	heartbeat float64
 	beatAt    time.Time
@@ -59,7 +76,7 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 		m.Forget()
 		return nil
 	}
-	now := make(map[Access]EndCount)
+	now, colours := make(map[Access]EndCount), make(map[Access]Colours)
 	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
 	for _, access := range accesses {
 		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) {
@@ -68,16 +85,25 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 		if reading.Names[access.Index] != access.Name {
 			continue // somebody else has the index since it was looked at
 		}
-		count := EndCount{access.Key, reading.Rx[access.Index], reading.Tx[access.Index]}
-		now[access] = count
-		before, known := m.counts[access]
+		count := EndCount{Key: access.Key, In: reading.Rx[access.Index], Out: reading.Tx[access.Index], Policed: access.Policer.read(reading)}
+		place := access
+		place.Policer = Policer{}
+		now[place] = count
+		var policed *Colours
+		if count.Policed != nil {
+			colours[access] = *count.Policed
+			if before, known := m.police[access]; known {
+				policed = before.until(*count.Policed)
+			}
+		}
+		before, known := m.counts[place]
 		in, inOK := difference(before.In, count.In)
 		out, outOK := difference(before.Out, count.Out)
 		if known && inOK && outOK {
-			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out})
+			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed})
 		}
 	}
-	m.counts, m.last = now, at
+	m.counts, m.police, m.last = now, colours, at
 	if len(sample.Ends) == 0 {
 		return nil
 	}
@@ -88,7 +114,7 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 }
 
 // Forget starts anew: the next reading is compared with nothing.
-func (m *Meter) Forget() { m.counts = nil }
+func (m *Meter) Forget() { m.counts, m.police = nil, nil }
 
 // Totals are the counters as last read, sorted by end.
 func (m *Meter) Totals() []EndCount {
@@ -98,6 +124,25 @@ func (m *Meter) Totals() []EndCount {
 	}
 	slices.SortFunc(totals, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
 	return totals
+}
+
+// read is what the policer has counted, nil when none works or it is not counted yet.
+func (p Policer) read(r statseg.Reading) *Colours {
+	if !p.Works || int(p.Index) >= min(len(r.Conform), len(r.Exceed), len(r.Violate)) {
+		return nil
+	}
+	return &Colours{r.Conform[p.Index], r.Exceed[p.Index], r.Violate[p.Index]}
+}
+
+// until is what was counted from then to now, nil when a counter went back.
+func (c Colours) until(now Colours) *Colours {
+	conform, conformOK := difference(c.Conform, now.Conform)
+	exceed, exceedOK := difference(c.Exceed, now.Exceed)
+	violate, violateOK := difference(c.Violate, now.Violate)
+	if !conformOK || !exceedOK || !violateOK {
+		return nil
+	}
+	return &Colours{conform, exceed, violate}
 }
 
 func difference(before, now statseg.Count) (statseg.Count, bool) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/binapi/policer_types"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/statseg"
 )
@@ -33,7 +35,7 @@ func TestTheSecondReadingGivesTheDifference(t *testing.T) {
 		t.Fatalf("the first reading gave %+v", s)
 	}
 	s := m.Take(after(10), reading(2, 7000, 1300), []Access{alice})
-	want := EndCount{alice.Key, statseg.Count{Packets: 20, Bytes: 2000}, statseg.Count{Packets: 3, Bytes: 300}}
+	want := EndCount{Key: alice.Key, In: statseg.Count{Packets: 20, Bytes: 2000}, Out: statseg.Count{Packets: 3, Bytes: 300}}
 	if s == nil || len(s.Ends) != 1 || s.Ends[0] != want {
 		t.Fatalf("got %+v, want %+v", s, want)
 	}
@@ -104,5 +106,55 @@ func TestAStalledHeartbeatIsAGapUntilItBeatsAgain(t *testing.T) {
 	}
 	if s := m.Take(after(60), reading(3, 9500, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 500 {
 		t.Errorf("after the second beat: %+v", s)
+	}
+}
+
+func policed(index uint32, cir uint32) Access {
+	access := alice
+	access.Policer = Policer{Works: true, Index: index, Config: policer_types.PolicerConfig{Cir: cir}}
+	return access
+}
+
+// coloured is a reading in which policer 1 has counted so many frames of 100 bytes.
+func coloured(beat float64, conform, exceed, violate uint64) statseg.Reading {
+	r := reading(beat, 100*(conform+exceed+violate), 0)
+	count := func(n uint64) []statseg.Count { return []statseg.Count{{}, {Packets: n, Bytes: 100 * n}} }
+	r.Conform, r.Exceed, r.Violate = count(conform), count(exceed), count(violate)
+	return r
+}
+
+func TestAPolicersColoursAreDifferencesToo(t *testing.T) {
+	var m Meter
+	m.Take(after(0), coloured(1, 10, 5, 1), []Access{policed(1, 50)})
+	s := m.Take(after(10), coloured(2, 17, 13, 10), []Access{policed(1, 50)})
+	if want := policedCount(7, 8, 9).Policed; s == nil || s.Ends[0].Policed == nil || *s.Ends[0].Policed != *want {
+		t.Fatalf("got %+v, want %+v", s, want)
+	}
+	if totals := m.Totals(); totals[0].Policed == nil || totals[0].Policed.Violate.Packets != 10 {
+		t.Errorf("totals %+v", totals)
+	}
+}
+
+func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
+	for why, second := range map[string]struct {
+		reading statseg.Reading
+		access  Access
+	}{
+		"one of them went back": {coloured(2, 20, 20, 0), policed(1, 50)},
+		// VPP zeroed its counters, and it has counted more than before since.
+		"another rate":             {coloured(2, 50, 50, 50), policed(1, 100)},
+		"another policer":          {coloured(2, 50, 50, 50), policed(0, 50)},
+		"none works any more":      {coloured(2, 50, 50, 50), alice},
+		"it is not counted":        {reading(2, 9000, 0), policed(1, 50)},
+		"it has just been applied": {coloured(2, 50, 50, 50), policed(7, 50)},
+	} {
+		t.Run(why, func(t *testing.T) {
+			var m Meter
+			m.Take(after(0), coloured(1, 10, 5, 1), []Access{policed(1, 50)})
+			s := m.Take(after(10), second.reading, []Access{second.access})
+			if s == nil || len(s.Ends) != 1 || s.Ends[0].Policed != nil {
+				t.Errorf("got %+v, want the interface's counts alone", s)
+			}
+		})
 	}
 }

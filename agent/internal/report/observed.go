@@ -6,6 +6,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -85,7 +86,9 @@ func accesses(p *converge.Picture) []Access {
 	found := make(map[intent.Key][]Access)
 	for _, h := range p.Plan.Owned {
 		if h.Tunnel == nil {
-			found[h.End] = append(found[h.End], Access{h.End, p.Snapshot.Boot.MS, h.Interface.Index, h.Interface.Name})
+			found[h.End] = append(found[h.End], Access{
+				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name, Policer: policerOf(h.End, p),
+			})
 		}
 	}
 	var all []Access
@@ -95,4 +98,14 @@ func accesses(p *converge.Picture) []Access {
 		}
 	}
 	return all
+}
+
+// policerOf is the end's policer where it enforces the profile that is wanted; otherwise its counters say
+// nothing about the customer.
+func policerOf(end intent.Key, p *converge.Picture) Policer {
+	there := p.Snapshot.Policers[own.PolicerName(end)]
+	if !p.Plan.Policed[end] || there == nil || there.Index == observe.NoIndex {
+		return Policer{}
+	}
+	return Policer{true, there.Index, there.Config}
 }

@@ -3,11 +3,14 @@ package report
 import (
 	"reflect"
 	"testing"
+
+	"longline.dev/agent/internal/statseg"
 )
 
 func TestAStoredSampleIsReadAsItWasWritten(t *testing.T) {
 	want := &stored{BootID: bootID, Simulated: true, Sample: sampleNo(7)}
 	want.Ends[0].Key.End = "z"
+	want.Ends = append(want.Ends, policedCount(7, 8, 9))
 	data, err := want.marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -15,6 +18,28 @@ func TestAStoredSampleIsReadAsItWasWritten(t *testing.T) {
 	got, err := unmarshal(data)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func policedCount(conform, exceed, violate uint64) EndCount {
+	count := func(n uint64) statseg.Count { return statseg.Count{Bytes: n * 100, Packets: n} }
+	return EndCount{Key: alice.Key, Policed: &Colours{count(conform), count(exceed), count(violate)}}
+}
+
+func TestWhatAnAgentWithoutPolicerCountersStoredIsRead(t *testing.T) {
+	want := &stored{BootID: bootID, Sample: sampleNo(3)}
+	data, err := want.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[0] = 1
+	old := data[:len(data)-1] // its one end, without the flag of a policer
+	if got, err := unmarshal(old); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	data[0] = recordVersion + 1
+	if _, err := unmarshal(data); err == nil {
+		t.Error("read a layout of the future")
 	}
 }
 

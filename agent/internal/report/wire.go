@@ -27,12 +27,34 @@ type endCountsBody struct {
 	InPackets  uint64 `json:"in_packets"`
 	OutBytes   uint64 `json:"out_bytes"`
 	OutPackets uint64 `json:"out_packets"`
+	// Policer is null without a trustworthy difference of the end's policer.
+	Policer *policerBody `json:"policer"`
+}
+
+type policerBody struct {
+	ConformBytes   uint64 `json:"conform_bytes"`
+	ConformPackets uint64 `json:"conform_packets"`
+	ExceedBytes    uint64 `json:"exceed_bytes"`
+	ExceedPackets  uint64 `json:"exceed_packets"`
+	ViolateBytes   uint64 `json:"violate_bytes"`
+	ViolatePackets uint64 `json:"violate_packets"`
+}
+
+func policerBodyOf(c *Colours) *policerBody {
+	if c == nil {
+		return nil
+	}
+	return &policerBody{
+		c.Conform.Bytes, c.Conform.Packets, c.Exceed.Bytes, c.Exceed.Packets, c.Violate.Bytes, c.Violate.Packets,
+	}
 }
 
 func sampleOf(s Sample) sampleBody {
 	body := sampleBody{s.Seq, s.FromMS, s.ToMS, []endCountsBody{}}
 	for _, e := range s.Ends {
-		body.Ends = append(body.Ends, endCountsBody{e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets})
+		body.Ends = append(body.Ends, endCountsBody{
+			e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets, policerBodyOf(e.Policed),
+		})
 	}
 	return body
 }

@@ -24,10 +24,15 @@ type Reading struct {
 	// Names are the interfaces' by sw_if_index. VPP gives indices out again, and the one of what was counted
 	// may be another's.
 	Names []string
+	// By index of the policer, summed over threads; VPP has none before its first policer.
+	Conform, Exceed, Violate []Count
 }
 
 // wanted are the entries of the directory that are read (anchored regular expressions).
-var wanted = []string{"^/if/rx$", "^/if/tx$", "^/if/names$", "^/sys/boottime$", "^/sys/heartbeat$"}
+var wanted = []string{
+	"^/if/rx$", "^/if/tx$", "^/if/names$", "^/sys/boottime$", "^/sys/heartbeat$",
+	"^/net/policer/conform$", "^/net/policer/exceed$", "^/net/policer/violate$",
+}
 
 const (
 	// bootWait is how long a missing socket is waited for while VPP starts: it may come after the API's.
@@ -89,12 +94,20 @@ func (s *Segment) Read() (Reading, error) {
 				r.Heartbeat = float64(data)
 			}
 		case adapter.CombinedCounterStat:
-			if string(entry.Name) == "/if/rx" {
+			switch string(entry.Name) {
+			case "/if/rx":
 				r.Rx = sum(data)
-			} else {
+				found++
+			case "/if/tx":
 				r.Tx = sum(data)
+				found++
+			case "/net/policer/conform":
+				r.Conform = sum(data)
+			case "/net/policer/exceed":
+				r.Exceed = sum(data)
+			case "/net/policer/violate":
+				r.Violate = sum(data)
 			}
-			found++
 		case adapter.NameStat:
 			for _, name := range data {
 				r.Names = append(r.Names, string(name))

@@ -3,11 +3,11 @@
 from typing import Any
 
 from portal.api.agent.door import report_endpoint
-from portal.api.agent.fields import array, boolean, integer, one_of, record, uuid
+from portal.api.agent.fields import array, boolean, integer, nullable, one_of, record, uuid
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.telemetry.operations import counters_store
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 
 _END = record(
     {
@@ -18,6 +18,15 @@ _END = record(
         "in_packets": integer(),
         "out_bytes": integer(),
         "out_packets": integer(),
+        "policer": nullable(
+            record(
+                {
+                    f"{colour}_{what}": integer()
+                    for colour in ("conform", "exceed", "violate")
+                    for what in ("bytes", "packets")
+                }
+            )
+        ),
     }
 )
 _REPORT = record(
@@ -68,6 +77,7 @@ def _report(body: dict[str, Any]) -> CounterReport:
                         in_packets=end["in_packets"],
                         out_bytes=end["out_bytes"],
                         out_packets=end["out_packets"],
+                        policer=None if end["policer"] is None else PolicerCount(**end["policer"]),
                     )
                     for end in sample["ends"]
                 ),

@@ -42,3 +42,12 @@ LOSS = _record(
     z_to_a=_DIRECTION,
     simulated={"type": "boolean"},
 )
+_COLOUR = {**_record(bytes=_COUNT, packets=_COUNT), "type": ["object", "null"]}
+_POLICED = _record(
+    counted_s={**_COUNT, "description": "Seconds for which this end's policer was counted."},
+    conform={**_COLOUR, "description": "Within CIR and CBS: forwarded. Null where nothing was counted."},
+    exceed={**_COLOUR, "description": "Within EIR and EBS: forwarded."},
+    violate={**_COLOUR, "description": "Beyond the profile: dropped."},
+    violate_ratio=_RATIO,
+)
+POLICING = _record(step_s=_COUNT, a_end=_POLICED, z_end=_POLICED, simulated={"type": "boolean"})

@@ -33,6 +33,7 @@ urlpatterns = [
     path("vlls/<uuid:pk>/percentiles", reports.PercentilesView.as_view(), name="percentiles"),
     path("vlls/<uuid:pk>/availability", reports.AvailabilityView.as_view(), name="availability"),
     path("vlls/<uuid:pk>/loss", reports.LossView.as_view(), name="loss"),
+    path("vlls/<uuid:pk>/policing", reports.PolicingView.as_view(), name="policing"),
     path("orders", orders.OrdersView.as_view(), name="orders"),
     path("orders/<uuid:pk>", orders.OrderView.as_view(), name="order"),
     path("orders/<uuid:pk>/cancel", lifecycle.CancelView.as_view(), name="order-cancel"),

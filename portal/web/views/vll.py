@@ -13,6 +13,7 @@ from portal.accounts import policies
 from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.telemetry.policed import policed
 from portal.vll import words
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
@@ -20,13 +21,20 @@ from portal.web.access import SignedInRequest, requires, visible_vll
 from portal.web.progress import progress_of
 
 HTTP_NO_CHANGE = 204
+_POLICED_FOR = timedelta(days=1)
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
 
 @requires(policies.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Everything about one VLL."""
-    context = {"vll": vll, "history": vll_history(vll), **_live_part(request, vll)}
+    now = clock.now()
+    context = {
+        "vll": vll,
+        "history": vll_history(vll),
+        "policed": policed(vll=vll, since=now - _POLICED_FOR, until=now, now=now),
+        **_live_part(request, vll),
+    }
     return render(request, "vll/vll.html", context)
 
 

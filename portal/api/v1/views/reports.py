@@ -1,4 +1,4 @@
-"""Reports about a VLL: percentiles, availability, frame loss, and throughput as CSV."""
+"""Reports about a VLL: percentiles, availability, frame loss, policing, and throughput as CSV."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES
+from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.throughput import (
@@ -28,6 +28,7 @@ from portal.core.csv_text import csv_lines
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.freezing import frozen_percentiles
 from portal.telemetry.loss import frame_loss
+from portal.telemetry.policed import policed
 from portal.telemetry.queries import throughput
 from portal.telemetry.series import STEPS_S
 from portal.vll.models import Vll
@@ -103,6 +104,16 @@ class LossView(APIView):
     @extend_schema(parameters=_RANGE, responses={200: LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
         return Response(frame_loss(vll=_vll(request, pk), **_asked(RangeQuerySerializer, request)))
+
+
+class PolicingView(APIView):
+    """What the policers let through and dropped of what was sent in at each end of a VLL."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(parameters=_RANGE, responses={200: POLICING})
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response(policed(vll=_vll(request, pk), **_asked(RangeQuerySerializer, request)))
 
 
 def _vll(request: Request, pk: UUID) -> Vll:
