@@ -59,6 +59,9 @@ class Client:
         now = int(time.time())
         return self._call("GET", f"/api/v1/vlls/{identity}/throughput?from={now - seconds}&to={now}")
 
+    def policing(self, identity: str) -> Json:
+        return self._call("GET", f"/api/v1/vlls/{identity}/policing")
+
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
         """Raises NotReached when the order ends in another state or not in time."""
         body: Json = {}

@@ -1,0 +1,31 @@
+"""A whole-port line over stand-ins of VPP 25.10 is policed at both ends, and what was dropped is counted."""
+
+from devstack.stack import Stack
+
+
+def test_a_whole_port_is_held_to_its_cir_and_a_vlan_says_why_not(live_stack: Stack) -> None:
+    alice = live_stack.client("customer")
+    ends = {
+        which: {"port": live_stack.port(router, "host-cust2"), "tagging": "untagged"}
+        for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
+    }
+    accepted = alice.order(description="Whole port", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends)
+    alice.wait_completed(accepted.order, timeout_s=30)
+    vll = alice.vll(accepted.vll)
+    assert (vll["policed"], vll["a_end"]["unpoliced_reason"]) == (True, None)
+
+    def dropped() -> bool:
+        policing = alice.policing(accepted.vll)
+        return all(policing[end]["violate"] and policing[end]["violate"]["packets"] for end in ends)
+
+    assert alice.wait(dropped, timeout_s=45)
+    alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
+
+    tagged = {
+        which: end | {"port": live_stack.port(router, "host-cust1"), "tagging": "dot1q", "outer_vlan": 777}
+        for (which, end), router in zip(ends.items(), ("rhino", "hippo"), strict=True)
+    }
+    accepted = alice.order(description="VLAN", svc_mtu=1500, cir_bps=100_000, transport="auto", **tagged)
+    alice.wait_completed(accepted.order, timeout_s=30)
+    vll = alice.vll(accepted.vll)
+    assert (vll["policed"], vll["z_end"]["unpoliced_reason"]["code"]) == (False, "whole_ports_only")
