@@ -22,9 +22,6 @@ const (
 	// releases are those whose messages were compared; what a VPP lacks is found out from its message table.
 	releases      = "23.10 to 26.06"
 	defaultConfig = "/etc/longline/agent.yaml"
-	// gcPercent spares the collector: a pass over a thousand VLLs allocates a few MB that are garbage at its
-	// end, and with Go's default of 100 the collector runs several times within it.
-	gcPercent = 400
 )
 
 func main() {

@@ -66,6 +66,7 @@ type telling struct {
 
 func (t telling) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
 	defer t.reporter.LookAgain()
+	boundMemory(in)
 	return t.Engine.Put(ctx, in)
 }
 
@@ -87,6 +88,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	held, _ := store.Held()
+	boundMemory(held)
 	journal, err := own.OpenJournal(c.StateDir)
 	if err != nil {
 		return err

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"longline.dev/agent/internal/intent"
+)
+
+const (
+	// gcPercent spares the collector: a pass over a thousand VLLs allocates a few MB that are garbage at its
+	// end, and with Go's default of 100 the collector runs several times within it.
+	gcPercent = 400
+	// From memoryBase and memoryPerEnd on (bytes) the collector works harder all the same. With a thousand
+	// ends that is 47 MiB, which with the program itself stays below 64 MB; an end takes far less, so that
+	// the collector is never pressed.
+	memoryBase, memoryPerEnd = 16 << 20, 32 << 10
+)
+
+// boundMemory sets the limit for an intent, nil for none.
+func boundMemory(in *intent.Intent) {
+	const fewEnds = 500
+	ends := fewEnds
+	if in != nil {
+		ends = max(fewEnds, len(in.Present)+len(in.Removed))
+	}
+	debug.SetMemoryLimit(memoryBase + int64(ends)*memoryPerEnd)
+}
