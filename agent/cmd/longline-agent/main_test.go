@@ -315,10 +315,10 @@ func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
 }
 
 func TestTheReportHasTheShapeOfTheContract(t *testing.T) {
-	a := newAgent(t)
+	a := newAgentBeside(t, as("26.06")) // which polices a VLAN
 	a.start()
 	a.awaitReady()
-	a.put("vxlan4-dot1q.json")
+	a.put("bandwidth.json")
 	for kind, reports := range map[string]chan map[string]any{
 		"counters": a.portal.counters, "observed": a.portal.observed, "events": a.portal.events,
 	} {
