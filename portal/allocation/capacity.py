@@ -1,16 +1,19 @@
-"""Packets that routers can still forward: each VLL takes a share of a core at both ends.
+"""Packets that routers can still forward: each VLL takes a share of the cores at both ends.
 
 The packet rates are measured: VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
 (portal/core/transport.py), scaled to another CPU by its rate of plain IPv4 forwarding.
+
+What is booked is a *load*: the rate (bit/s) of local cross-connects, the cheapest there is, that would cost
+a router as much. It is a whole number that depends on neither the router nor the policy, so that sums stay
+exact and right when a router gets other cores or the operator another policy.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from fractions import Fraction
 
 from django.conf import settings
 
-from portal.allocation.errors import RouterFull
-from portal.core.transport import COST, Transport
+from portal.core.transport import COST, TUNNELS, Transport
 
 # Plain IPv4 forwarding in millions of packets a second and core.
 IPV4_MPPS_PER_CORE = {"Atom C3558": 5.01, "Xeon D1518": 10.20, "Ryzen 5950X": 22.28}
@@ -20,18 +23,38 @@ SLOWEST_CPU = min(IPV4_MPPS_PER_CORE, key=lambda cpu: IPV4_MPPS_PER_CORE[cpu])
 # Preamble, start of frame and inter-frame gap, in bytes (IEEE 802.3).
 WIRE_OVERHEAD = 20
 
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What one VLL end asks of its router, in each direction (bit/s)."""
-
-    cir_bps: int
-    transport: Transport
+_CHEAPEST = Transport.L2XC
+_DEAREST = min(TUNNELS, key=lambda tunnel: COST[tunnel].mpps_per_core)
 
 
-def frames_per_s(cir_bps: int, *, frame: int) -> float:
-    """Frames of this size (bytes) a second at a rate (bit/s) on the wire, one direction."""
-    return cir_bps / ((frame + WIRE_OVERHEAD) * 8)
+def dearest(*, within_router: bool) -> Transport:
+    """The transport that costs most of those that may come to join two ports."""
+    return Transport.L2XC if within_router else _DEAREST
+
+
+def end_load(cir_bps: int, transport: Transport) -> int:
+    """What one end of a VLL asks of its router when both directions are full.
+
+    A tunnel's end handles each direction. A local cross-connect has both ends on one router, which handles
+    a frame once: there each end stands for the direction that comes in at it.
+    """
+    return math.ceil(cir_bps * _weight(transport))
+
+
+def largest_cir(load: int, transport: Transport) -> int:
+    """The rate (bit/s) whose end is no more than this load."""
+    return max(0, math.floor(load / _weight(transport)))
+
+
+def bookable_load(*, cpu: str, cores: int) -> int:
+    """The load that may be promised on so many cores, by the policy of headroom and frame size."""
+    return math.floor(cores * float(settings.LONGLINE_CORE_HEADROOM) * load_per_core(cpu))
+
+
+def load_per_core(cpu: str) -> float:
+    """The load that one core carries when all frames have the policy's size."""
+    bits = (settings.LONGLINE_CAPACITY_FRAME + WIRE_OVERHEAD) * 8
+    return packets_per_core(_CHEAPEST, cpu=cpu) * bits
 
 
 def packets_per_core(transport: Transport, *, cpu: str) -> float:
@@ -40,28 +63,11 @@ def packets_per_core(transport: Transport, *, cpu: str) -> float:
     return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]
 
 
-def share(load: Load, *, cpu: str, frame: int) -> float:
-    """The part of a core that a VLL end takes when both directions are full."""
-    return 2 * frames_per_s(load.cir_bps, frame=frame) / packets_per_core(load.transport, cpu=cpu)
+def _weight(transport: Transport) -> Fraction:
+    directions = 1 if transport is Transport.L2XC else 2
+    return directions * _exact(COST[_CHEAPEST].mpps_per_core) / _exact(COST[transport].mpps_per_core)
 
 
-def cores_used(loads: Iterable[Load], *, cpu: str) -> float:
-    """Cores that these VLL ends take together."""
-    return sum(share(load, cpu=cpu, frame=settings.LONGLINE_CAPACITY_FRAME) for load in loads)
-
-
-def check_capacity(
-    *, router: str, cpu: str, cores: int, booked: Iterable[Load], wanted: Load, field: str
-) -> None:
-    """Whether the router carries ``wanted`` besides what is booked on it. Raises RouterFull."""
-    asked = cores_used([wanted], cpu=cpu)
-    free = cores_bookable(cores) - cores_used(booked, cpu=cpu)
-    if asked > free:
-        raise RouterFull(
-            field=field, router=router, requested_cores=round(asked, 3), free_cores=round(max(0.0, free), 3)
-        )
-
-
-def cores_bookable(cores: int) -> float:
-    """Cores of a router that may be promised."""
-    return cores * float(settings.LONGLINE_CORE_HEADROOM)
+def _exact(value: float) -> Fraction:
+    """The decimal as it is written in the table of measurements."""
+    return Fraction(str(value))

@@ -34,12 +34,19 @@ class PortFull(Conflict):
 
 @dataclass(eq=False, kw_only=True)
 class RouterFull(Conflict):
-    """The router's cores do not carry the packets of this rate besides what is booked. In cores."""
+    """The router's cores do not carry the packets of this rate besides what is booked.
+
+    In cores of this router; ``free_bps`` (bit/s) is the rate that would fit with this transport.
+    """
 
     field: str
     router: str
+    transport: str
     requested_cores: float
+    bookable_cores: float
+    booked_cores: float
     free_cores: float
+    free_bps: int
 
 
 @dataclass(eq=False, kw_only=True)

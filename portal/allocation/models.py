@@ -5,7 +5,7 @@ from django.contrib.postgres.fields import BigIntegerRangeField, RangeOperators
 from django.db import models
 from django.db.models import F, Func, Q
 
-from portal.inventory.models import Port
+from portal.inventory.models import Port, Router
 
 
 class Lease(models.Model):
@@ -127,3 +127,39 @@ class BandwidthBooking(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cir_bps} bit/s on {self.port_id}"
+
+
+class CoreBooking(models.Model):
+    """What a VLL's end asks of its router's cores; summed up in ``RouterLoad.booked``.
+
+    ``load`` is the rate of local cross-connects that costs as much (bit/s, ``portal.allocation.capacity``).
+    """
+
+    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")
+    holder = models.UUIDField(db_index=True)
+    side = models.CharField(max_length=1)
+    load = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["holder", "side"], name="a_vll_end_books_cores_once"),
+            models.CheckConstraint(condition=Q(load__gte=0), name="booked_load_is_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.load} on {self.router_id}"
+
+
+class RouterLoad(models.Model):
+    """The sum of a router's core bookings. Beside the router's own row, whose lock counts its intents."""
+
+    router = models.OneToOneField(Router, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    booked = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(booked__gte=0), name="a_routers_load_is_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.booked} on {self.router_id}"

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from portal.core.tagging import Tagging
+from portal.core.transport import Encapsulation, Transport
 from portal.vll.models import Vll, VllEnd
 
 _LINE = (
@@ -57,6 +58,11 @@ class Content:
     def ends(self) -> dict[str, EndContent]:
         """The ends by their side."""
         return {"a": self.a, "z": self.z}
+
+    @property
+    def transport(self) -> Transport:
+        """The allocated transport."""
+        return Transport.of(Encapsulation(self.encapsulation), self.family)
 
     @property
     def line(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from portal.accounts.models import User
 from portal.allocation.bandwidth import bandwidth_look
+from portal.allocation.cores import RouterCapacity, router_capacities
 from portal.allocation.errors import VniPoolExhausted
 from portal.allocation.gre_pairs import gre_pair_look
 from portal.allocation.tag_keys import Keys, tag_keys
@@ -20,7 +21,15 @@ from portal.inventory.models import Port
 from portal.underlay.encapsulation import Option, Serviceable, options
 from portal.underlay.links import Link
 from portal.underlay.queries import current_topology, path_policy
-from portal.vll.operations.assess import AUTO, Assessment, LineRequest, assess, families
+from portal.vll.operations.assess import (
+    AUTO,
+    Assessment,
+    LineRequest,
+    assess,
+    core_loads,
+    families,
+    likely_transport,
+)
 from portal.vll.operations.holds import hold_look
 from portal.vll.operations.leasing import Leased
 
@@ -59,6 +68,7 @@ class Outlook:
     options: tuple[Option, ...]
     largest_svc_mtu: int | None
     ends: dict[str, EndOutlook]
+    routers: list[RouterCapacity]
 
     @property
     def feasible(self) -> bool:
@@ -74,11 +84,16 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
             leased = hold_look(user=user, hold=hold, now=now)
         except DomainError as refusal:
             unknown = [refusal]
-    found = assess(user=user, request=request, now=now, lock=False)
+    own = [leased.owner] if leased else []
+    found = assess(user=user, request=request, now=now, lock=False, own=own)
     ends = _ends(found)
     _look_at_leases(found, request, leased)
     offered: tuple[Option, ...] = ()
+    capacities: list[RouterCapacity] = []
     if found.can_end:
+        transport = likely_transport(found, request)
+        loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
+        capacities = router_capacities(ends=loads, transport=transport)
         routers = {side: port.router for side, port in found.ports.items()}
         offered = options(
             current_topology(now=now),
@@ -96,6 +111,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
         options=offered,
         largest_svc_mtu=_largest_svc_mtu(found, request, offered),
         ends=ends,
+        routers=capacities,
     )
 
 

@@ -22,10 +22,6 @@ from portal.vll import errors
 _TEXTS: dict[type[DomainError], str] = {
     **inventory_words.TEXTS,
     **accounts.TEXTS,
-    allocation.RouterFull: gettext_noop(
-        "{router} has {free_cores} cores left for packets, but {requested_cores} are needed. Order less,"
-        " choose a cheaper transport, or a port on another router."
-    ),
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
     ),
@@ -169,6 +165,30 @@ def _cir_out_of_range(error: errors.CirOutOfRange) -> str:
 def _port_full(error: allocation.PortFull) -> str:
     return _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.").format(
         port=error.port, free=rate_text(error.free_bps), asked=rate_text(error.requested_bps)
+    )
+
+
+@sentence.register
+def _router_full(error: allocation.RouterFull) -> str:
+    text = _(
+        "The cores of {router} are full: {booked} of {bookable} are booked, {free} are left, and {transport}"
+        " at this rate takes {asked}."
+    ).format(
+        router=error.router,
+        booked=error.booked_cores,
+        bookable=error.bookable_cores,
+        free=error.free_cores,
+        transport=error.transport,
+        asked=error.requested_cores,
+    )
+    if not error.free_bps:
+        return text + " " + _("Choose a port on another router, or ask the NOC for more cores.")
+    return (
+        text
+        + " "
+        + _(
+            "{free} would still fit: order less, choose a cheaper transport, or a port on another router."
+        ).format(free=rate_text(error.free_bps))
     )
 
 

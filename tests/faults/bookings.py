@@ -1,4 +1,4 @@
-"""I1: no VNI, no (port, VLAN) and no bandwidth is booked twice, recounted from the VLLs themselves."""
+"""I1: no VNI, no (port, VLAN), no bandwidth, no core is booked twice, recounted from the VLLs."""
 
 from typing import Any
 
@@ -9,6 +9,12 @@ from psycopg.rows import dict_row
 _LIVE = """
 WITH live AS (SELECT * FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')),
      live_end AS (SELECT e.*, v.cir_bps FROM vll_vllend e JOIN live v ON v.id = e.vll_id),
+     load AS (SELECT p.router_id, sum(ceil(CASE v.encapsulation WHEN 'l2xc' THEN e.cir_bps
+                ELSE 2 * e.cir_bps * 14.88 / CASE v.encapsulation || v.family
+                  WHEN 'vxlan4' THEN 14.15 WHEN 'geneve4' THEN 13.74 WHEN 'gre4' THEN 14.34
+                  WHEN 'vxlan6' THEN 8.54 WHEN 'geneve6' THEN 8.32 WHEN 'gre6' THEN 9.93 END END)) AS needed
+              FROM live_end e JOIN live v ON v.id = e.vll_id JOIN inventory_port p ON p.id = e.port_id
+              GROUP BY p.router_id),
      gre AS (SELECT v.id, a.tunnel_address AS a, z.tunnel_address AS z FROM live v
              JOIN live_end a ON a.vll_id = v.id AND a.side = 'a'
              JOIN live_end z ON z.vll_id = v.id AND z.side = 'z' WHERE v.encapsulation = 'gre')
@@ -41,6 +47,15 @@ _QUESTIONS = {
         SELECT p.id, p.booked_bps, p.bookable_bps, coalesce(sum(e.cir_bps), 0) AS needed
         FROM inventory_port p LEFT JOIN live_end e ON e.port_id = p.id GROUP BY p.id
         HAVING coalesce(sum(e.cir_bps), 0) <> p.booked_bps OR p.booked_bps > p.bookable_bps""",
+    "the cores of router {id} have a load of {booked} booked, its VLLs need {needed}": """
+        SELECT r.router_id AS id, coalesce(l.booked, 0) AS booked, r.needed
+        FROM load r LEFT JOIN allocation_routerload l USING (router_id)
+        WHERE r.needed > coalesce(l.booked, 0)""",
+    "router {id} says that a load of {said} is booked, its bookings add up to {booked}": """
+        SELECT r.id, coalesce(l.booked, 0) AS said, coalesce(sum(c.load), 0) AS booked
+        FROM inventory_router r LEFT JOIN allocation_routerload l ON l.router_id = r.id
+        LEFT JOIN allocation_corebooking c ON c.router_id = r.id GROUP BY r.id, l.booked
+        HAVING coalesce(sum(c.load), 0) <> coalesce(l.booked, 0)""",
     "port {id} says {booked_bps} bit/s are booked, its bookings add up to {booked}": """
         SELECT p.id, p.booked_bps, coalesce(sum(b.cir_bps), 0) AS booked
         FROM inventory_port p LEFT JOIN allocation_bandwidthbooking b ON b.port_id = p.id GROUP BY p.id

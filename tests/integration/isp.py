@@ -40,6 +40,8 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000) -> Isp:
             loopback4=f"10.255.0.{number}",
             loopback6=f"fd00:255::{number}",
             agent_url=f"https://127.0.0.1:{9440 + number}" if name in _WITH_AGENTS else "",
+            cpu="Ryzen 5950X",
+            cores=4,
         )
     for number, name in enumerate(_NAMES):
         far = _NAMES[(number + 1) % len(_NAMES)]

@@ -2,7 +2,14 @@
 
 from uuid import UUID
 
-from portal.allocation.models import BandwidthBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.models import (
+    BandwidthBooking,
+    CoreBooking,
+    GrePairLease,
+    PortVlanLease,
+    RouterLoad,
+    VniLease,
+)
 from portal.inventory.models import Port
 
 
@@ -20,12 +27,21 @@ def booked(holder: UUID) -> list[tuple[str, str, int]]:
     return [(row.side, str(row.port), row.cir_bps) for row in rows]
 
 
+def loads(holder: UUID) -> list[tuple[str, str, int]]:
+    """(side, router, load) of what is booked on cores."""
+    rows = CoreBooking.objects.filter(holder=holder).select_related("router").order_by("side")
+    return [(row.side, row.router.name, row.load) for row in rows]
+
+
 def sums_are_right() -> bool:
-    """Whether each port's sum is the sum of its bookings."""
-    bookings = BandwidthBooking.objects.all()
+    """Whether each port's and each router's sum is the sum of its bookings."""
+    bookings, cores = BandwidthBooking.objects.all(), CoreBooking.objects.all()
     return all(
         port.booked_bps == sum(row.cir_bps for row in bookings if row.port_id == port.pk)
         for port in Port.objects.all()
+    ) and all(
+        total.booked == sum(row.load for row in cores if row.router_id == total.pk)
+        for total in RouterLoad.objects.all()
     )
 
 
@@ -34,6 +50,7 @@ def holders() -> set[UUID]:
     return (
         set(PortVlanLease.objects.values_list("holder", flat=True))
         | set(BandwidthBooking.objects.values_list("holder", flat=True))
+        | set(CoreBooking.objects.values_list("holder", flat=True))
         | set(VniLease.objects.filter(released_at=None).values_list("holder", flat=True))
         | set(GrePairLease.objects.filter(released_at=None).values_list("holder", flat=True))
     )

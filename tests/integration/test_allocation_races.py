@@ -1,6 +1,7 @@
 """Many clients at once, on real connections: every value is leased once, and the last one has one winner."""
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,12 +9,16 @@ import pytest
 from django.db import connection, transaction
 
 from portal.accounts.models import User
-from portal.allocation.errors import PortFull, VlanTaken, VniPoolExhausted
+from portal.allocation.capacity import end_load
+from portal.allocation.errors import PortFull, RouterFull, VlanTaken, VniPoolExhausted
 from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
 from portal.allocation.vnis import LAST_VNI, vni_lease
 from portal.core import clock
+from portal.core.transport import Transport
 from portal.inventory.models import Port
 from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import loads, sums_are_right
+from tests.integration.load import fill
 from tests.integration.orders import end, order
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,6 +95,36 @@ def test_32_clients_race_for_the_last_gigabit_and_one_wins(isp: Isp, alice: User
     assert sum(isinstance(r, uuid.UUID) for r in results) == 1
     assert sum(isinstance(r, PortFull) for r in results) == 31
     assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
+
+
+def test_64_clients_race_for_the_last_gigabit_of_two_routers_and_one_wins(isp: Isp, alice: User) -> None:
+    # On ports of their own, so that nothing but the routers' cores is shared.
+    pairs = []
+    for number in range(64):
+        for name in ("rhino", "hippo"):
+            port = Port.objects.create(
+                router=isp.routers[name],
+                interface=f"race{number}",
+                customer=isp.ports["rhino:host-cust1"].customer,
+                speed_bps=GBIT,
+                bookable_bps=GBIT,
+            )
+            isp.ports[str(port)] = port
+        pairs.append([f"rhino:race{number}", f"hippo:race{number}"])
+    fill(isp, but_for=end_load(GBIT, Transport.VXLAN4))
+
+    def work(number: int) -> uuid.UUID:
+        # Half of them go the other way: routers are locked in id order, whichever end is on them.
+        a, z = pairs[number] if number % 2 else pairs[number][::-1]
+        return order(isp, alice, a_end=end(isp, a), z_end=end(isp, z)).vll_id
+
+    results = at_once(64, work)
+    (winner,) = [r for r in results if isinstance(r, uuid.UUID)]
+    assert Counter(type(r) for r in results) == {uuid.UUID: 1, RouterFull: 63}
+    load = end_load(GBIT, Transport.VXLAN4)
+    sides = ("rhino", "hippo") if winner in results[1::2] else ("hippo", "rhino")
+    assert loads(winner) == [("a", sides[0], load), ("z", sides[1], load)]
+    assert sums_are_right()
 
 
 def test_any_vlan_under_contention_gives_each_client_its_own(isp: Isp, alice: User) -> None:

@@ -18,6 +18,7 @@ from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
 from portal.vll.outlook import Outlook, outlook
 from portal.vll.words import code
 from tests.integration.isp import GBIT, Isp
+from tests.integration.load import fill
 from tests.integration.orders import end, order
 
 pytestmark = pytest.mark.django_db
@@ -152,12 +153,16 @@ def _order(user: User, request: LineRequest, *, keep: bool) -> DomainError | Non
     return None
 
 
-@pytest.mark.parametrize("state", ["plenty", "no VNI left"])
-def test_over_500_random_orders_it_says_what_ordering_then_does(
+@pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
+def test_over_750_random_orders_it_says_what_ordering_then_does(
     busy_isp: Isp, alice: User, state: str
 ) -> None:
     if state == "no VNI left":
         ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
+    if state == "few cores left":
+        # Less than a port has left, so that now one and now the other is full first.
+        fill(busy_isp, "rhino", but_for=4 * GBIT)
+        fill(busy_isp, "hippo", but_for=3 * GBIT)
     draw, accepted, reasons = random.Random(4), 0, set()
     for _ in range(250):
         request = _some_request(draw, busy_isp)
@@ -172,3 +177,4 @@ def test_over_500_random_orders_it_says_what_ordering_then_does(
             reasons.add(code(refusal))
     assert accepted > 5
     assert len(reasons) > 10, reasons
+    assert ("router-full" in reasons) is (state == "few cores left")

@@ -1,6 +1,7 @@
-"""Shares of cores: the tables are the measured ones, and dearer encapsulations and slower CPUs take more."""
+"""Loads on cores: the tables are the measured ones, and dearer encapsulations and slower CPUs take more."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,18 +9,17 @@ import pytest
 from portal.allocation.capacity import (
     IPV4_MPPS_PER_CORE,
     SLOWEST_CPU,
-    Load,
-    check_capacity,
-    cores_bookable,
-    cores_used,
-    frames_per_s,
+    bookable_load,
+    dearest,
+    end_load,
+    largest_cir,
+    load_per_core,
     packets_per_core,
-    share,
 )
-from portal.allocation.errors import RouterFull
-from portal.core.transport import COST, Transport
+from portal.core.transport import AUTO_TUNNELS, COST, TUNNELS, Transport
 
 CONTRACT = Path(__file__).parents[1] / "contract"
+GBIT = 10**9
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -40,15 +40,37 @@ def test_the_encapsulations_cost_what_was_measured() -> None:
     assert measured == {transport: cost.mpps_per_core for transport, cost in COST.items()}
 
 
-def test_ten_gigabit_of_the_smallest_frames_are_14_88_million_a_second() -> None:
-    assert frames_per_s(10**10, frame=64) == pytest.approx(14_880_952, abs=1)
+@pytest.mark.parametrize("transport", TUNNELS)
+@pytest.mark.parametrize("cpu", IPV4_MPPS_PER_CORE)
+def test_a_tunnels_end_takes_both_directions_over_what_a_core_carries(transport: Transport, cpu: str) -> None:
+    # The policy's frame is 512 bytes; 20 more go over the wire (IEEE 802.3).
+    packets = GBIT / ((512 + 20) * 8)
+    mpps = COST[transport].mpps_per_core * IPV4_MPPS_PER_CORE[cpu] / IPV4_MPPS_PER_CORE["Ryzen 5950X"]
+    share = 2 * packets / (mpps * 1e6)
+    assert end_load(GBIT, transport) / load_per_core(cpu) == pytest.approx(share)
 
 
-def test_a_share_is_both_directions_over_what_a_core_carries() -> None:
-    load = Load(cir_bps=10**9, transport=Transport.VXLAN4)
-    expected = 2 * 10**9 / ((512 + 20) * 8) / 14.15e6
-    assert share(load, cpu="Ryzen 5950X", frame=512) == pytest.approx(expected)
-    assert share(load, cpu="Xeon D1518", frame=512) == pytest.approx(expected * 22.28 / 10.20)
+def test_a_local_cross_connect_handles_a_frame_once_for_both_of_its_ends() -> None:
+    assert end_load(GBIT, Transport.L2XC) == GBIT
+    assert end_load(GBIT, Transport.VXLAN4) == pytest.approx(2 * GBIT * 14.88 / 14.15)
+
+
+def test_ten_gigabit_of_the_smallest_frames_fill_a_core_that_forwards_14_88_million_a_second(
+    settings: object,
+) -> None:
+    settings.LONGLINE_CAPACITY_FRAME = 64
+    assert load_per_core("Ryzen 5950X") == pytest.approx(10 * GBIT, rel=1e-3)
+
+
+def test_what_auto_tries_later_is_never_cheaper() -> None:
+    # Ordering relies on it: where the first tunnel that fits the path is too much, no other is less.
+    loads = [end_load(GBIT, tunnel) for tunnel in AUTO_TUNNELS]
+    assert all(earlier < later for earlier, later in pairwise(loads))
+
+
+def test_a_hold_keeps_what_the_dearest_would_take() -> None:
+    assert end_load(GBIT, dearest(within_router=False)) == max(end_load(GBIT, each) for each in Transport)
+    assert dearest(within_router=True) is Transport.L2XC
 
 
 def test_a_cpu_that_nobody_measured_is_taken_for_the_slowest() -> None:
@@ -57,24 +79,13 @@ def test_a_cpu_that_nobody_measured_is_taken_for_the_slowest() -> None:
     assert all(packets_per_core(Transport.GRE6, cpu=cpu) >= slowest for cpu in IPV4_MPPS_PER_CORE)
 
 
-def test_shares_add_up_and_part_of_the_cores_is_kept_free(settings: object) -> None:
+def test_part_of_the_cores_is_kept_free(settings: object) -> None:
     settings.LONGLINE_CORE_HEADROOM = 0.5
-    one = Load(10**9, Transport.GENEVE6)
-    assert cores_used([one, one], cpu="Xeon D1518") == pytest.approx(2 * cores_used([one], cpu="Xeon D1518"))
-    assert cores_bookable(4) == 2
+    assert bookable_load(cpu="Xeon D1518", cores=4) == pytest.approx(2 * load_per_core("Xeon D1518"), abs=1)
 
 
-def test_a_full_router_says_how_much_is_left(settings: object) -> None:
-    settings.LONGLINE_CORE_HEADROOM, settings.LONGLINE_CAPACITY_FRAME = 0.5, 64
-    one = Load(5 * 10**9, Transport.VXLAN4)  # 2 x 7.44 million packets/s: 1.052 cores
-    facts = {"router": "rhino", "cpu": "Ryzen 5950X", "cores": 4, "wanted": one, "field": "a_end.port"}
-    check_capacity(**facts, booked=[])
-    with pytest.raises(RouterFull) as refused:
-        check_capacity(**facts, booked=[one])
-    full = refused.value
-    assert (full.field, full.router, full.requested_cores, full.free_cores) == (
-        "a_end.port",
-        "rhino",
-        1.052,
-        0.948,
-    )
+@pytest.mark.parametrize("transport", Transport)
+@pytest.mark.parametrize("load", [0, 1, 2, 10**9 + 7, 177_297_000_001])
+def test_the_largest_rate_is_exact_to_the_bit(transport: Transport, load: int) -> None:
+    largest = largest_cir(load, transport)
+    assert end_load(largest, transport) <= load < end_load(largest + 1, transport)

@@ -5,6 +5,7 @@ from typing import Any
 _NUMBER = {"type": "integer", "minimum": 0}
 _NUMBER_OR_NULL = {"type": ["integer", "null"], "minimum": 0}
 _TEXT = {"type": "string"}
+_CORES = {"type": "number", "minimum": 0}
 
 
 def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]:
@@ -20,7 +21,8 @@ _END = _object(
     {
         "port": _NUMBER,
         "port_name": _TEXT,
-        "bookable_bps": _NUMBER,
+        "speed_bps": _NUMBER,
+        "bookable_bps": {**_NUMBER, "description": "More than the speed where the port is oversubscribed."},
         "free_bps": {"type": "integer"},
         "max_frame": _NUMBER,
         "free_outer_vlans": {},
@@ -65,5 +67,19 @@ OUTLOOK: dict[str, Any] = _object(
         "largest_svc_mtu": {**_NUMBER_OR_NULL, "description": "With the best option there is."},
         "a_end": _END,
         "z_end": _END,
+        "routers": {
+            **_list(
+                _object(
+                    {
+                        "router": _TEXT,
+                        "bookable_cores": _CORES,
+                        "booked_cores": _CORES,
+                        "free_cores": _CORES,
+                        "free_bps": {**_NUMBER, "description": "What would fit with this transport."},
+                    }
+                )
+            ),
+            "description": "What the routers' cores still carry, by the packets of the lines booked on them.",
+        },
     }
 )

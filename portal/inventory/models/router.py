@@ -46,6 +46,17 @@ class Router(models.Model):
     def has_agent(self) -> bool:
         return bool(self.agent_url)
 
+    @property
+    def forwarding_cores(self) -> int:
+        """Cores that forward packets: as declared, or the fewer that its VPP was seen to use.
+
+        A VPP without workers forwards on its main thread. Select ``observed`` together with the router.
+        """
+        seen = getattr(self, "observed", None)
+        if seen is None or seen.vpp_workers is None:
+            return self.cores
+        return min(self.cores, max(1, seen.vpp_workers))
+
     def loopback(self, family: int) -> str | None:
         """The tunnel endpoint of this address family (4 or 6), or None."""
         return self.loopback4 if family == 4 else self.loopback6

@@ -7,12 +7,12 @@ from django.db import transaction
 
 from portal.accounts import policies
 from portal.accounts.models import User
-from portal.core.transport import Transport
+from portal.allocation.cores import cores_check
 from portal.inventory.models import Port
 from portal.vll.content import Content, content_of
 from portal.vll.errors import NotForYouToDecide, WrongOrderState
 from portal.vll.models import Order, Vll
-from portal.vll.operations.assess import carried_by
+from portal.vll.operations.assess import carried_by, core_loads
 from portal.vll.operations.cancel import held_order_end
 from portal.vll.operations.converging import converge_routers_of
 from portal.vll.operations.modify import request_of
@@ -24,10 +24,10 @@ from portal.vll.states import OrderAction, OrderState
 
 @transaction.atomic
 def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
-    """Let a held order go to the routers, if the underlay still carries it.
+    """Let a held order go to the routers, if underlay and routers still carry it.
 
     ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
-    PlanIsStale, and a NotServiceable when the underlay has changed meanwhile.
+    PlanIsStale, and a NotServiceable or RouterFull when the network has changed meanwhile.
     """
     if not policies.may_run_the_network(user):
         raise NotForYouToDecide
@@ -42,7 +42,7 @@ def let_go(order: Order, *, actor: str, now: datetime) -> Order:
     """As ``order_approve``, for a caller who has asked the policy, or who only looks and rolls back."""
     order, vll = _held(order, "approve")
     content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
-    _check_path(content, now)
+    _check_network(content, now)
     order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
         converge_routers_of(vll, now=now)
@@ -74,8 +74,11 @@ def _held(order: Order, action: str) -> tuple[Order, Vll]:
     return order, vll
 
 
-def _check_path(content: Content, now: datetime) -> None:
-    ports = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
+def _check_network(content: Content, now: datetime) -> None:
+    ports = Port.objects.select_related("router__observed").in_bulk(
+        {end.port for end in content.ends.values()}
+    )
     by_side = {side: ports[end.port] for side, end in content.ends.items()}
-    transport = Transport(f"{content.encapsulation}{content.family or ''}")
-    carried_by(by_side, request_of(content), transport, now)
+    carried_by(by_side, request_of(content), content.transport, now)
+    loads = core_loads(by_side, cir_bps=content.cir_bps, transport=content.transport)
+    cores_check(ends=loads, transport=content.transport)

@@ -1,15 +1,19 @@
 """The rules of a line, all of them at once: what ordering enforces and what validation reports."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from portal.accounts.models import Customer, User
+from portal.allocation.capacity import end_load
+from portal.allocation.cores import EndLoad, cores_look
+from portal.allocation.errors import RouterFull
 from portal.core.errors import DomainError
 from portal.core.frames import uni_frame
 from portal.core.tagging import carried_tags
-from portal.core.transport import Family, Transport
+from portal.core.transport import AUTO_TUNNELS, Family, Transport
 from portal.inventory.models import Port, Router
 from portal.underlay.encapsulation import Serviceable, serviceability
 from portal.underlay.errors import NotServiceable
@@ -71,6 +75,8 @@ class Assessment:
     ports: dict[str, Port] = field(default_factory=dict)
     customer: Customer | None = None
     serviceable: Serviceable | None = None
+    # Why auto did not keep what the line has.
+    passed_over: list[RouterFull] = field(default_factory=list)
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -109,12 +115,14 @@ def assess(
     preferred: Transport | None = None,
     unchanged_path: Serviceable | None = None,
     more_ports: Iterable[int] = (),
+    own: Collection[UUID] = (),
 ) -> Assessment:
     """Look at every rule, each as far as those before it allow. Writes nothing.
 
     ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
     For a line that exists: ``owner`` is its customer, ``preferred`` what ``auto`` keeps while it fits,
-    ``unchanged_path`` spares asking the underlay again for what it carries already.
+    ``unchanged_path`` spares asking the underlay again for what it carries already. What the holders of
+    ``own`` have booked on the routers is the line's already.
     """
     found = assess_ports(
         user=user,
@@ -126,7 +134,9 @@ def assess(
     )
     if found.can_end:
         with found.noting():
-            found.serviceable = unchanged_path or _serviceable(found, request, preferred, now)
+            found.serviceable = _serviceable(found, request, preferred, unchanged_path, own, now)
+        transport = likely_transport(found, request)
+        found.refusals += _look_at_cores(found.ports, request.cir_bps, transport, own)
     for side, port in found.ports.items():
         with found.noting():
             _check_frame(port, side, request)
@@ -177,15 +187,45 @@ def _check_frame(port: Port, side: str, request: LineRequest) -> None:
 
 
 def _serviceable(
-    found: Assessment, request: LineRequest, preferred: Transport | None, now: datetime
+    found: Assessment,
+    request: LineRequest,
+    preferred: Transport | None,
+    unchanged_path: Serviceable | None,
+    own: Collection[UUID],
+    now: datetime,
 ) -> Serviceable:
-    asked = None if request.transport == AUTO else Transport(request.transport)
-    if asked is None and preferred is not None:
+    """What carries the request. ``auto`` leaves what the line has for something cheaper if the cores are
+    full; among what it tries itself the first that fits is the cheapest, so that no other would do."""
+    if request.transport != AUTO:
+        return unchanged_path or carried_by(found.ports, request, Transport(request.transport), now)
+    if unchanged_path is not None or preferred is not None:
         try:
-            return carried_by(found.ports, request, preferred, now)
+            kept = unchanged_path or carried_by(found.ports, request, preferred, now)
         except NotServiceable:
             pass  # then whatever auto finds
-    return carried_by(found.ports, request, asked, now)
+        else:
+            full = _look_at_cores(found.ports, request.cir_bps, kept.transport, own)
+            if not full:
+                return kept
+            found.passed_over = full
+    return carried_by(found.ports, request, None, now)
+
+
+def likely_transport(found: Assessment, request: LineRequest) -> Transport:
+    """What carries the line; where nothing does, what was asked for, or what auto tries first."""
+    if found.serviceable is not None:
+        return found.serviceable.transport
+    if request.transport != AUTO:
+        return Transport(request.transport)
+    local = found.ports["a"].router_id == found.ports["z"].router_id
+    return Transport.L2XC if local else AUTO_TUNNELS[0]
+
+
+def _look_at_cores(
+    ports: Mapping[str, Port], cir_bps: int, transport: Transport, own: Collection[UUID]
+) -> list[RouterFull]:
+    ends = core_loads(ports, cir_bps=cir_bps, transport=transport)
+    return cores_look(ends=ends, transport=transport, own=own)
 
 
 def carried_by(
@@ -209,3 +249,9 @@ def carried_by(
 def families(router: Router) -> list[Family]:
     """The families of which the router has a tunnel endpoint."""
     return [family for family in Family if router.loopback(family)]
+
+
+def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport) -> dict[str, EndLoad]:
+    """What the ends of a line on these ports ask of their routers' cores."""
+    load = end_load(cir_bps, transport)
+    return {side: EndLoad(router=port.router, load=load) for side, port in ports.items()}

@@ -1,6 +1,7 @@
-"""Reserving VLANs and bandwidth for a while before ordering."""
+"""Reserving VLANs, bandwidth and routers' cores for a while before ordering."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,12 +10,15 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
+from portal.allocation.capacity import dearest
+from portal.allocation.cores import cores_book
 from portal.events.operations import announce
+from portal.inventory.models import Port
 from portal.vll.content import EndContent
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, TooManyHolds
 from portal.vll.models import Hold
 from portal.vll.models.hold import MAX_HOLDS, MAX_RENEWALS
-from portal.vll.operations.assess import assess_ports
+from portal.vll.operations.assess import assess_ports, core_loads
 from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.leasing import Leased, ends_lease, leases_release
 
@@ -25,7 +29,8 @@ LASTS = timedelta(seconds=900)
 def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int, now: datetime) -> Hold:
     """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
 
-    Raises what ordering raises about ports and tags, VlanTaken, NoVlanFree, PortFull and TooManyHolds.
+    The routers' cores are kept for the dearest transport. Raises what ordering raises about ports and tags,
+    VlanTaken, NoVlanFree, PortFull, RouterFull and TooManyHolds.
     """
     ends = {"a": a_end, "z": z_end}
     found = assess_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
@@ -41,8 +46,16 @@ def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int,
         cir_bps=cir_bps,
         ends={side: asdict(end) for side, end in contents.items()},
     )
+    _cores_hold(found.ports, cir_bps=cir_bps, holder=pk)
     _tell("hold.made", hold, now=now, actor=user.username)
     return hold
+
+
+def _cores_hold(ports: Mapping[str, Port], *, cir_bps: int, holder: uuid.UUID) -> None:
+    """Nobody has named a transport yet: whichever is ordered with the hold shall fit."""
+    transport = dearest(within_router=ports["a"].router_id == ports["z"].router_id)
+    ends = core_loads(ports, cir_bps=cir_bps, transport=transport)
+    cores_book(ends=ends, transport=transport, holder=holder)
 
 
 @transaction.atomic

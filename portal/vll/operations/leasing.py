@@ -4,7 +4,7 @@ New values are leased before old ones are given back: for as long as both are ne
 held under another UUID (an order's, a hold's) than the line's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -12,6 +12,8 @@ from uuid import UUID
 from django.conf import settings
 
 from portal.allocation.bandwidth import bandwidth_book, bandwidth_release, bandwidth_settle
+from portal.allocation.capacity import end_load
+from portal.allocation.cores import cores_book, cores_release, cores_settle
 from portal.allocation.gre_pairs import gre_pair_lease, gre_pair_release, gre_pair_settle
 from portal.allocation.tag_keys import tag_keys
 from portal.allocation.vlans import vlan_lease, vlans_release, vlans_settle
@@ -19,7 +21,7 @@ from portal.allocation.vnis import vni_lease, vni_release, vni_settle
 from portal.core.transport import Encapsulation, Transport
 from portal.inventory.models import Port
 from portal.vll.content import Content, EndContent
-from portal.vll.operations.assess import Accepted
+from portal.vll.operations.assess import Accepted, core_loads
 from portal.vll.operations.endpoints import EndRequest
 
 
@@ -102,6 +104,16 @@ def transport_lease(
     return vni, {side: router.loopback(transport.family) for side, router in routers.items()}
 
 
+def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
+    """Book the routers' cores, beside what the holders of ``own`` have; the last thing that an order leases.
+
+    Raises RouterFull.
+    """
+    transport = accepted.serviceable.transport
+    ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)
+    cores_book(ends=ends, transport=transport, holder=holder, own=own)
+
+
 def leases_settle(
     content: Content,
     *,
@@ -113,7 +125,8 @@ def leases_settle(
     """Make ``holder`` hold exactly what ``content`` needs, out of what it and ``spare`` hold now.
 
     The rest is given back; ``leftover`` names, by side, who keeps what an old router has not confirmed
-    to be gone. Bandwidth first: that locks the ports, as an order does before it asks for VLANs.
+    to be gone. Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the
+    routers' sums, which an order asks for last of all.
     """
     kept_by = leftover or {}
     rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
@@ -122,6 +135,16 @@ def leases_settle(
         holder=holder,
         spare=spare,
         wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
+        leftover=kept_by,
+    )
+    load = end_load(content.cir_bps, content.transport)
+    routers = dict(
+        Port.objects.filter(pk__in={end.port for end in content.ends.values()}).values_list("pk", "router")
+    )
+    cores_settle(
+        holder=holder,
+        spare=spare,
+        wanted={side: (routers[end.port], load) for side, end in content.ends.items()},
         leftover=kept_by,
     )
     vlans_settle(
@@ -141,6 +164,7 @@ def leases_release(holder: UUID, *, now: datetime) -> None:
     rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
     # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
     bandwidth_release(holder=holder)
+    cores_release(holder=holder)
     vlans_release(holder=holder)
     vni_release(holder=holder, rest=rest, now=now)
     gre_pair_release(holder=holder, rest=rest, now=now)

@@ -28,7 +28,7 @@ from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
 from portal.vll.operations.assess import LineRequest, assess
 from portal.vll.operations.describe import describe_locked
 from portal.vll.operations.endpoints import EndRequest
-from portal.vll.operations.leasing import Leased, ends_lease, transport_lease
+from portal.vll.operations.leasing import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revise import revise
 from portal.vll.operations.submit import content_for
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
@@ -153,6 +153,7 @@ def _content_after(
         owner=vll.customer,
         preferred=Transport(vll.transport) if changes.transport is None else None,
         unchanged_path=_unchanged_path(vll, before, request),
+        own=[vll.pk],
     ).accepted(request)
     _check_tombstones(vll, before, accepted.ports)
     leased = Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
@@ -165,6 +166,7 @@ def _content_after(
         now=now,
     )
     vni, addresses = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
+    cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
     return content_for(
         accepted,
         ends=ends,

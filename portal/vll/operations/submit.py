@@ -14,7 +14,7 @@ from portal.vll.operations.assess import Accepted, LineRequest, assess
 from portal.vll.operations.converging import converge_routers_of
 from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.holds import hold_take
-from portal.vll.operations.leasing import ends_lease, leases_settle, transport_lease
+from portal.vll.operations.leasing import cores_lease, ends_lease, leases_settle, transport_lease
 from portal.vll.states import AdminStatus, OrderAction
 
 
@@ -43,7 +43,8 @@ def order_add(
     taken = None if hold is None else hold_take(user=user, hold=hold, now=now)
     leased = taken.leased if taken else None
     reserved = [end.port for end in leased.ends.values()] if leased else []
-    found = assess(user=user, request=request, now=now, lock=True, more_ports=reserved)
+    own = [taken.pk] if taken else []
+    found = assess(user=user, request=request, now=now, lock=True, more_ports=reserved, own=own)
     accepted = found.accepted(request)
     vll_id = uuid.uuid4()
     ends = ends_lease(
@@ -52,6 +53,7 @@ def order_add(
     vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
     vll = _vll_create(vll_id, accepted, content, description, now)
+    cores_lease(accepted=accepted, holder=vll_id, own=own)
     if taken is not None:
         leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
         taken.end(now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)

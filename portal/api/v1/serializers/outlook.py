@@ -1,5 +1,6 @@
 """Serviceability as it goes out. Sizes in bytes, rates in bit/s."""
 
+from dataclasses import asdict
 from typing import Any
 
 from portal.core.errors import DomainError
@@ -37,6 +38,7 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
         "largest_svc_mtu": outlook.largest_svc_mtu,
         "a_end": _end(outlook.ends.get("a")),
         "z_end": _end(outlook.ends.get("z")),
+        "routers": [asdict(router) for router in outlook.routers],
     }
 
 
@@ -60,6 +62,7 @@ def _end(end: EndOutlook | None) -> dict[str, Any] | None:
     return {
         "port": end.port.pk,
         "port_name": str(end.port),
+        "speed_bps": end.port.speed_bps,
         "bookable_bps": end.port.bookable_bps,
         "free_bps": end.free_bps,
         "max_frame": end.port.max_frame,
