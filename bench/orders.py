@@ -76,7 +76,7 @@ def _small_isp() -> tuple[str, list[tuple[int, int]]]:
     from devstack.isp import BACKBONE_IP_MTU, small_isp
     from devstack.load import load
     from portal.core.clock import now
-    from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
+    from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 
     isp = small_isp()
     urls = {router.name: f"https://{router.name}.example.net" for router in isp.agents}
@@ -87,6 +87,10 @@ def _small_isp() -> tuple[str, list[tuple[int, int]]]:
         ObservedRouter.objects.create(
             router=router, reported_at=now(), boot_id=uuid4(), sent_ms=0, agent_version="", vpp_connected=True
         )
+        for side in isp.sides_of(isp.router(router.name)):
+            ObservedInterface.objects.create(
+                router=router, name=side.interface, admin_up=True, link_up=True, ip_mtu=BACKBONE_IP_MTU
+            )
 
     def another(like: str, number: int) -> int:
         port = Port.objects.get(pk=loaded["ports"][like])

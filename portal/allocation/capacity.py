@@ -53,7 +53,7 @@ def bookable_load(*, cpu: str, cores: int) -> int:
 
 def load_per_core(cpu: str) -> float:
     """The load that one core carries when all frames have the policy's size."""
-    bits = (settings.LONGLINE_CAPACITY_FRAME + WIRE_OVERHEAD) * 8
+    bits: int = (settings.LONGLINE_CAPACITY_FRAME + WIRE_OVERHEAD) * 8
     return packets_per_core(_CHEAPEST, cpu=cpu) * bits
 
 

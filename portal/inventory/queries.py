@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
 from portal.inventory.identity import Identity
 from portal.inventory.models import (
@@ -41,9 +41,15 @@ def watch_routes(router: Router) -> list[str]:
 
 
 def links_with_observed_mtu() -> QuerySet[BackboneLink]:
-    """The links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last saw them."""
+    """The links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last saw them.
+
+    ``a_missing`` and ``z_missing``: that router's agent does not see the interface.
+    """
     return BackboneLink.objects.select_related("a_router", "z_router").annotate(
-        a_observed_ip_mtu=_observed_ip_mtu("a"), z_observed_ip_mtu=_observed_ip_mtu("z")
+        a_observed_ip_mtu=_observed_ip_mtu("a"),
+        z_observed_ip_mtu=_observed_ip_mtu("z"),
+        a_missing=_missing("a"),
+        z_missing=_missing("z"),
     )
 
 
@@ -53,8 +59,22 @@ def mtu_mismatch(link: Any) -> bool:
     return len(known - {None}) > 1
 
 
+def interface_missing(link: Any) -> bool:
+    """Whether an agent does not see the interface of such a link."""
+    return bool(link.a_missing or link.z_missing)
+
+
 def _observed_ip_mtu(side: str) -> Subquery:
-    seen = ObservedInterface.objects.filter(
+    return Subquery(_seen(side).values("ip_mtu"))
+
+
+def _missing(side: str) -> "ExpressionWrapper[Any]":
+    has_agent = ~Q(**{f"{side}_router__agent_url": ""})
+    has_seen_vpp = Q(**{f"{side}_router__observed__encapsulations__isnull": False})
+    return ExpressionWrapper(has_agent & has_seen_vpp & ~Exists(_seen(side)), BooleanField())
+
+
+def _seen(side: str) -> QuerySet[ObservedInterface]:
+    return ObservedInterface.objects.filter(
         router=OuterRef(f"{side}_router"), name=OuterRef(f"{side}_interface")
     )
-    return Subquery(seen.values("ip_mtu"))

@@ -19,12 +19,14 @@ class NotServiceable(DomainError):
     """No VLL between these two ends in this way.
 
     ``capacities``: what each tunnel would carry between the ends, for those that have a path of known
-    MTU; ``fits``: those of them that would carry what was asked for, GRE included.
+    MTU; ``fits``: those of them that would carry what was asked for, GRE included. ``also``: what else
+    stands against the same transport.
     """
 
     field = "transport"
     capacities: tuple[Capacity, ...] = ()
     fits: tuple[Transport, ...] = ()
+    also: "tuple[NotServiceable, ...]" = ()
 
 
 class PathTooNarrow(NotServiceable):
@@ -84,3 +86,31 @@ class TunnelWithinRouter(NotServiceable):
         super().__init__(router.name, transport)
         self.router = router
         self.transport = transport
+
+
+class EncapsulationMissing(NotServiceable):
+    """The VPP of ``router`` cannot do this transport: a plugin is not loaded, by what its agent reports."""
+
+    def __init__(self, *, router: Router, transport: Transport) -> None:
+        super().__init__(router.name, transport)
+        self.router = router
+        self.transport = transport
+
+
+class EndpointMissing(NotServiceable):
+    """The declared loopback of ``router`` is not on it, by what its agent reports."""
+
+    def __init__(self, *, router: Router, address: str) -> None:
+        super().__init__(router.name, address)
+        self.router = router
+        self.address = address
+
+
+class EndpointUnrouted(NotServiceable):
+    """``far`` has no route, other than a drop, to the loopback of ``router``, by what its agent reports."""
+
+    def __init__(self, *, router: Router, address: str, far: Router) -> None:
+        super().__init__(router.name, address, far.name)
+        self.router = router
+        self.address = address
+        self.far = far

@@ -20,7 +20,7 @@ class LinkSide:
     """One side of a link. MTUs are IP MTUs in bytes, None where unknown.
 
     ``metric`` is what leaving the router by this side costs. ``observed_stale``: the router's agent
-    has been silent for too long, or has never spoken.
+    has been silent for too long, or has never spoken. ``observed_missing``: it does not see this interface.
     """
 
     router: Hashable
@@ -29,6 +29,12 @@ class LinkSide:
     declared_ip_mtu: int | None = None
     observed_ip_mtu: int | None = None
     observed_stale: bool = False
+    observed_missing: bool = False
+
+    @property
+    def unwatched(self) -> bool:
+        """Whether an agent that should observe this side does not."""
+        return self.observed_stale or self.observed_missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db.models import Q
 
 from portal.core.frames import MtuPolicy
-from portal.core.transport import Family
+from portal.core.transport import Encapsulation, Family
 from portal.inventory import models
+from portal.underlay.ends import LineEnd
 from portal.underlay.links import Link, LinkSide, Router
 from portal.underlay.policy import PathPolicy
 from portal.underlay.topology import Topology
@@ -45,9 +46,47 @@ def current_topology(*, now: datetime) -> Topology:
     return topology
 
 
+def topology_when_all_report() -> Topology:
+    """As if no agent were silent: with what each saw last. Built anew each time."""
+    return _build(frozenset())
+
+
 def path_policy() -> PathPolicy:
     """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
     return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))
+
+
+def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd, LineEnd]:
+    """What is declared and reported of the routers of a line, in two small queries.
+
+    Select ``observed`` together with the routers.
+    """
+    routers = (a_router, z_router)
+    loopbacks = {address for router in routers for address in (router.loopback4, router.loopback6) if address}
+    addresses = set(
+        models.TunnelAddress.objects.filter(router__in=routers, address__in=loopbacks).values_list(
+            "router_id", "address"
+        )
+    )
+    routes = list(
+        models.ObservedRoute.objects.filter(router__in=routers, address__in=loopbacks).values_list(
+            "router_id", "address", "reachable"
+        )
+    )
+
+    def end(router: models.Router) -> LineEnd:
+        seen = getattr(router, "observed", None)
+        can: list[str] | None = None if seen is None else seen.encapsulations
+        reported = can is not None
+        return LineEnd(
+            router=Router(id=router.pk, name=router.name, agent_observed=router.has_agent),
+            loopbacks={f: address for f in Family if (address := router.loopback(f)) is not None},
+            encapsulations=None if can is None else frozenset(map(Encapsulation, can)),
+            addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
+            routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
+        )
+
+    return end(a_router), end(z_router)
 
 
 def _version() -> UUID | None:
@@ -80,6 +119,7 @@ def _build(silent: frozenset[int]) -> Topology:
             declared_ip_mtu=getattr(link, f"{which}_ip_mtu"),
             observed_ip_mtu=observed.get((router, interface)),
             observed_stale=router in silent,
+            observed_missing=(router, interface) not in observed,
         )
 
     links = models.BackboneLink.objects.select_related("a_router", "z_router").order_by("pk")

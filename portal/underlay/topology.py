@@ -66,10 +66,10 @@ class Topology:
         """The link's IP MTU in bytes: the smallest known value, or None when it counts as unknown.
 
         It is unknown when nobody named a value, and also when an agent that should be watching one of
-        its sides is silent: what was declared may have been changed since.
+        its sides is silent, or does not see the interface: what was declared may have been changed since.
         """
         for side in (link.a, link.z):
-            if side.observed_stale and self.router(side.router).agent_observed:
+            if side.unwatched and self.router(side.router).agent_observed:
                 return None
         return min(link.known_ip_mtus, default=None)
 

@@ -174,6 +174,16 @@ class PlanIsStale(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class LinesAffected(Conflict):
+    """The network would no longer carry these lines as they were sold: the first few, and how many."""
+
+    name: str
+    lines: list[str]
+    count: int
+    field: str = "accept_affected"
+
+
+@dataclass(eq=False, kw_only=True)
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""
 

@@ -19,8 +19,9 @@ from portal.core.tagging import Tagging
 from portal.core.transport import Encapsulation, Transport
 from portal.inventory.models import Port
 from portal.underlay.encapsulation import Option, Serviceable, options
+from portal.underlay.ends import Assumption, assumptions, barred
 from portal.underlay.links import Link
-from portal.underlay.queries import current_topology, path_policy
+from portal.underlay.queries import current_topology, line_ends, path_policy
 from portal.vll.operations.assess import (
     AUTO,
     Assessment,
@@ -69,6 +70,7 @@ class Outlook:
     largest_svc_mtu: int | None
     ends: dict[str, EndOutlook]
     routers: list[RouterCapacity]
+    assumptions: list[Assumption]
 
     @property
     def feasible(self) -> bool:
@@ -90,11 +92,14 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
     _look_at_leases(found, request, leased)
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
+    assumed: list[Assumption] = []
     if found.can_end:
         transport = likely_transport(found, request)
         loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
         capacities = router_capacities(ends=loads, transport=transport)
         routers = {side: port.router for side, port in found.ports.items()}
+        line = line_ends(routers["a"], routers["z"])
+        assumed = assumptions(*line, transport)
         offered = options(
             current_topology(now=now),
             routers["a"].pk,
@@ -103,6 +108,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
             z_families=families(routers["z"]),
             carried_tags=request.carried_tags,
             policy=path_policy(),
+            barred=barred(*line, Transport),
         )
     return Outlook(
         refusals=unknown + found.refusals,
@@ -112,6 +118,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
         largest_svc_mtu=_largest_svc_mtu(found, request, offered),
         ends=ends,
         routers=capacities,
+        assumptions=assumed,
     )
 
 

@@ -15,6 +15,7 @@ from portal.core.units import rate_text
 from portal.inventory import errors as inventory
 from portal.inventory import words as inventory_words
 from portal.underlay import errors as underlay
+from portal.underlay.ends import Assumption
 from portal.underlay.links import Link, Router
 from portal.vll import errors
 
@@ -124,6 +125,10 @@ _TEXTS: dict[type[DomainError], str] = {
 }
 
 
+# Where it is, and the other refusals that are told beside it.
+_NOT_FACTS = ("field", "also")
+
+
 def code(error: DomainError) -> str:
     """The error's stable name for programs: ``VlanTaken`` -> ``vlan-taken``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
@@ -131,7 +136,7 @@ def code(error: DomainError) -> str:
 
 def facts(error: DomainError) -> dict[str, Any]:
     """The error's facts as JSON values; sizes in bytes, rates in bit/s."""
-    return {name: _plain(value) for name, value in vars(error).items() if name != "field"}
+    return {name: _plain(value) for name, value in vars(error).items() if name not in _NOT_FACTS}
 
 
 def _plain(value: Any) -> Any:
@@ -208,6 +213,17 @@ def _in_use(error: inventory.InUse) -> str:
 
 
 @sentence.register
+def _lines_affected(error: errors.LinesAffected) -> str:
+    lines = ", ".join(error.lines)
+    if error.count > len(error.lines):
+        lines = _("{lines} and {more} more").format(lines=lines, more=error.count - len(error.lines))
+    return _(
+        "With this change of {name}, frames of the largest size of these lines would be lost: {lines}."
+        " Leave it, or accept that: each of them is told so."
+    ).format(name=error.name, lines=lines)
+
+
+@sentence.register
 def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
     text = _(
         "Link {link} has an IP MTU of {available} bytes; {required} are needed, {shortfall} more."
@@ -239,6 +255,42 @@ def _family_missing(error: underlay.FamilyMissing) -> str:
         family=error.family.value, routers=", ".join(router.name for router in error.routers)
     )
     return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
+    text = _("The VPP of {router} cannot do {transport}: it lacks the plugin.").format(
+        router=error.router.name, transport=error.transport.value
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _endpoint_missing(error: underlay.EndpointMissing) -> str:
+    text = _("{router} does not have its tunnel endpoint {address} at present.").format(
+        router=error.router.name, address=error.address
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@sentence.register
+def _endpoint_unrouted(error: underlay.EndpointUnrouted) -> str:
+    text = _("{far} has no route to {address}, the tunnel endpoint of {router}, at present.").format(
+        far=error.far.name, address=error.address, router=error.router.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+_ASSUMED = {
+    "encapsulation": gettext_noop("{router} has not reported yet: that its VPP does {subject} is assumed."),
+    "address": gettext_noop("{router} has not reported yet: that it has {subject} is assumed as declared."),
+    "route": gettext_noop("{router} has not reported yet: that it has a route to {subject} is assumed."),
+}
+
+
+def assumed(assumption: Assumption) -> str:
+    """What is taken for granted, and why."""
+    return _(_ASSUMED[assumption.what]).format(router=assumption.router.name, subject=assumption.subject)
 
 
 @sentence.register

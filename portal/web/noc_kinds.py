@@ -15,6 +15,7 @@ from portal.core.units import rate_text
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.vll.network_changes import link_change, link_create, port_change
 from portal.vll.retirement import customer_remove, port_remove, router_remove
 from portal.web.forms import inventory as forms
 
@@ -99,7 +100,7 @@ PORTS = Kind(
     create_form=forms.PortCreateForm,
     change_form=forms.PortChangeForm,
     create=operations.port_create,
-    change=operations.port_change,
+    change=port_change,
     remove=port_remove,
 )
 LINKS = Kind(
@@ -115,8 +116,8 @@ LINKS = Kind(
     ),
     create_form=forms.LinkForm,
     change_form=forms.LinkForm,
-    create=operations.link_create,
-    change=operations.link_change,
+    create=link_create,
+    change=link_change,
     remove=operations.link_remove,
 )
 CUSTOMERS = Kind(

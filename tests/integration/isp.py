@@ -6,6 +6,7 @@ from portal.accounts.models import Customer, Membership, User
 from portal.core import clock
 from portal.inventory.models import (
     BackboneLink,
+    ObservedInterface,
     ObservedRoute,
     ObservedRouter,
     Port,
@@ -81,7 +82,10 @@ def _observe(router: Router, now: object) -> None:
         sent_ms=0,
         agent_version="0.1.0",
         vpp_connected=True,
+        encapsulations=["l2xc", "vxlan", "geneve", "gre"],
     )
+    for name in ("bb-next", "bb-prev"):
+        ObservedInterface.objects.create(router=router, name=name, admin_up=True, link_up=True)
     for family in (4, 6):
         TunnelAddress.objects.create(router=router, address=router.loopback(family))
 

@@ -275,4 +275,4 @@ def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll:
 )
 def test_an_observation_outside_the_contract_is_refused(post: Post, change: dict[str, Any]) -> None:
     assert post(OBSERVED, observed(**change)).status_code == 422
-    assert ObservedInterface.objects.count() == 0
+    assert not ObservedInterface.objects.exclude(name__startswith="bb-").exists()

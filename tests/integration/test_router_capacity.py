@@ -9,10 +9,12 @@ from portal.allocation.errors import PortFull, RouterFull
 from portal.allocation.models import RouterLoad
 from portal.core import clock
 from portal.core.transport import Transport
+from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, hold_make, order_approve, order_delete, order_modify
 from portal.vll.words import sentence
+from portal.web.templatetags.events import sentence as event_sentence
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, loads, sums_are_right
@@ -158,6 +160,8 @@ def test_auto_leaves_a_dear_transport_when_the_cores_are_full_and_says_so(isp: I
     modify(alice, vll, cir_bps=GBIT + 10**6)
     vll.refresh_from_db()
     assert vll.transport == "vxlan4"
+    said = event_sentence(Event.objects.filter(kind="order.acknowledged").latest("id"))
+    assert said == "Order accepted (modify): vxlan4, because vxlan6 would be too much for the cores of rhino"
 
 
 def test_moving_an_end_books_the_new_router_and_waits_for_the_old_one(isp: Isp, alice: User) -> None:

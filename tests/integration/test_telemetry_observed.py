@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -37,6 +38,7 @@ LOOPBACK = InterfaceReport(
     ip_mtu=9000,
     addresses=("10.255.0.1/32", "fd00:255::1/128", "fe80::1/128", "192.0.2.1/24"),
 )
+NOTHING: Any = {"vpp_boot_ms": None, "encapsulations": (), "vpp_workers": None}
 ROUTES = (RouteReport("10.255.0.2", reachable=True), RouteReport("fd00:255::2", reachable=False))
 
 
@@ -145,10 +147,21 @@ def test_what_is_gone_is_removed_and_what_turned_is_turned(
 
 def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, report, now)
-    take(isp, later(report, vpp_connected=False, vpp_boot_ms=None, interfaces=(), routes=()), now)
-    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_connected is False
+    take(isp, later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
+    row = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert (row.vpp_connected, row.encapsulations, row.vpp_workers) == (False, ["l2xc", "vxlan"], 2)
     assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
     assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
+
+
+def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    ObservedRouter.objects.all().delete()
+    take(isp, replace(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
+    assert ObservedRouter.objects.get().encapsulations is None
+    take(isp, later(report, encapsulations=()), now)
+    assert ObservedRouter.objects.get().encapsulations == []
 
 
 def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
@@ -233,7 +246,8 @@ def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
                   z_end=end(isp, "hippo:host-cust1", outer=minutes + 1))  # fmt: skip
     with pytest.raises(PathMtuUnknown):
         order(isp, alice, now=at)
-    take(isp, replace(report, sent_ms=report.sent_ms + 7), at)
+    both = tuple(replace(BACKBONE, name=name) for name in ("bb-next", "bb-prev"))
+    take(isp, replace(report, sent_ms=report.sent_ms + 7, interfaces=(*both, LOOPBACK)), at)
     order(isp, alice, now=at)
 
 

@@ -158,13 +158,13 @@ def test_a_link_is_as_wide_as_its_smallest_known_value(
 
 
 @pytest.mark.parametrize(("agent_observed", "ip_mtu"), [(True, None), (False, 9000)])
-@pytest.mark.parametrize("silent", ["a", "z"])
-def test_a_silent_agent_makes_the_mtu_unknown_where_there_should_be_one(
-    agent_observed: bool, ip_mtu: int | None, silent: str
+@pytest.mark.parametrize("side", ["a", "z"])
+@pytest.mark.parametrize("fact", ["observed_stale", "observed_missing"])
+def test_an_agent_that_does_not_see_a_side_makes_the_mtu_unknown_where_there_should_be_one(
+    agent_observed: bool, ip_mtu: int | None, side: str, fact: str
 ) -> None:
     sides = [
-        LinkSide(router=r, interface="e0", metric=1, declared_ip_mtu=9000, observed_stale=r == silent)
-        for r in "az"
+        LinkSide(router=r, interface="e0", metric=1, declared_ip_mtu=9000, **{fact: r == side}) for r in "az"
     ]
     between = Link(id=1, name="l", a=sides[0], z=sides[1])
     routers = [Router(id=r, name=r, agent_observed=agent_observed) for r in "az"]

@@ -2,11 +2,6 @@
 
 from typing import Any
 
-_NUMBER = {"type": "integer", "minimum": 0}
-_NUMBER_OR_NULL = {"type": ["integer", "null"], "minimum": 0}
-_TEXT = {"type": "string"}
-_CORES = {"type": "number", "minimum": 0}
-
 
 def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]:
     kind = ["object", "null"] if null else "object"
@@ -15,6 +10,13 @@ def _object(properties: dict[str, Any], *, null: bool = False) -> dict[str, Any]
 
 def _list(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": item}
+
+
+_NUMBER = {"type": "integer", "minimum": 0}
+_NUMBER_OR_NULL = {"type": ["integer", "null"], "minimum": 0}
+_TEXT = {"type": "string"}
+_REASONS = _list(_object({"field": _TEXT, "code": _TEXT, "detail": _TEXT, "facts": {"type": "object"}}))
+_CORES = {"type": "number", "minimum": 0}
 
 
 _END = _object(
@@ -37,7 +39,7 @@ OUTLOOK: dict[str, Any] = _object(
             "description": "Whether an order of this would be accepted.",
         },
         "reasons": {
-            **_list(_object({"field": _TEXT, "code": _TEXT, "detail": _TEXT, "facts": {"type": "object"}})),
+            **_REASONS,
             "description": "Everything that is in the way, as in the errors of a problem document.",
         },
         "transport": {"type": ["string", "null"], "description": "What would be taken."},
@@ -61,6 +63,7 @@ OUTLOOK: dict[str, Any] = _object(
                     "largest_svc_mtu": _NUMBER_OR_NULL,
                     "mpps_per_core": {"type": "number"},
                     "cycles_per_packet": {"type": "number"},
+                    "reasons": {**_REASONS, "description": "Why the two routers cannot do it."},
                 }
             )
         ),
@@ -80,6 +83,10 @@ OUTLOOK: dict[str, Any] = _object(
                 )
             ),
             "description": "What the routers' cores still carry, by the packets of the lines booked on them.",
+        },
+        "assumptions": {
+            **_list(_object({"router": _TEXT, "about": _TEXT, "detail": _TEXT})),
+            "description": "What is taken as it is declared, because no agent has reported it yet.",
         },
     }
 )

@@ -21,7 +21,8 @@ class ObservedRouter(models.Model):
     vpp_booted_at = models.DateTimeField(null=True)
     vpp_workers = models.PositiveIntegerField(null=True)
     simulated = models.BooleanField(default=False)
-    encapsulations = models.JSONField(default=list)
+    # What its VPP can do; while VPP is away, what it could. Null until a VPP was seen.
+    encapsulations = models.JSONField(null=True)
     # Where its VPP can police; while VPP is away, where it could.
     policing = models.CharField(
         max_length=12, choices=[(each.value, each.value) for each in Policing], default=Policing.NONE.value

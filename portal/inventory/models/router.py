@@ -53,9 +53,8 @@ class Router(models.Model):
         A VPP without workers forwards on its main thread. Select ``observed`` together with the router.
         """
         seen = getattr(self, "observed", None)
-        if seen is None or seen.vpp_workers is None:
-            return self.cores
-        return min(self.cores, max(1, seen.vpp_workers))
+        workers: int | None = None if seen is None else seen.vpp_workers
+        return self.cores if workers is None else min(self.cores, max(1, workers))
 
     def loopback(self, family: int) -> str | None:
         """The tunnel endpoint of this address family (4 or 6), or None."""

@@ -19,6 +19,8 @@ from portal.inventory.reports import InterfaceReport, ObservedReport
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
+# What a VPP can do is what it could do, while it is away.
+_OF_VPP = ("encapsulations", "policing", "vpp_workers")
 _SEEN = ("admin_up", "link_up", "ip_mtu")
 
 
@@ -34,7 +36,7 @@ def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> 
         if not _is_news(row, report, now):
             return False
         if not report.vpp_connected:
-            facts["policing"] = row.policing
+            facts |= {name: getattr(row, name) for name in _OF_VPP}
             facts["vpp_away_since"] = row.vpp_away_since or now
         ObservedRouter.objects.filter(pk=row.pk).update(**facts)
     if report.vpp_connected:
@@ -63,7 +65,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "vpp_booted_at": booted_at,
         "vpp_workers": report.vpp_workers,
         "simulated": report.simulated,
-        "encapsulations": list(report.encapsulations),
+        "encapsulations": list(report.encapsulations) if report.vpp_connected else None,
         "policing": report.policing,
         "generation_held": report.generation_held,
         "generation_applied": report.generation_applied,

@@ -16,8 +16,9 @@ from portal.core.tagging import carried_tags
 from portal.core.transport import AUTO_TUNNELS, Family, Transport
 from portal.inventory.models import Port, Router
 from portal.underlay.encapsulation import Serviceable, serviceability
+from portal.underlay.ends import barred
 from portal.underlay.errors import NotServiceable
-from portal.underlay.queries import current_topology, path_policy
+from portal.underlay.queries import current_topology, line_ends, path_policy
 from portal.vll.errors import CirOutOfRange, FrameTooLargeForPort, PortUnknown
 from portal.vll.operations.endpoints import (
     EndRequest,
@@ -58,12 +59,16 @@ class LineRequest:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request that breaks no rule, with what it means; ``ports`` by side."""
+    """A request that breaks no rule, with what it means; ``ports`` by side.
+
+    ``passed_over``: why ``auto`` did not keep what the line has, if it was for the routers' cores.
+    """
 
     request: LineRequest
     customer: Customer
     ports: dict[str, Port]
     serviceable: Serviceable
+    passed_over: tuple[RouterFull, ...] = ()
 
 
 @dataclass(slots=True)
@@ -75,7 +80,6 @@ class Assessment:
     ports: dict[str, Port] = field(default_factory=dict)
     customer: Customer | None = None
     serviceable: Serviceable | None = None
-    # Why auto did not keep what the line has.
     passed_over: list[RouterFull] = field(default_factory=list)
 
     @contextmanager
@@ -83,6 +87,8 @@ class Assessment:
         """Collect what is refused inside, and go on."""
         try:
             yield
+        except NotServiceable as refusal:
+            self.refusals += [refusal, *refusal.also]
         except DomainError as refusal:
             self.refusals.append(refusal)
 
@@ -102,7 +108,7 @@ class Assessment:
         """The request's meaning; raises the first refusal when there is any."""
         customer = self.owned()
         assert self.serviceable is not None  # noqa: S101 - as above
-        return Accepted(request, customer, self.ports, self.serviceable)
+        return Accepted(request, customer, self.ports, self.serviceable, tuple(self.passed_over))
 
 
 def assess(
@@ -243,6 +249,7 @@ def carried_by(
         carried_tags=request.carried_tags,
         requested=transport,
         policy=path_policy(),
+        barred=barred(*line_ends(a_router, z_router), Transport),
     )
 
 

@@ -25,7 +25,7 @@ from portal.vll.errors import (
 )
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
-from portal.vll.operations.assess import LineRequest, assess
+from portal.vll.operations.assess import Accepted, LineRequest, assess
 from portal.vll.operations.describe import describe_locked
 from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.leasing import Leased, cores_lease, ends_lease, transport_lease
@@ -71,7 +71,7 @@ def order_modify(
     if changes.description is not None:
         describe_locked(vll, changes.description, actor=user.username, now=now)
     order_id = uuid.uuid4()
-    after = _content_after(user, vll, before, changes, order_id, now)
+    after, found = _content_after(user, vll, before, changes, order_id, now)
     if after == before:
         raise NothingToChange
     held = after.cir_bps > before.cir_bps and needs_approval(user, vll.customer, after.cir_bps)
@@ -84,6 +84,7 @@ def order_modify(
         pk=order_id,
         held=held,
         retry_of=retry_of,
+        data=_why_other_transport(before, after, found),
     )
 
 
@@ -113,8 +114,12 @@ def order_change(
     pk: uuid.UUID | None = None,
     held: bool = False,
     retry_of: Order | None = None,
+    data: dict[str, Any] | None = None,
 ) -> Order:
-    """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest."""
+    """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest.
+
+    ``data``: what its event says besides.
+    """
     order = order_acknowledge(
         vll=vll,
         action=OrderAction.MODIFY,
@@ -126,6 +131,7 @@ def order_change(
         before=before.as_json(),
         after=after.as_json(),
         retry_of=retry_of,
+        data=data,
     )
     if not held:
         revise(vll, after, now=now)
@@ -134,8 +140,8 @@ def order_change(
 
 def _content_after(
     user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
-) -> Content:
-    """What the VLL becomes, with everything leased that it does not have yet."""
+) -> tuple[Content, Accepted | None]:
+    """What the VLL becomes, with everything leased that it does not have yet, and what was accepted."""
     request = LineRequest(
         a_end=_end_after(before.a, changes.a_end),
         z_end=_end_after(before.z, changes.z_end),
@@ -144,7 +150,7 @@ def _content_after(
         transport=before.requested_transport if changes.transport is None else changes.transport,
     )
     if request == request_of(before):
-        return before
+        return before, None
     accepted = assess(
         user=user,
         request=request,
@@ -167,13 +173,16 @@ def _content_after(
     )
     vni, addresses = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
     cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
-    return content_for(
-        accepted,
-        ends=ends,
-        vni=vni,
-        addresses=addresses,
-        admin_status=before.admin_status,
-    )
+    content = content_for(accepted, ends=ends, vni=vni, addresses=addresses, admin_status=before.admin_status)
+    return content, accepted
+
+
+def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
+    """Nobody asked for another transport: the line's history says why it got one."""
+    if found is None or before.transport == after.transport or not found.passed_over:
+        return {}
+    routers = [full.router for full in found.passed_over]
+    return {"transport": after.transport, "passed_over": before.transport, "full_routers": routers}
 
 
 def _end_request(end: EndContent) -> EndRequest:

@@ -46,6 +46,14 @@ class InventoryForm(TablerForm):
         self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
 
 
+def _accept_affected() -> forms.BooleanField:
+    return forms.BooleanField(
+        label=_("Even if lines in service are affected"),
+        required=False,
+        help_text=_("They are named when there are any, and each of them is told"),
+    )
+
+
 class SiteForm(InventoryForm):
     name = forms.CharField(label=_("Name"), max_length=100)
 
@@ -108,9 +116,11 @@ class PortChangeForm(InventoryForm):
         initial=Port._meta.get_field("max_frame").default,
         help_text=_("Without FCS"),
     )
+    accept_affected = _accept_affected()
 
 
 class PortCreateForm(PortChangeForm):
+    accept_affected = None  # type: ignore[assignment]
     router = forms.ModelChoiceField(
         label=_("Router"), queryset=Router.objects.filter(retired_at__isnull=True).order_by("name")
     )
@@ -143,6 +153,7 @@ class LinkForm(InventoryForm):
     ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
     ipv6 = forms.BooleanField(label=_("Carries IPv6"), required=False, initial=True)
     in_service = forms.BooleanField(label=_("In service"), required=False, initial=True)
+    accept_affected = _accept_affected()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.base_fields = {**_side_fields("a"), **_side_fields("z"), **self.base_fields}  # type: ignore[misc]

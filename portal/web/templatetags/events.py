@@ -28,6 +28,7 @@ _SENTENCES = {
     "vll.op-down": gettext_noop("Operationally down"),
     "vll.op-unknown": gettext_noop("Operational status unknown: a router has fallen silent"),
     "vll.in_sync": gettext_noop("The routers hold what is wanted"),
+    "vll.not_carried": gettext_noop("The network no longer carries frames of the largest size"),
     "vll.drift": gettext_noop("A router differs from what is wanted"),
     "hold.ordered": gettext_noop("Ordered with a hold"),
     "vll.described": gettext_noop("Description changed"),
@@ -41,4 +42,9 @@ def sentence(event: Event) -> str:
     if text is None:
         return event.kind
     action = event.data.get("action")
-    return f"{_(text)} ({_(ACTIONS[action]).lower()})" if action in ACTIONS else _(text)
+    said = f"{_(text)} ({_(ACTIONS[action]).lower()})" if action in ACTIONS else _(text)
+    if passed_over := event.data.get("passed_over"):
+        said += ": " + _("{new}, because {old} would be too much for the cores of {routers}").format(
+            new=event.data["transport"], old=passed_over, routers=", ".join(event.data["full_routers"])
+        )
+    return said

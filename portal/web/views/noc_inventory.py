@@ -45,7 +45,8 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
 def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """The same for a row that is there."""
     row = _row(kind, ids)
-    initial = {name: getattr(row, name) for name in kind.change_form().fields}
+    fields = kind.change_form().fields
+    initial = {name: getattr(row, name) for name in fields if hasattr(row, name)}
     form = kind.change_form(request.POST or None, initial=initial)
     if request.method == "POST" and _do(form, kind.change, request, **{kind.keyword: row}):
         messages.success(request, _("It is changed."))

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from portal.accounts import policies
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.models import Order, Vll
 from portal.vll.operations.observe import FRESH
 from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus
@@ -27,6 +27,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     open_orders = Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).select_related("vll", "customer")
     down, drifted = active.filter(oper_status=OperStatus.DOWN), active.filter(in_sync=False)
     overdue = open_orders.filter(alarmed_at__isnull=False).order_by("ordered_at")
+    links = list(links_with_observed_mtu())
     context = {
         "kinds": KINDS,
         "overdue": overdue[:SHOWN],
@@ -35,7 +36,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "withheld": Router.objects.exclude(held_since=None, maintenance_since=None).order_by("name"),
         "down": down[:SHOWN],
         "drifted": drifted[:SHOWN],
-        "mismatched": [link for link in links_with_observed_mtu() if mtu_mismatch(link)],
+        "mismatched": [link for link in links if mtu_mismatch(link)],
+        "missing": [link for link in links if interface_missing(link)],
         "counts": {"overdue": overdue.count(), "down": down.count(), "drifted": drifted.count()},
     }
     return render(request, "noc/overview.html", context)

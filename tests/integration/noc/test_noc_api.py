@@ -165,9 +165,7 @@ def test_a_repeated_key_makes_one(isp: Isp, nora: User) -> None:
 
 def test_a_link_shows_that_declared_and_observed_mtu_contradict(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"]
-    ObservedInterface.objects.create(
-        router=isp.routers["rhino"], name="bb-next", admin_up=True, link_up=True, ip_mtu=1500
-    )
+    ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").update(ip_mtu=1500)
     shown = {row["id"]: row for row in client(nora).get("/api/v1/links").json()["results"]}
     assert shown[link.pk]["mtu_mismatch"] is True
     assert shown[link.pk]["a_observed_ip_mtu"] == 1500

@@ -126,7 +126,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         outcome="refused",
         answer={"type": "busy"},
     )
-    ObservedInterface.objects.create(router=rhino, name="bb-next", admin_up=True, link_up=True, ip_mtu=1500)
+    ObservedInterface.objects.filter(router=rhino, name="bb-next").update(ip_mtu=1500)
     shown = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
     for fact in (
         "25.10",

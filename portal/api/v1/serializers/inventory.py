@@ -59,11 +59,16 @@ class PortSerializer(serializers.ModelSerializer[Port]):
 
 
 class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
-    """Declared MTUs and, beside them, observed ones; ``mtu_mismatch`` when these contradict each other."""
+    """Declared MTUs and, beside them, observed ones; ``mtu_mismatch`` when these contradict each other.
+
+    ``a_missing``, ``z_missing``: that router's agent does not see the interface, and no order uses the link.
+    """
 
     a_observed_ip_mtu = serializers.IntegerField(allow_null=True)
     z_observed_ip_mtu = serializers.IntegerField(allow_null=True)
     mtu_mismatch = serializers.SerializerMethodField()
+    a_missing = serializers.BooleanField()
+    z_missing = serializers.BooleanField()
     a_router = serializers.CharField(source="a_router.name")
     z_router = serializers.CharField(source="z_router.name")
 
@@ -85,6 +90,8 @@ class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
             "a_observed_ip_mtu",
             "z_observed_ip_mtu",
             "mtu_mismatch",
+            "a_missing",
+            "z_missing",
         ]
 
     def get_mtu_mismatch(self, link: Any) -> bool:

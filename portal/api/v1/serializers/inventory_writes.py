@@ -56,7 +56,7 @@ class RouterCreateSerializer(RouterChangeSerializer):
     name = StrictCharField(validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
 
 
-class PortChangeSerializer(StrictSerializer):
+class PortFactsSerializer(StrictSerializer):
     """``bookable_bps`` null: as much as the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
 
     description = StrictCharField(max_length=100, allow_blank=True, required=False)
@@ -67,13 +67,20 @@ class PortChangeSerializer(StrictSerializer):
     max_frame = _number(required=False)
 
 
-class PortCreateSerializer(PortChangeSerializer):
+class PortChangeSerializer(PortFactsSerializer):
+    """``accept_affected``: even if lines in service send larger frames than the port then takes."""
+
+    accept_affected = StrictBooleanField(required=False)
+
+
+class PortCreateSerializer(PortFactsSerializer):
     router = _named(Router)
     interface = StrictCharField(max_length=63)
 
 
 class LinkWriteSerializer(StrictSerializer):
-    """IP MTUs in bytes, null where unknown."""
+    """IP MTUs in bytes, null where unknown. ``accept_affected``: even if lines in service are no longer
+    carried as they were sold; each of them is told."""
 
     a_router = _named(Router)
     a_interface = StrictCharField(max_length=63)
@@ -86,6 +93,7 @@ class LinkWriteSerializer(StrictSerializer):
     ipv4 = StrictBooleanField(required=False)
     ipv6 = StrictBooleanField(required=False)
     in_service = StrictBooleanField(required=False)
+    accept_affected = StrictBooleanField(required=False)
 
 
 class VniRangeWriteSerializer(StrictSerializer):

@@ -5,7 +5,7 @@ from typing import Any
 
 from portal.core.errors import DomainError
 from portal.vll.outlook import EndOutlook, LinkOutlook, Outlook
-from portal.vll.words import code, facts, sentence
+from portal.vll.words import assumed, code, facts, sentence
 
 
 def outlook_json(outlook: Outlook) -> dict[str, Any]:
@@ -32,6 +32,7 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
                 "largest_svc_mtu": option.largest_svc_mtu,
                 "mpps_per_core": option.cost.mpps_per_core,
                 "cycles_per_packet": option.cost.cycles_per_packet,
+                "reasons": [_reason(refusal) for refusal in option.barred],
             }
             for option in outlook.options
         ],
@@ -39,6 +40,10 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
         "a_end": _end(outlook.ends.get("a")),
         "z_end": _end(outlook.ends.get("z")),
         "routers": [asdict(router) for router in outlook.routers],
+        "assumptions": [
+            {"router": each.router.name, "about": each.what, "detail": assumed(each)}
+            for each in outlook.assumptions
+        ],
     }
 
 

@@ -31,6 +31,7 @@ from portal.api.v1.views.kept_by_noc import KeptItemView, KeptListView, NocAlone
 from portal.inventory import operations
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
+from portal.vll.network_changes import link_change, link_create, port_change
 from portal.vll.retirement import customer_remove, port_remove, router_remove
 
 
@@ -61,7 +62,7 @@ class PortView(KeptItemView):
     queryset = Port.objects.none()
     serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
-    change, remove, keyword = operations.port_change, port_remove, "port"
+    change, remove, keyword = port_change, port_remove, "port"
 
     def get_queryset(self) -> QuerySet[Port]:
         return _ports(self)
@@ -116,7 +117,7 @@ class LinksView(KeptListView):
     queryset = BackboneLink.objects.none()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
-    create = operations.link_create
+    create = link_create
     item = "link"
 
     def get_queryset(self) -> QuerySet[BackboneLink]:
@@ -130,7 +131,7 @@ class LinkView(KeptItemView):
     queryset = BackboneLink.objects.none()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
-    change, remove, keyword = operations.link_change, operations.link_remove, "link"
+    change, remove, keyword = link_change, operations.link_remove, "link"
 
     def get_queryset(self) -> QuerySet[BackboneLink]:
         return links_with_observed_mtu()

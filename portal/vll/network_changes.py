@@ -1,0 +1,79 @@
+"""Changes of the declared network that lines depend on: told beforehand, and done when that is accepted.
+
+What agents observe is never refused, since it is so already. What the NOC declares can be thought over.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.events.operations import announce
+from portal.inventory import operations
+from portal.inventory.models import BackboneLink, Port
+from portal.vll.carried import lines_off_the_path, lines_too_large_for
+from portal.vll.errors import LinesAffected
+from portal.vll.models import Vll
+
+_NAMED = 5
+
+
+@transaction.atomic
+def port_change(
+    *, port: Port, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> Port:
+    """As the inventory's. Raises LinesAffected where lines on it send larger frames than it then takes."""
+    if "max_frame" not in changes:
+        return operations.port_change(port=port, user=user, now=now, **changes)
+    before = lines_too_large_for(Port.objects.select_for_update(of=("self",)).get(pk=port.pk))
+    changed = operations.port_change(port=port, user=user, now=now, **changes)
+    affected = lines_too_large_for(changed) - before
+    _settle(affected, str(changed), accepted=accept_affected, user=user, now=now)
+    return changed
+
+
+@transaction.atomic
+def link_change(
+    *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> BackboneLink:
+    """As the inventory's. Raises LinesAffected where the underlay would no longer carry lines."""
+    with _watched(str(link), accepted=accept_affected, user=user, now=now):
+        return operations.link_change(link=link, user=user, now=now, **changes)
+
+
+@transaction.atomic
+def link_create(
+    *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
+) -> BackboneLink:
+    """As the inventory's. A new link may be a shorter way, and narrower: LinesAffected as above."""
+    with _watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
+        return operations.link_create(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
+
+
+@contextmanager
+def _watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
+    before = lines_off_the_path()
+    yield
+    _settle(lines_off_the_path() - before, name, accepted=accepted, user=user, now=now)
+
+
+def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
+    """Refuse, or note at each line that it is no longer carried as it was sold."""
+    if not affected:
+        return
+    lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))
+    if not accepted:
+        raise LinesAffected(name=name, lines=[str(line) for line in lines[:_NAMED]], count=len(lines))
+    for line in lines:
+        announce(
+            "vll.not_carried",
+            now=now,
+            customer_id=line.customer_id,
+            vll_id=line.pk,
+            actor=user.username,
+            data={"because": name},
+        )
