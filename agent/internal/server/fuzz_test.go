@@ -39,7 +39,7 @@ func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
 	}
 	f.Add(http.MethodPut, "/v1/intent", bytes.Repeat([]byte("["), 1000), true)
 	f.Add(http.MethodPut, "/v1/intent", []byte("{}"), false)
-	for _, path := range []string{"/v1/state", "/metrics", "/healthz", "/readyz", "/v1/../v1/intent", "//v1/intent", "/%00"} {
+	for _, path := range []string{"/v1/state", "/metrics", "/healthz", "/readyz", "/v1/../v1/intent", "//v1/intent", "/%00", "*"} {
 		f.Add(http.MethodGet, path, []byte(nil), true)
 	}
 	portal, err := url.Parse(identity.Portal)

@@ -70,9 +70,7 @@ func (s *Server) healthDoors() *http.ServeMux {
 	mux.Handle("/metrics", only(http.MethodGet, promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}).ServeHTTP))
 	mux.Handle("/healthz", only(http.MethodGet, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
 	mux.Handle("/readyz", only(http.MethodGet, s.getReady))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem{Type: "not-found", Title: "Not found", Status: http.StatusNotFound, Detail: "there is nothing at this path"}.write(w)
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { notFound(w) })
 	return mux
 }
 
@@ -97,8 +95,16 @@ func portalOnly(next http.Handler) http.Handler {
 				Detail: fmt.Sprintf("the client certificate names %q, and only %q is served", role, identity.Portal)}.write(w)
 			return
 		}
+		if r.RequestURI == "*" { // ServeMux answers this by itself, without a word
+			notFound(w)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func notFound(w http.ResponseWriter) {
+	problem{Type: "not-found", Title: "Not found", Status: http.StatusNotFound, Detail: "there is nothing at this path"}.write(w)
 }
 
 func only(method string, next http.HandlerFunc) http.Handler {
