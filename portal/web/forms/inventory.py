@@ -50,6 +50,7 @@ def _accept_affected() -> forms.BooleanField:
     return forms.BooleanField(
         label=_("Even if lines in service are affected"),
         required=False,
+        initial=False,
         help_text=_("They are named when there are any, and each of them is told"),
     )
 

@@ -205,6 +205,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         reported_at=clock.now() - timedelta(minutes=5), generation_held=99
     )
     BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=1500)
+    ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").delete()
     Router.objects.filter(name="rhino").update(held_since=clock.now())
     loud = text(page.get("/noc/"))
     for alarm in (
@@ -215,5 +216,6 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         "Lines down (1) Milk run",
         "differ from what is wanted (1) Milk run",
         "MTUs contradict each other (1) zebra",
+        "an interface that its router does not have (1) rhino:bb-next",
     ):
         assert alarm in loud
