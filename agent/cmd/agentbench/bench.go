@@ -11,6 +11,7 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/own"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -56,6 +57,7 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	engine.FullLook = time.Hour
 	engine.Room = func(live int) (int, error) { return statseg.Room(b.stats, live) }
 	session, err := b.connect(ctx, engine)
 	if err != nil {
@@ -155,6 +157,7 @@ func put(ctx context.Context, engine *converge.Engine, document []byte) error {
 	if err != nil {
 		return err
 	}
+	memory.Bound(in)
 	outcome, err := engine.Put(ctx, in)
 	if err != nil {
 		return err

@@ -16,10 +16,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+
+	"longline.dev/agent/internal/memory"
 )
 
 func main() {
-	debug.SetGCPercent(400) // as the agent does
+	debug.SetGCPercent(memory.GCPercent) // as the agent does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -35,7 +37,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	stats := flags.String("stats-socket", "", "stats segment `SOCKET` of that VPP")
 	vlls := flags.Int("vlls", 1000, "number of VLL ends")
 	rounds := flags.Int("rounds", 5, "rounds; the median counts")
-	memory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
+	onlyMemory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	defer used.stop()
-	if *memory {
+	if *onlyMemory {
 		return measureMemory(ctx, used, *vlls, stdout)
 	}
 	if err := timed(ctx, used, *vlls, *rounds, figures, stdout); err != nil {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"longline.dev/agent/internal/config"
+	"longline.dev/agent/internal/memory"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 func main() {
-	debug.SetGCPercent(gcPercent)
+	debug.SetGCPercent(memory.GCPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

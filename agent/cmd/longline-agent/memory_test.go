@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/memory"
 )
 
 // asAgent makes this test binary play the agent whose configuration it names, so that a process of its own can
@@ -22,7 +23,7 @@ const asAgent = "LONGLINE_AGENT_TEST_CONFIG"
 
 func TestMain(m *testing.M) {
 	if config := os.Getenv(asAgent); config != "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(memory.GCPercent)
 		if err := run(context.Background(), []string{"-config", config}, os.Stdout, os.Stderr); err != nil {
 			panic(err)
 		}

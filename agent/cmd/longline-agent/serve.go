@@ -15,6 +15,7 @@ import (
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/metrics"
 	"longline.dev/agent/internal/own"
 	"longline.dev/agent/internal/report"
@@ -66,7 +67,7 @@ type telling struct {
 
 func (t telling) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
 	defer t.reporter.LookAgain()
-	boundMemory(in)
+	memory.Bound(in)
 	return t.Engine.Put(ctx, in)
 }
 
@@ -89,7 +90,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	held, _ := store.Held()
-	boundMemory(held)
+	memory.Bound(held)
 	journal, err := own.OpenJournal(c.StateDir)
 	if err != nil {
 		return err
