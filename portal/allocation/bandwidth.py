@@ -4,12 +4,23 @@ from collections import defaultdict
 from collections.abc import Mapping
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import connection
 from django.db.models import F
 
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
+
+# The condition is for the answer, in one round trip; what holds is port_bandwidth_is_never_overbooked.
+_BOOK = """
+WITH booked AS (
+    UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
+    WHERE id = %(port)s AND booked_bps + %(cir_bps)s <= bookable_bps
+    RETURNING id
+)
+INSERT INTO allocation_bandwidthbooking (port_id, holder, side, cir_bps)
+SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
+"""
 
 
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None:
@@ -17,17 +28,14 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None
 
     Callers hold the locks of all ports that they book, taken in id order, so that none deadlock.
     """
-    try:
-        with transaction.atomic():
-            BandwidthBooking.objects.create(port=port, holder=holder, side=side, cir_bps=cir_bps)
-            Port.objects.filter(pk=port.pk).update(booked_bps=F("booked_bps") + cir_bps)
-    except IntegrityError as error:
-        if "port_bandwidth_is_never_overbooked" not in str(error):
-            raise
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps})
+        booked = bool(cursor.rowcount)
+    if not booked:
         port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
         raise PortFull(
             field=f"{side}_end.port", port=str(port), requested_bps=cir_bps, free_bps=port.free_bps
-        ) from error
+        )
 
 
 def bandwidth_look(*, port: Port, side: str, cir_bps: int, booked_besides: int) -> None:

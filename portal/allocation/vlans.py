@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.backends.postgresql.psycopg_any import NumericRange
 
 from portal.allocation.errors import NoVlanFree, VlanTaken
@@ -12,6 +12,12 @@ from portal.allocation.models import PortVlanLease
 from portal.allocation.tag_keys import WHOLE_PORT, Keys, overlap, tag_keys
 from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
 from portal.inventory.models import Port
+
+_LEASE = """
+INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
+VALUES (%(port)s, %(holder)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
+ON CONFLICT ON CONSTRAINT vlan_leased_once_per_port DO NOTHING
+"""
 
 
 def vlan_lease(
@@ -49,18 +55,12 @@ def vlan_lease(
             taken=taken,
         )
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
-    try:
-        with transaction.atomic():
-            if mine is not None and overlap(_keys(mine), keys):
-                _widen(mine, keys)
-            else:
-                PortVlanLease.objects.create(
-                    port=port, holder=holder, side=side, keys=NumericRange(*keys), leased_at=now
-                )
-    except IntegrityError as error:
-        if "vlan_leased_once_per_port" not in str(error):
-            raise
-        raise _taken(port, side, tagging, outer, inner) from error
+    if mine is not None and overlap(_keys(mine), keys):
+        leased = _widen(mine, keys)
+    else:
+        leased = _insert(port, holder, side, keys, now)
+    if not leased:
+        raise _taken(port, side, tagging, outer, inner)
     return outer
 
 
@@ -145,9 +145,26 @@ def vlans_release(*, holder: UUID) -> None:
     PortVlanLease.objects.filter(holder=holder).delete()
 
 
-def _widen(lease: PortVlanLease, keys: Keys) -> None:
+def _insert(port: Port, holder: UUID, side: str, keys: Keys, now: datetime) -> bool:
+    low, high = keys
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _LEASE, {"port": port.pk, "holder": holder, "side": side, "low": low, "high": high, "now": now}
+        )
+        return bool(cursor.rowcount)
+
+
+def _widen(lease: PortVlanLease, keys: Keys) -> bool:
     low, high = _keys(lease)
-    PortVlanLease.objects.filter(pk=lease.pk).update(keys=NumericRange(min(low, keys[0]), max(high, keys[1])))
+    wider = NumericRange(min(low, keys[0]), max(high, keys[1]))
+    try:
+        with transaction.atomic():
+            PortVlanLease.objects.filter(pk=lease.pk).update(keys=wider)
+    except IntegrityError as error:
+        if "vlan_leased_once_per_port" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _keys(lease: PortVlanLease) -> Keys:

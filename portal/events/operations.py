@@ -1,15 +1,21 @@
 """Announce a fact, or ask for a task, inside the caller's transaction."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from psycopg.types.json import Jsonb
 
 from portal.core.request_id import current_request_id
-from portal.events.models import Event, Outbox
+from portal.events.models import Event
 
 CHANNEL = "longline_outbox"
+_SEND = f"""
+INSERT INTO events_outbox (task, args, created_at)
+SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
+"""  # noqa: S608 - a constant
 
 
 def announce(
@@ -39,6 +45,11 @@ def announce(
 
 def send_task(task: str, *args: int | str, now: datetime) -> None:
     """Ask for ``task(*args)`` once this transaction commits; the relay wakes up by NOTIFY or by polling."""
-    Outbox.objects.create(task=task, args=list(args), created_at=now)
+    send_tasks(task, [args], now=now)
+
+
+def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime) -> None:
+    """Ask for ``task(*args)`` for each ``args`` of ``calls``, in one statement."""
+    asked: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
     with connection.cursor() as cursor:
-        cursor.execute(f"NOTIFY {CHANNEL}")
+        cursor.execute(_SEND, asked)

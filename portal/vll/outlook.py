@@ -22,6 +22,7 @@ from portal.underlay.encapsulation import Option, Serviceable, options
 from portal.underlay.ends import Assumption, assumptions, barred
 from portal.underlay.links import Link
 from portal.underlay.queries import current_topology, line_ends, path_policy
+from portal.underlay.topology import Topology
 from portal.vll.operations.assess import (
     AUTO,
     Assessment,
@@ -86,6 +87,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
             leased = hold_look(user=user, hold=hold, now=now)
         except DomainError as refusal:
             unknown = [refusal]
+    topology = current_topology(now=now)
     own = [leased.owner] if leased else []
     found = assess(user=user, request=request, now=now, lock=False, own=own)
     ends = _ends(found)
@@ -101,7 +103,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
         line = line_ends(routers["a"], routers["z"])
         assumed = assumptions(*line, transport)
         offered = options(
-            current_topology(now=now),
+            topology,
             routers["a"].pk,
             routers["z"].pk,
             a_families=families(routers["a"]),
@@ -113,7 +115,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
     return Outlook(
         refusals=unknown + found.refusals,
         serviceable=found.serviceable,
-        links=_links(found.serviceable, now),
+        links=_links(found.serviceable, topology),
         options=offered,
         largest_svc_mtu=_largest_svc_mtu(found, request, offered),
         ends=ends,
@@ -185,10 +187,10 @@ def _ends(found: Assessment) -> dict[str, EndOutlook]:
     return ends
 
 
-def _links(serviceable: Serviceable | None, now: datetime) -> list[LinkOutlook]:
+def _links(serviceable: Serviceable | None, topology: Topology) -> list[LinkOutlook]:
     if serviceable is None or serviceable.path is None:
         return []
-    topology, used = current_topology(now=now), serviceable.path.used
+    used = serviceable.path.used
     return [LinkOutlook(link, topology.ip_mtu(link), backup=False) for link in used.primary] + [
         LinkOutlook(link, topology.ip_mtu(link), backup=True) for link in used.backup
     ]

@@ -62,6 +62,13 @@ def test_ordering_answers_202_with_the_order_and_where_to_watch_it(isp: Isp, ali
     assert (watched["state"], watched["action"]) == ("acknowledged", "add")
 
 
+def test_the_answer_shows_the_line_as_it_is_read_afterwards(isp: Isp, alice: User) -> None:
+    api = client(alice)
+    ordered = api.post("/api/v1/vlls", body(isp), format="json").json()
+    assert ordered["vll"] == api.get(f"/api/v1/vlls/{ordered['vll']['id']}").json()
+    assert ordered["order"] == api.get(f"/api/v1/orders/{ordered['order']['id']}").json()
+
+
 def test_the_vll_and_its_list_show_both_ends(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     api = client(alice)

@@ -45,7 +45,7 @@ def five_minutes(vll: Vll, first: int, last: int) -> None:
                    a_out_packets, a_covered_ms, z_covered_ms, simulated)
                SELECT %s, %s + (n - 1) * interval '5 minutes', n * 37.5, 1, (10000 - n) * 37.5, 1, 300000, 0,
                       false
-               FROM generate_series(%s, %s) AS n""",
+               FROM generate_series(%s::int, %s::int) AS n""",
             [vll.pk, MARCH, first, last],
         )
 

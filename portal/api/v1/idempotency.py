@@ -139,15 +139,17 @@ def _rendered(view: APIView, answer: Response) -> HttpResponse:
 
 
 def _keep(user: User, key: str, fingerprint: bytes, answer: HttpResponse, now: datetime) -> None:
+    found = {
+        "fingerprint": fingerprint,
+        "status": answer.status_code,
+        "headers": {name: answer[name] for name in _KEPT_HEADERS if name in answer},
+        "body": answer.content,
+        "answered_at": now,
+    }
     # A row that is past its time and not swept yet gives way.
-    KeptAnswer.objects.update_or_create(
-        user=user,
-        key=key,
-        defaults={
-            "fingerprint": fingerprint,
-            "status": answer.status_code,
-            "headers": {name: answer[name] for name in _KEPT_HEADERS if name in answer},
-            "body": answer.content,
-            "answered_at": now,
-        },
+    KeptAnswer.objects.bulk_create(
+        [KeptAnswer(user=user, key=key, **found)],
+        update_conflicts=True,
+        unique_fields=["user", "key"],
+        update_fields=list(found),
     )

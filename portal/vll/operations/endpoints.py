@@ -55,7 +55,7 @@ def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
         Port.objects.visible_to(user)
         .filter(pk__in=set(ids))
         .order_by("pk")
-        .select_related("router__observed", "customer")
+        .select_related("router__site", "router__observed", "customer")
     )
     if lock:
         ports = ports.select_for_update(of=("self",))

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -11,10 +12,11 @@ from portal.vll.content import Content, EndContent
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
 from portal.vll.operations.assess import Accepted, LineRequest, assess
-from portal.vll.operations.converging import converge_routers_of
+from portal.vll.operations.converging import converge_routers
 from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.holds import hold_take
 from portal.vll.operations.leasing import cores_lease, ends_lease, leases_settle, transport_lease
+from portal.vll.queries import with_ends
 from portal.vll.states import AdminStatus, OrderAction
 
 
@@ -36,6 +38,7 @@ def order_add(
 
     ``svc_mtu`` in bytes, ``cir_bps`` in bit/s, ``transport`` ``auto`` or a Transport's value. In one
     transaction: rules, MTU of the path, leases, the VLL with its ends, the order, an event, outbox rows.
+    The order's VLL comes as ``queries.vlls`` would give it.
     What ``hold`` reserved becomes the VLL's as far as it is asked for, and the rest is given back; at no
     moment could anybody else take it. Above the customer's limit the order is held for approval.
     """
@@ -69,7 +72,7 @@ def order_add(
         data={"transport": vll.transport, "vni": vll.vni},
     )
     if not held:
-        converge_routers_of(vll, now=now)
+        converge_routers((port.router_id for port in accepted.ports.values()), now=now)
     return order
 
 
@@ -105,7 +108,12 @@ def _vll_create(
     vll = Vll.objects.create(
         id=vll_id, customer=accepted.customer, description=description, created_at=now, **content.line
     )
-    for side, end in content.ends.items():
-        columns = {name: getattr(end, name) for name in EndContent.__slots__ if name != "port"}
-        VllEnd.objects.create(vll=vll, side=side, port_id=end.port, **columns)
-    return vll
+    ends = VllEnd.objects.bulk_create(
+        VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end))
+        for side, end in content.ends.items()
+    )
+    return with_ends(vll, ends)
+
+
+def _columns(end: EndContent) -> dict[str, Any]:
+    return {name: getattr(end, name) for name in EndContent.__slots__ if name != "port"}

@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
+from portal.audit.context import working
 from portal.audit.history import changes, vll_history
 from portal.audit.models import EVENTS, TRACKED
 from portal.celery import app
@@ -116,6 +117,30 @@ class TestWho:
         rename()
         Site.objects.update(name="Zürich")
         assert [change.by for change in of(site)] == [{}, {"task": "tests.rename"}, {}]
+
+    def test_a_savepoint_that_was_rolled_back_takes_nobodys_name_with_it(self) -> None:
+        site = Site.objects.create(name="Basel")
+        with working(task="tests.rename"):
+            with pytest.raises(DatabaseError), transaction.atomic():
+                Site.objects.update(name="Winterthur")
+                Site.objects.create(pk=site.pk, name="Zürich")
+            Site.objects.update(name="Zürich")
+        assert [change.by for change in of(site)] == [{}, {"task": "tests.rename"}]
+
+    @pytest.mark.django_db(transaction=True)
+    def test_each_of_several_transactions_is_told_and_so_is_a_statement_without_one(self) -> None:
+        site = Site.objects.create(name="Basel")
+        with working(task="tests.rename"):
+            for name in ("Winterthur", "Zürich"):
+                with transaction.atomic():
+                    Site.objects.update(name=name)
+            Site.objects.update(name="Basel")
+            with transaction.atomic():
+                Site.objects.update(name="Chur")
+                with working(username="ada"):
+                    Site.objects.update(name="Davos")
+        by = [change.by for change in of(site)]
+        assert by == [{}, *[{"task": "tests.rename"}] * 4, {"task": "tests.rename", "username": "ada"}]
 
 
 class TestReading:

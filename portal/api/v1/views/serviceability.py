@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from portal.api.openapi.outlook import OUTLOOK
 from portal.api.v1.permissions import caller
-from portal.api.v1.serializers.orders import OrderAddSerializer
+from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.api.v1.serializers.outlook import outlook_json
 from portal.core import clock
 from portal.vll.operations import LineRequest
@@ -24,9 +24,7 @@ class ValidateView(APIView):
     @extend_schema(request=OrderAddSerializer, responses={200: OUTLOOK})
     def post(self, request: Request) -> Response:
         """Check an order without placing it. Nothing is written; the answer holds all reasons at once."""
-        body = OrderAddSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = {name: body.validated_data[name] for name in LineRequest.__slots__}
-        hold = body.validated_data["hold"]
-        found = outlook(user=caller(request), request=LineRequest(**asked), now=clock.now(), hold=hold)
+        order = order_asked(request.data)
+        asked = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
+        found = outlook(user=caller(request), request=asked, now=clock.now(), hold=order["hold"])
         return Response(outlook_json(found))

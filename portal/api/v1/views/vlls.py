@@ -20,7 +20,7 @@ from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
-from portal.api.v1.serializers.orders import OrderAddSerializer
+from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.api.v1.serializers.throughput import UNITS, ThroughputQuerySerializer
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.accepted import accepted
@@ -48,9 +48,8 @@ class VllsView(generics.ListAPIView[Vll]):
     @once_per_key
     def post(self, request: Request) -> Response:
         """Order a new VLL. It is built on both routers at once; its leases are yours from now on."""
-        body = OrderAddSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        return accepted(request, order_add(user=caller(request), now=clock.now(), **body.validated_data))
+        order = order_add(user=caller(request), now=clock.now(), **order_asked(request.data))
+        return accepted(request, order, order.vll)
 
 
 class VllView(ConditionalRetrieveView[Vll]):
