@@ -1,0 +1,106 @@
+"""How many SQL statements each main operation takes, exactly: neither more nor fewer go unnoticed.
+
+A statement costs a round trip and the time to build and run it, which is most of what an answer takes. Where
+a number here changes for a good reason, write the new one down; the failure lists what was sent. Each is
+counted the second time: by then the topology is built and the token's use is noted.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import body, client
+from tests.integration.web_pages.browser import signed_in
+
+pytestmark = pytest.mark.django_db
+
+# In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
+API = {
+    "order": 22,
+    "order with a key": 29,
+    "validate": 16,
+    "list": 3,
+    "list, narrowed": 3,
+    "search": 3,
+    "orders": 2,
+    "detail": 3,
+    "job": 4,
+    "graph": 6,
+}
+PAGES = {
+    "/": 10,
+    "/?q=milk": 10,
+    "/vlls/{vll}/": 23,
+    "/vlls/{vll}/status/": 8,
+    "/orders/": 3,
+    "/ports/": 3,
+    "/orders/new/": 4,
+    "/routers/": 4,
+    "/noc/": 14,
+}
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    return order(isp, alice, cir_bps=1000, description="Milk run").vll
+
+
+def sent(ask: Callable[[], Any]) -> list[str]:
+    """The statements of the second time."""
+    assert ask().status_code < 300
+    with CaptureQueriesContext(connection) as captured:
+        answer = ask()
+    assert answer.status_code < 300, answer.content
+    return [query["sql"] for query in captured]
+
+
+def check(name: str, statements: list[str], baseline: int) -> None:
+    listed = "\n".join(
+        f"{number:3} {' '.join(sql.split())[:160]}" for number, sql in enumerate(statements, 1)
+    )
+    assert len(statements) == baseline, (
+        f"{name} takes {len(statements)} SQL statements; the baseline is {baseline}:\n{listed}"
+    )
+
+
+@pytest.mark.parametrize("name", API)
+def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, alice: User, vll: Vll) -> None:
+    api = client(alice)
+    free = iter(range(200, 300))
+
+    def asked(path: str, **headers: str) -> Any:
+        document = body(isp, cir_bps=1000)
+        for side, port in (("a", "rhino:host-cust1"), ("z", "hippo:host-cust1")):
+            document[f"{side}_end"] = {
+                "port": isp.ports[port].pk,
+                "tagging": "dot1q",
+                "outer_vlan": next(free),
+            }
+        return api.post(path, document, format="json", headers=headers)
+
+    operations: dict[str, Callable[[], Any]] = {
+        "order": lambda: asked("/api/v1/vlls"),
+        "order with a key": lambda: asked("/api/v1/vlls", **{"Idempotency-Key": f"key-{next(free)}"}),
+        "validate": lambda: asked("/api/v1/vlls/validate"),
+        "list": lambda: api.get("/api/v1/vlls"),
+        "list, narrowed": lambda: api.get("/api/v1/vlls?router=rhino&vlan=100&lifecycle=pendingActive"),
+        "search": lambda: api.get("/api/v1/vlls?q=100"),
+        "orders": lambda: api.get("/api/v1/orders"),
+        "detail": lambda: api.get(f"/api/v1/vlls/{vll.pk}"),
+        "job": lambda: api.get(f"/api/v1/jobs/{vll.orders.all()[0].pk}"),
+        "graph": lambda: api.get(f"/api/v1/vlls/{vll.pk}/throughput"),
+    }
+    check(name, sent(operations[name]), API[name])
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_takes_its_number_of_statements(path: str, alice: User, nora: User, vll: Vll) -> None:
+    browser = signed_in(nora if path.startswith(("/noc/", "/routers/")) else alice)
+    check(path, sent(lambda: browser.get(path.format(vll=vll.pk))), PAGES[path])
