@@ -105,7 +105,14 @@ class Portal:
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
         """The web door on this port, not started; `arguments` are gunicorn's."""
         return self._child(
-            name, "gunicorn", "portal.wsgi", "--bind", f"{LOOPBACK}:{port}", *_GUNICORN, *arguments
+            name,
+            "gunicorn",
+            "--config",
+            "python:portal.gunicorn_web",
+            "--bind",
+            f"{LOOPBACK}:{port}",
+            *_GUNICORN,
+            *arguments,
         )
 
     def _worker(self, name: str, *, queues: str, concurrency: int) -> Child:
@@ -129,4 +136,4 @@ class Portal:
 
 
 _GUNICORN_LOG = ("--access-logfile", "-", "--no-control-socket")
-_GUNICORN = ("--workers", "2", "--threads", "4", *_GUNICORN_LOG)
+_GUNICORN = ("--workers", "2", *_GUNICORN_LOG)

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
+from portal.impatience import ImpatientTlsSocket
 from portal.settings import LONGLINE_PKI_DIR
 
 wsgi_app = "portal.wsgi_agents"
@@ -19,26 +20,10 @@ keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
 cert_reqs = ssl.CERT_REQUIRED
 
-_STALL_S = 5.0
-
-
-class ImpatientSocket(ssl.SSLSocket):
-    """A "blocking" socket that blocks for five seconds at most.
-
-    The worker's threads shake hands on blocking sockets: without a bound, eight callers that send one
-    byte each, and need no certificate for that, would shut all routers out.
-    """
-
-    def settimeout(self, value: float | None) -> None:
-        super().settimeout(_STALL_S if value is None else value)
-
-    def setblocking(self, flag: bool) -> None:
-        self.settimeout(None if flag else 0.0)
-
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     """gunicorn's hook, called for each connection: a renewed certificate needs no restart."""
     context = default_factory()
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.sslsocket_class = ImpatientSocket
+    context.sslsocket_class = ImpatientTlsSocket
     return context

@@ -40,7 +40,14 @@ def product() -> Iterator[Stack]:
         folder.chmod(0o711)
         dataplane = SimulatedDataplane(isp=isp, folder=folder / "vppsim", logs=logs, family=family)
         with stack.running(
-            folder=folder, logs=logs, isp=isp, dataplane=dataplane, family=family, report_interval_s=1
+            folder=folder,
+            logs=logs,
+            isp=isp,
+            dataplane=dataplane,
+            family=family,
+            report_interval_s=1,
+            # One customer does here what many would do.
+            settings={"LONGLINE_API_WRITES_PER_MIN": "100000", "LONGLINE_API_READS_PER_MIN": "100000"},
         ) as running:
             stack.wait_for_reports(running)
             yield running

@@ -42,7 +42,7 @@ class Line:
     hippo: int
     _vlans: Any = field(default_factory=lambda: count(1))
 
-    def order(self, *, vlan: int | None = None, **changes: Any) -> Json:
+    def order(self, *, vlan: int | str | None = None, **changes: Any) -> Json:
         """The body of an order between the two ports."""
         end = {"tagging": "dot1q", "outer_vlan": vlan or next(self._vlans), "inner_vlan": None}
         return {

@@ -1,0 +1,21 @@
+"""How gunicorn serves the web door: gunicorn --config python:portal.gunicorn_web --bind 127.0.0.1:8000"""
+
+from typing import Any
+
+from gunicorn.workers.gthread import ThreadWorker
+
+from portal.impatience import ImpatientSocket
+
+
+class ImpatientWorker(ThreadWorker):
+    """gunicorn's own threads, which no slow client can hold for long."""
+
+    def handle(self, conn: Any) -> Any:
+        if not conn.initialized and not isinstance(conn.sock, ImpatientSocket):
+            conn.sock = ImpatientSocket(fileno=conn.sock.detach())
+        return super().handle(conn)
+
+
+wsgi_app = "portal.wsgi"
+worker_class = ImpatientWorker
+threads = 4
