@@ -58,7 +58,7 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	engine.FullLook = time.Hour
-	engine.Room = func(live int) (int, error) { return statseg.Room(b.stats, live) }
+	engine.Room = statseg.Watch(b.stats).Room
 	session, err := b.connect(ctx, engine)
 	if err != nil {
 		return err

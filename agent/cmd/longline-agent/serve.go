@@ -101,7 +101,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	defer l.close()
 	engine := converge.New(store, journal, log, time.Now)
-	engine.Room = func(live int) (int, error) { return statseg.Room(c.VPP.StatsSocket, live) }
+	engine.Room = statseg.Watch(c.VPP.StatsSocket).Room
 	engine.Repair, engine.FullLook = converge.Repair(c.Drift), c.VPP.FullLook
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,

@@ -40,9 +40,9 @@ type Engine struct {
 
 	// Repair says what is done about drift; set it before Serve.
 	Repair Repair
-	// Room is for how many interfaces more than the live ones VPP has room; nil when that is not to be asked.
-	// Set it before Serve.
-	Room func(live int) (int, error)
+	// Room is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when
+	// that is not to be asked. Set it before Serve.
+	Room func(bootMS int64, live int) (int, error)
 	// FullLook is how long VPP is only glanced at before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration

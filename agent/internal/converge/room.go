@@ -16,7 +16,7 @@ func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal own.Journa
 	if e.Room == nil || len(todo.Creations) == 0 {
 		return todo
 	}
-	room, err := e.Room(len(s.Interfaces))
+	room, err := e.Room(s.Boot.MS, len(s.Interfaces))
 	if err != nil {
 		e.log.Warn("VPP's room for interfaces is not known", "error", err)
 		return todo

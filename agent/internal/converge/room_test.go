@@ -32,7 +32,9 @@ func TestVPPIsNotAskedForMoreInterfacesThanItSurvives(t *testing.T) {
 }
 
 func crowdTheRouter(t *testing.T, r *router) {
-	r.Room = func(live int) (int, error) { return statseg.Room(r.stats, live) }
+	segment := statseg.Watch(r.stats)
+	defer segment.Close()
+	r.Room = segment.Room
 	var ends []intent.End
 	for n := range crowd {
 		ends = append(ends, vxlanEnd(n+1, r.ports[0]))

@@ -13,7 +13,7 @@ import (
 const (
 	// memoryEntry is a vector of one heap's figures in bytes; total and used are the first two
 	// (vlib/stats/provider_mem.c).
-	memoryEntry = "^/mem/stat segment$"
+	memoryEntry = "/mem/stat segment"
 	// bare, perInterface and perThread are the bytes that no interface takes, and one more: its names in the
 	// directory, and its counters once for each thread (measured: 0.55 MB, 2.4 kB and 0.2 kB; half as much
 	// again for growth).
@@ -27,6 +27,7 @@ const (
 
 // Memory is how full the segment is, and what it is full of.
 type Memory struct {
+	BootMS      int64  // ms since the Unix epoch
 	Total, Used uint64 // bytes; VPP counts what is in use every update-interval, by default 10 s
 	Threads     int    // by which counters are kept
 	Slots       int    // for interfaces, those of deleted ones included
@@ -40,15 +41,15 @@ func (m Memory) Room(live int) int {
 	return max(0, m.Slots-live) + int(max(0, fillable*float64(m.Total)-used)/each)
 }
 
-// Room is for how many interfaces more than the live ones the VPP behind the socket has room; math.MaxInt
+// Room is for how many interfaces more than the live ones the VPP that started at bootMS has room; math.MaxInt
 // where it does not say.
-func Room(socket string, live int) (int, error) {
-	segment, err := Open(socket, noWait)
-	if err != nil {
-		return 0, err
-	}
-	defer segment.Close()
-	memory, err := segment.Memory()
+func (w *Watched) Room(bootMS int64, live int) (int, error) {
+	var memory Memory
+	err := w.look(bootMS, func(s *Segment) (int64, error) {
+		var err error
+		memory, err = s.Memory()
+		return memory.BootMS, err
+	})
 	if err != nil || memory.Total == 0 {
 		return math.MaxInt, err
 	}
@@ -57,13 +58,15 @@ func Room(socket string, live int) (int, error) {
 
 // Memory reads how full the segment is; Total is 0 where VPP does not say.
 func (s *Segment) Memory() (Memory, error) {
-	entries, err := s.dump(memoryEntry, "^/if/rx$")
+	entries, err := s.entries(memoryEntry, "/if/rx", "/sys/boottime")
 	if err != nil {
 		return Memory{}, fmt.Errorf("read stats segment: %w", err)
 	}
 	var m Memory
 	for _, entry := range entries {
 		switch data := entry.Data.(type) {
+		case adapter.ScalarStat:
+			m.BootMS = int64(float64(data) * 1000)
 		case adapter.SimpleCounterStat:
 			if len(data) > 0 && len(data[0]) >= 2 {
 				m.Total, m.Used = uint64(data[0][0]), uint64(data[0][1])

@@ -3,7 +3,6 @@ package statseg
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -28,10 +27,10 @@ type Reading struct {
 	Conform, Exceed, Violate []Count
 }
 
-// wanted are the entries of the directory that are read (anchored regular expressions).
+// wanted are the entries of the directory that a reading needs.
 var wanted = []string{
-	"^/if/rx$", "^/if/tx$", "^/if/names$", "^/sys/boottime$", "^/sys/heartbeat$",
-	"^/net/policer/conform$", "^/net/policer/exceed$", "^/net/policer/violate$",
+	"/if/rx", "/if/tx", "/if/names", "/sys/boottime", "/sys/heartbeat",
+	"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate",
 }
 
 const (
@@ -45,7 +44,10 @@ var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 
 // Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, with frozen numbers:
 // whoever uses it compares BootMS with the VPP that answers on the API socket.
-type Segment struct{ client *statsclient.StatsClient }
+type Segment struct {
+	client *statsclient.StatsClient
+	places places
+}
 
 // Open maps the segment behind the socket, and waits that long for the socket to appear.
 func Open(socket string, wait time.Duration) (*Segment, error) {
@@ -60,25 +62,9 @@ func Open(socket string, wait time.Duration) (*Segment, error) {
 // Close unmaps the segment.
 func (s *Segment) Close() { _ = s.client.Disconnect() }
 
-// busyRetries bounds how often a segment that is being rewritten is read anew.
-const busyRetries = 10
-
-func (s *Segment) dump(patterns ...string) ([]adapter.StatEntry, error) {
-	var entries []adapter.StatEntry
-	var err error
-	for range busyRetries {
-		entries, err = s.client.DumpStats(patterns...)
-		if !errors.Is(err, adapter.ErrStatsDataBusy) && !errors.Is(err, adapter.ErrStatsAccessFailed) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return entries, err
-}
-
 // Read takes a reading.
 func (s *Segment) Read() (Reading, error) {
-	entries, err := s.dump(wanted...)
+	entries, err := s.entries(wanted...)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read stats segment: %w", err)
 	}

@@ -15,31 +15,40 @@ func Watch(socket string) *Watched { return &Watched{socket: socket} }
 
 // Read takes a reading of the VPP that started at bootMS. A mapping of an earlier VPP stays readable and
 // frozen, so one with another boot time is opened again.
-func (w *Watched) Read(bootMS int64) (Reading, error) {
+func (w *Watched) Read(bootMS int64) (reading Reading, err error) {
+	err = w.look(bootMS, func(s *Segment) (int64, error) {
+		reading, err = s.Read()
+		return reading.BootMS, err
+	})
+	return reading, err
+}
+
+// look reads from the segment of the VPP that started at bootMS; read says of which VPP its figures are.
+func (w *Watched) look(bootMS int64, read func(*Segment) (int64, error)) error {
 	for attempt := 0; ; attempt++ {
-		reading, err := w.read()
-		if err == nil && reading.BootMS == bootMS {
-			return reading, nil
+		found, err := w.attempt(read)
+		if err == nil && found == bootMS {
+			return nil
 		}
 		w.Close()
 		if attempt == 1 {
 			if err == nil {
-				err = fmt.Errorf("read stats segment: it is of the VPP started at %d and not at %d ms", reading.BootMS, bootMS)
+				err = fmt.Errorf("read stats segment: it is of the VPP started at %d and not at %d ms", found, bootMS)
 			}
-			return Reading{}, err
+			return err
 		}
 	}
 }
 
-func (w *Watched) read() (Reading, error) {
+func (w *Watched) attempt(read func(*Segment) (int64, error)) (int64, error) {
 	if w.segment == nil {
 		segment, err := Open(w.socket, noWait)
 		if err != nil {
-			return Reading{}, err
+			return 0, err
 		}
 		w.segment = segment
 	}
-	return w.segment.Read()
+	return read(w.segment)
 }
 
 // Close unmaps what is open.

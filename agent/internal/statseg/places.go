@@ -1,0 +1,88 @@
+package statseg
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.fd.io/govpp/adapter"
+)
+
+const (
+	// busyRetries bounds how often a segment that is being rewritten is read anew.
+	busyRetries = 10
+	// absentFor is how long an entry that is not there is not looked for again.
+	absentFor = 30 * time.Second
+)
+
+// places are where entries stand in the directory. VPP moves none while it lives, and finding them anew
+// means to match tens of thousands of names: each interface has some twenty.
+type places struct {
+	at     map[string]uint32
+	listed time.Time
+}
+
+// entries reads the named entries; those that are not there are left out.
+func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
+	if err := s.find(names); err != nil {
+		return nil, err
+	}
+	var indices []uint32
+	for _, name := range names {
+		if index, there := s.places.at[name]; there {
+			indices = append(indices, index)
+		}
+	}
+	var dir *adapter.StatDir
+	err := patiently(func() (err error) {
+		dir, err = s.client.PrepareDirOnIndex(indices...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range dir.Entries {
+		if s.places.at[string(entry.Name)] != entry.Index {
+			s.places = places{}
+			return nil, errors.New("the directory has changed")
+		}
+	}
+	return dir.Entries, nil
+}
+
+func (s *Segment) find(names []string) error {
+	missing := false
+	quoted := make([]string, len(names))
+	for n, name := range names {
+		_, there := s.places.at[name]
+		missing = missing || !there
+		quoted[n] = regexp.QuoteMeta(name)
+	}
+	if !missing || time.Since(s.places.listed) < absentFor {
+		return nil
+	}
+	var found []adapter.StatIdentifier
+	err := patiently(func() (err error) {
+		found, err = s.client.ListStats("^(" + strings.Join(quoted, "|") + ")$")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.places = places{make(map[string]uint32, len(found)), time.Now()}
+	for _, entry := range found {
+		s.places.at[string(entry.Name)] = entry.Index
+	}
+	return nil
+}
+
+func patiently(read func() error) (err error) {
+	for range busyRetries {
+		if err = read(); !errors.Is(err, adapter.ErrStatsDataBusy) && !errors.Is(err, adapter.ErrStatsAccessFailed) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
