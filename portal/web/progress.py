@@ -12,6 +12,7 @@ from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing import unpoliced, unpoliced_text
 from portal.vll.states import Lifecycle, OperStatus, OrderState
+from portal.vll.waiting import why_waiting
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
@@ -69,7 +70,14 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 def _step(end: VllEnd, vll: Vll) -> EndStep:
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
-        return EndStep(end=end, label=waiting, tone="info", note="", unpoliced=_unpoliced(end))
+        why = why_waiting(end.port.router)
+        return EndStep(
+            end=end,
+            label=waiting,
+            tone="warning" if why else "info",
+            note=why["message"] if why else "",
+            unpoliced=_unpoliced(end),
+        )
     label, tone = _STEPS[VllEnd.Status(end.status)]
     return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
 

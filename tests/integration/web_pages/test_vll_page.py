@@ -12,10 +12,12 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
+from portal.vll.router_care import router_hold_set, router_maintenance_set
 from portal.web.progress import OPER_STATUS_FOLLOWS
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +54,28 @@ def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
     shown = text(page_of(alice, vll))
     assert "A rhino:host-cust1 Applied and verified" in shown
     assert "Z hippo:host-cust1 Pending VPP has no such interface (host-cust1)" in shown
+
+
+@pytest.mark.parametrize(
+    ("doing", "said"),
+    [
+        (router_hold_set, "The NOC is working on rhino and sends it nothing since"),
+        (router_maintenance_set, "rhino is under maintenance since"),
+    ],
+)
+def test_an_end_that_waits_for_the_nocs_work_says_so(
+    isp: Isp, alice: User, nora: User, vll: Vll, doing: Any, said: str
+) -> None:
+    doing(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
+    shown = text(page_of(alice, vll))
+    assert f"A rhino:host-cust1 Waiting for rhino {said}" in shown
+    job = client(alice).get(f"/api/v1/jobs/{vll.orders.get().pk}").json()
+    assert [said in step["reason"]["message"] if step["reason"] else None for step in job["steps"]] == [
+        True,
+        None,
+    ]
+    answer(vll, "a", "verified")
+    assert said not in text(page_of(alice, vll))
 
 
 def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:

@@ -9,6 +9,7 @@ from rest_framework.reverse import reverse
 from portal.api.v1.serializers.facts import FactsField
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import OrderAction, OrderState
+from portal.vll.waiting import why_waiting
 
 JOB_STATUS = {
     OrderState.ACKNOWLEDGED: "pending",
@@ -94,7 +95,7 @@ def _under_way(order: Order) -> list[dict[str, Any]]:
                 "end": end.side,
                 "router": end.port.router.name,
                 "status": end.status if answered else WAITING,
-                "reason": end.reason if answered else None,
+                "reason": end.reason if answered else why_waiting(end.port.router),
             }
         )
     return steps
