@@ -234,6 +234,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # What one API token may ask in a minute; 0 = as much as it likes.
 LONGLINE_API_READS_PER_MIN = env.int("LONGLINE_API_READS_PER_MIN", default=3000)
 LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=1200)
+# How often one address may try to enrol a router in a minute; 0 = as often as it likes.
+LONGLINE_ENROL_PER_MIN = env.int("LONGLINE_ENROL_PER_MIN", default=20)
 
 CELERY_BROKER_URL = env.str("REDIS_URL")
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.

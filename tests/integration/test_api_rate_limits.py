@@ -75,3 +75,18 @@ def test_no_limit_where_the_setting_is_0(isp: Isp, alice: User, settings: Any) -
     api = APIClient()
     api.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
     assert {api.get(VLLS).status_code for _ in range(9)} == {200}
+
+
+def enrol(address: str) -> Any:
+    body = {"token": "wrong", "csr_pem": "wrong"}
+    return APIClient().post("/api/v1/enroll", body, format="json", REMOTE_ADDR=address)
+
+
+def test_an_address_that_guesses_enrolment_tokens_waits_and_others_do_not(db: None, settings: Any) -> None:
+    settings.LONGLINE_ENROL_PER_MIN = 2
+    guessed = [enrol("192.0.2.1") for _ in range(3)]
+    assert [answer.status_code for answer in guessed] == [422, 422, 429]
+    assert 39 <= int(guessed[-1]["Retry-After"]) <= 41
+    assert enrol("192.0.2.2").status_code == 422
+    settings.LONGLINE_ENROL_PER_MIN = 0
+    assert enrol("192.0.2.1").status_code == 422

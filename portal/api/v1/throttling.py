@@ -1,4 +1,4 @@
-"""How often one token may ask, counted per minute."""
+"""How often one token, or one address, may ask; counted per minute."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from portal.core import clock
+from portal.core.client_address import client_address
 
 _WINDOW_S = 60
 
@@ -27,10 +28,25 @@ class PerToken(BaseThrottle):
         who = _who(request)
         if not limit or who is None:
             return True
-        window, into = divmod(clock.now().timestamp(), _WINDOW_S)
-        self._wait = _WINDOW_S - into
-        key = f"api-{'reads' if reads else 'writes'}-{who}-{int(window)}"
-        return bool(_count(key) <= limit)
+        count, self._wait = _count(f"api-{'reads' if reads else 'writes'}-{who}")
+        return bool(count <= limit)
+
+    def wait(self) -> float:
+        """Seconds until the next minute begins."""
+        return self._wait
+
+
+class PerAddress(BaseThrottle):
+    """``LONGLINE_ENROL_PER_MIN`` for each source address, at the door that asks for no token; 0 = no limit.
+
+    Callers on a Unix socket count as one.
+    """
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        if not settings.LONGLINE_ENROL_PER_MIN:
+            return True
+        count, self._wait = _count(f"enrol-{client_address(request._request) or 'local'}")
+        return bool(count <= settings.LONGLINE_ENROL_PER_MIN)
 
     def wait(self) -> float:
         """Seconds until the next minute begins."""
@@ -43,10 +59,14 @@ def _who(request: Request) -> str | None:
     return f"user-{request.user.pk}" if request.user else None
 
 
-def _count(key: str) -> int:
+def _count(what: str) -> tuple[int, float]:
+    """How often it was counted in this minute, this time included, and the seconds until the next begins."""
+    window, into = divmod(clock.now().timestamp(), _WINDOW_S)
+    key = f"{what}-{int(window)}"
     cache.add(key, 0, timeout=2 * _WINDOW_S)
     try:
-        return cache.incr(key)
+        count = int(cache.incr(key))
     except ValueError:
         # Flushed, or gone over to another store, between the two calls.
-        return 1
+        count = 1
+    return count, _WINDOW_S - into

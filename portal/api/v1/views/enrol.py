@@ -11,6 +11,7 @@ from rest_framework.serializers import CharField
 from rest_framework.views import APIView
 
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.throttling import PerAddress
 from portal.core import clock
 from portal.inventory.operations import router_enrol
 
@@ -42,6 +43,7 @@ class EnrolView(APIView):
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
+    throttle_classes = [PerAddress]
 
     @extend_schema(request=EnrolSerializer, responses={201: EnrolledSerializer})
     def post(self, request: Request) -> Response:
