@@ -15,22 +15,30 @@ from portal.core.units import rate_text
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.inventory.search import RouterStatus, routers_with_status
 from portal.vll.network_changes import link_change, link_create, port_change
 from portal.vll.retirement import customer_remove, port_remove, router_remove
 from portal.web.forms import inventory as forms
+from portal.web.narrowing import Choice, at_site
 
 Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """``keyword``: what ``change`` and ``remove`` call the row. ``columns``: headings and what is below."""
+    """``keyword``: what ``change`` and ``remove`` call the row. ``columns``: headings and what is below.
+
+    ``by``: the order of the list, the last column unique. ``choices``: its filters besides the search.
+    """
 
     slug: str
     title: Text
     add: Text
     keyword: str
     rows: Callable[[], QuerySet[Any]]
+    by: tuple[str, ...]
+    choices: tuple[Choice, ...] = ()
+    searchable: bool = True
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
     create_form: type[forms.InventoryForm]
     change_form: type[forms.InventoryForm]
@@ -54,7 +62,8 @@ SITES = Kind(
     title=_("Sites"),
     add=_("Add a site"),
     keyword="site",
-    rows=lambda: Site.objects.order_by("name"),
+    rows=Site.objects.all,
+    by=("name", "pk"),
     columns=(),
     create_form=forms.SiteForm,
     change_form=forms.SiteForm,
@@ -67,7 +76,21 @@ ROUTERS = Kind(
     title=_("Routers"),
     add=_("Add a router"),
     keyword="router",
-    rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site").order_by("name"),
+    rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site"),
+    by=("name", "pk"),
+    choices=(
+        at_site("site", _("Site")),
+        Choice(
+            name="status",
+            label=_("Status"),
+            options=lambda: [
+                (RouterStatus.IN_SERVICE, _("in service")),
+                (RouterStatus.MAINTENANCE, _("under maintenance")),
+                (RouterStatus.HELD, _("held")),
+            ],
+            narrow=routers_with_status,
+        ),
+    ),
     columns=(
         (_("Site"), lambda router: router.site),
         (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
@@ -85,10 +108,16 @@ PORTS = Kind(
     title=_("Ports"),
     add=_("Add a port"),
     keyword="port",
-    rows=lambda: (
-        Port.objects.filter(retired_at__isnull=True)
-        .select_related("router", "customer")
-        .order_by("router__name", "interface")
+    rows=lambda: Port.objects.filter(retired_at__isnull=True).select_related("router", "customer"),
+    by=("router__name", "interface", "pk"),
+    choices=(
+        at_site("router__site", _("Site")),
+        Choice(
+            name="assigned",
+            label=_("Assigned to a customer"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(customer__isnull=value == "no"),
+        ),
     ),
     columns=(
         (_("Customer"), lambda port: port.customer or "–"),
@@ -108,7 +137,16 @@ LINKS = Kind(
     title=_("Backbone links"),
     add=_("Add a link"),
     keyword="link",
-    rows=lambda: links_with_observed_mtu().order_by("a_router__name", "a_interface"),
+    rows=links_with_observed_mtu,
+    by=("a_router__name", "a_interface", "pk"),
+    choices=(
+        Choice(
+            name="in_service",
+            label=_("In service"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(in_service=value == "yes"),
+        ),
+    ),
     columns=(
         (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
         (_("IP MTU: A declared / A observed / Z observed / Z declared"), _mtu),
@@ -125,7 +163,8 @@ CUSTOMERS = Kind(
     title=_("Customers"),
     add=_("Add a customer"),
     keyword="customer",
-    rows=lambda: Customer.objects.order_by("name"),
+    rows=Customer.objects.all,
+    by=("name", "pk"),
     columns=((_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),),
     create_form=forms.CustomerForm,
     change_form=forms.CustomerForm,
@@ -138,7 +177,9 @@ VNI_RANGES = Kind(
     title=_("Reserved VNIs"),
     add=_("Reserve a range"),
     keyword="vni_range",
-    rows=lambda: ReservedVniRange.objects.order_by("first"),
+    rows=ReservedVniRange.objects.all,
+    by=("first", "pk"),
+    searchable=False,
     columns=(),
     create_form=forms.VniRangeForm,
     change_form=forms.VniRangeForm,

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from portal.web.views import invitation, lists, order, overview, routers, team, tokens, vll, vll_orders
+from portal.web.views import holds, invitation, lists, order, overview, routers, team, tokens, vll, vll_orders
 
 app_name = "web"
 urlpatterns = [
@@ -11,6 +11,11 @@ urlpatterns = [
     path("orders/", lists.orders, name="orders"),
     path("orders/new/", order.order, name="order"),
     path("orders/new/check/", order.check, name="order-check"),
+    path("orders/new/ports/", order.ports, name="order-ports"),
+    path("orders/new/hold/", holds.while_ordering, name="order-hold"),
+    path("holds/", holds.holds, name="holds"),
+    path("holds/<uuid:hold_id>/renew/", holds.renew, name="hold-renew"),
+    path("holds/<uuid:hold_id>/release/", holds.release, name="hold-release"),
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),

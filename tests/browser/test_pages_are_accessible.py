@@ -1,20 +1,25 @@
 """Every page, in light and dark, wide and narrow: axe finds nothing, nothing overflows, nothing complains."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.vll.models import Order, PlanResult, Vll
-from portal.vll.operations import order_delete
+from portal.inventory.models import Port, Router
+from portal.vll.models import Hold, Order, PlanResult, Vll
+from portal.vll.operations import hold_make, order_delete
+from portal.web.noc_kinds import KINDS
 from tests.browser.reader import Reader
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 
 PASSWORD = "correct horse battery"
+_ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
 @pytest.fixture
@@ -38,6 +43,8 @@ def lines(transactional_db: None, isp: Isp, alice: User) -> dict[str, Vll]:
     held = order(isp, alice, description="held", cir_bps=2 * GBIT, **ends)
     planned(held, isp)
     found["held"] = held.vll
+    ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
+    hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
     answer(found["failed"], "a", "conflict", for_good=True, reason=CONFLICT)
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
@@ -83,12 +90,14 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/ports/",
             "/orders/",
             "/orders/new/",
+            "/holds/",
+            f"/orders/new/?hold={Hold.objects.get().pk}",
             "/nowhere/",
             *(f"/vlls/{vll.pk}/" for vll in lines.values()),
             f"/vlls/{lines['active'].pk}/remove/",
         ],
         "bob": ["/", "/orders/new/"],
-        "charlie": ["/", "/ports/", "/orders/", "/orders/new/"],
+        "charlie": ["/", "/ports/", "/orders/", "/orders/new/", "/holds/"],
         "nora": [
             "/",
             "/ports/",
@@ -96,6 +105,10 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/orders/new/",
             "/routers/",
             f"/vlls/{lines['active'].pk}/",
+            "/noc/",
+            f"/noc/routers/{Router.objects.get(name='rhino').pk}/",
+            *(f"/noc/{kind.slug}/" for kind in KINDS),
+            "/noc/ports/?q=nothing&assigned=yes",
             "/noc/orders/",
             f"/noc/orders/{lines['held'].orders.get().pk}/",
         ],
@@ -185,3 +198,29 @@ def test_a_lost_connection_is_shown_and_heals(
     note.wait_for(state="visible")
     alice.page.unroute("**/status/**")
     note.wait_for(state="hidden")
+
+
+def test_a_hold_is_made_by_its_button_alone_and_counts_down(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+) -> None:
+    Hold.objects.all().delete()
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open("/orders/new/")
+    for side, router in (("A end", "rhino:host-cust1"), ("Z end", "hippo:host-cust1")):
+        fields = alice.page.get_by_role("group", name=side)
+        fields.get_by_label("Port").select_option(
+            str(Port.objects.get(router__name=router[:5], interface=router[6:]).pk)
+        )
+        fields.get_by_label("Outer VLAN").fill("any")
+    alice.page.get_by_label("Name or reference").press("Enter")
+    alice.page.get_by_role("alert").wait_for()
+    assert not Hold.objects.exists()
+    alice.page.get_by_label("Bandwidth").fill("10")
+    alice.page.get_by_role("button", name="Hold for 15 minutes").click()
+    expect(alice.page.get_by_role("timer")).to_have_text(re.compile("^14:"))
+    assert alice.accessibility_violations() == []
+    alice.page.get_by_role("button", name="Release").click()
+    alice.page.get_by_role("button", name="Hold for 15 minutes").wait_for()
+    assert not Hold.objects.exists()
+    assert alice.complaints == []

@@ -20,11 +20,12 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.models import Hold, Order, Vll, VllEnd
+from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +74,8 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
     invitation = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
     token, _ = token_create(user=alice, name="Token of the dairy", now=clock.now())
     with_totp(alice)
+    ends = {"a_end": end(isp, "rhino:host-cust2", outer=7), "z_end": end(isp, "hippo:host-cust2", outer=7)}
+    hold = hold_make(user=alice, cir_bps=1000, now=clock.now(), **ends)
     return {
         "vll_id": vll.pk,
         "order_id": vll.orders.get().pk,
@@ -80,6 +83,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "membership_id": Membership.objects.get(user=alice).pk,
         "invitation_id": invitation.pk,
         "token_id": token.pk,
+        "hold_id": hold.pk,
         "port_id": isp.ports["rhino:host-cust1"].pk,
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,
@@ -110,7 +114,7 @@ def closed_to(user: User, entry: URLPattern) -> bool:
 
 def everything() -> dict[str, list[Any]]:
     """The rows that a stranger could have wanted to change."""
-    models = (Vll, VllEnd, Order, Customer, Membership, Invitation, ApiToken, Authenticator)
+    models = (Vll, VllEnd, Order, Hold, Customer, Membership, Invitation, ApiToken, Authenticator)
     return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in models}
 
 

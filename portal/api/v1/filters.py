@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
 from portal.core.tagging import MAX_VLAN, MIN_VLAN
-from portal.inventory.models import Port
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.search import vlls_found
 from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
@@ -132,11 +133,50 @@ class PortFilters(django_filters.FilterSet):
         fields: list[str] = []
 
     def found(self, rows: QuerySet[Port], name: str, value: str) -> QuerySet[Port]:
-        places = ("interface", "description", "router__name", "router__site__name")
-        anywhere = Q()
-        for place in places:
-            anywhere |= Q(**{f"{place}__icontains": value})
-        return rows.filter(anywhere)
+        return found(rows, value)
+
+
+class SiteFilters(django_filters.FilterSet):
+    q = text(method="found", about="Part of the name.")
+
+    class Meta:
+        model = Site
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Site], name: str, value: str) -> QuerySet[Site]:
+        return found(rows, value)
+
+
+class RouterFilters(django_filters.FilterSet):
+    site = text(field_name="site__name", about="A site's name.")
+    status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
+    q = text(method="found", about="Part of the name of router or site.")
+
+    class Meta:
+        model = Router
+        fields: list[str] = []
+
+    def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
+        return routers_with_status(rows, value)
+
+    def found(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
+        return found(rows, value)
+
+
+class LinkFilters(django_filters.FilterSet):
+    router = text(method="touching", about="The name of a router at either end.")
+    in_service = BooleanFilter()
+    q = text(method="found", about="Part of the name of a router or an interface at either end.")
+
+    class Meta:
+        model = BackboneLink
+        fields: list[str] = []
+
+    def touching(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
+        return links_touching(rows, value)
+
+    def found(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
+        return found(rows, value)
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:

@@ -9,15 +9,22 @@ from portal.accounts.models import User
 from portal.core.tagging import Tagging
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
-from portal.web.forms.order import GBIT, MBIT, OrderForm
+from portal.web.forms.order import GBIT, MBIT, OrderForm, unjudged
 
 
 class ChangeForm(OrderForm):
-    """``revision``: the one that the reader saw; a form that was opened before another change is refused."""
+    """``revision``: the one that the reader saw; a form that was opened before another change is refused.
 
-    def __init__(self, *, user: User, vll: Vll, data: QueryDict | None = None) -> None:
-        super().__init__(user=user, data=data, initial=_initial(vll))
-        sent = data.get("revision", "") if data is not None else ""
+    ``written``: what stands in the form while ports are looked for.
+    """
+
+    def __init__(
+        self, *, user: User, vll: Vll, data: QueryDict | None = None, written: QueryDict | None = None
+    ) -> None:
+        initial = _initial(vll) if written is None else unjudged(written)
+        super().__init__(user=user, data=data, initial=initial)
+        source = data if written is None else written
+        sent = source.get("revision", "") if source is not None else ""
         self.revision = int(sent) if sent.isdecimal() and len(sent) < 10 else vll.revision
 
     def changes(self) -> Changes:

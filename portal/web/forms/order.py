@@ -4,21 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
+from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.frames import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.tagging import Tagging
 from portal.core.transport import Transport
-from portal.vll import words
+from portal.vll import queries, words
+from portal.vll.errors import HoldUnknown
+from portal.vll.models import VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.look import TablerForm
-from portal.web.forms.ports import PortChoices, port_choices
+from portal.web.forms.ports import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import OuterVlanField
+from portal.web.held import Held, held_of
 
 AUTO = "auto"
 MBIT, GBIT = 10**6, 10**9
@@ -44,7 +49,7 @@ TRANSPORTS = [
 class EndForm(TablerForm):
     """One end: the port, and how its frames are picked."""
 
-    port = forms.TypedChoiceField(
+    port = PortField(
         label=_("Port"),
         coerce=int,
         error_messages={
@@ -69,9 +74,17 @@ class EndForm(TablerForm):
         help_text=_("Turns VPP's exact match off; the tag that may be carried takes 4 bytes of the MTU."),
     )
 
-    def __init__(self, *args: Any, ports: PortChoices, **kwargs: Any) -> None:
+    # Not asked of the customer where all ports are in the select.
+    search = forms.CharField(label=_("Find a port"), required=False, max_length=100)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["port"].choices = ports  # type: ignore[attr-defined]
+        search = str(self["search"].value() or "").replace("\0", "").strip()[:100]
+        offer = port_offer(user, search=search, chosen=self["port"].value() or "")
+        port: PortField = self.fields["port"]  # type: ignore[assignment]
+        port.choices, port.ports = offer.choices, orderable_ports(user)
+        self.has_more_ports = offer.more
+        self.has_ports = bool(offer.choices) or offer.more
 
     def request(self) -> EndRequest:
         """What the operation takes."""
@@ -140,16 +153,25 @@ class Problem:
 
 
 class OrderForm:
-    """Both ends and the line between them, as one form of one page."""
+    """Both ends and the line between them, as one form of one page.
+
+    ``hold_id``: the hold that is sent with it; ``held``: the same while it is open, for the reader.
+    """
 
     def __init__(
         self, *, user: User, data: QueryDict | None = None, initial: dict[str, dict[str, Any]] | None = None
     ) -> None:
-        ports, start = port_choices(user), initial or {}
-        self.a_end = EndForm(data, prefix="a_end", ports=ports, initial=start.get("a_end"))
-        self.z_end = EndForm(data, prefix="z_end", ports=ports, initial=start.get("z_end"))
+        start = initial or {}
+        self.a_end = EndForm(data, prefix="a_end", user=user, initial=start.get("a_end"))
+        self.z_end = EndForm(data, prefix="z_end", user=user, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"))
-        self.has_ports = bool(ports)
+        self.has_ports = self.a_end.has_ports
+        self._user = user
+        self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
+
+    def use_hold(self, hold_id: UUID | None) -> None:
+        """Order with this hold, or with none."""
+        self.hold_id, self.held = hold_id, held_by(self._user, hold_id)
 
     def is_valid(self) -> bool:
         """Looks at all three parts, so that every mistake is told at once."""
@@ -162,14 +184,18 @@ class OrderForm:
             "a_end": self.a_end.request(),
             "z_end": self.z_end.request(),
             **{name: line[name] for name in ("description", "svc_mtu", "cir_bps", "transport")},
+            "hold": self.hold_id,
         }
 
     def asked(self) -> LineRequest:
         """What serviceability is asked about; only after ``is_valid``."""
-        return LineRequest(**{name: value for name, value in self.wanted().items() if name != "description"})
+        besides = ("description", "hold")
+        return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
         """Put the operation's refusal beside the field that it names."""
+        if isinstance(error, HoldUnknown):
+            self.use_hold(None)
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = {"cir_bps": "cir", "exact_match": "more_tags", "a_end": "port", "z_end": "port"}.get(
@@ -185,3 +211,43 @@ class OrderForm:
                 label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
                 for text in errors:
                     yield Problem(bound.id_for_label if bound else "", str(label), str(text))
+
+
+def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
+    """What was written so far, as the initial values of a form that nobody judges yet."""
+    parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
+    return {
+        part: {
+            name: data[key]
+            for name in fields
+            if (key := name if part == "line" else f"{part}-{name}") in data
+        }
+        for part, fields in parts.items()
+    }
+
+
+def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
+    """The form as it would be filled in for what is held."""
+    ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
+    unit = GBIT if held.hold.cir_bps % GBIT == 0 else MBIT
+    cir = format((Decimal(held.hold.cir_bps) / unit).normalize(), "f")
+    return {**ends, "line": {"cir": cir, "cir_unit": unit}}
+
+
+def _end_initial(end: VllEnd) -> dict[str, Any]:
+    values = {name: getattr(end, name) for name in ("tagging", "outer_vlan", "inner_vlan")}
+    return {"port": end.port_id, "more_tags": not end.exact_match, **values}
+
+
+def held_by(user: User, hold_id: UUID | None) -> Held | None:
+    """The open hold of that id which the user may see."""
+    hold = None if hold_id is None else queries.holds(user, now=clock.now()).filter(pk=hold_id).first()
+    return None if hold is None else held_of(hold, user)
+
+
+def uuid_of(text: str) -> UUID | None:
+    """The id that somebody sent, or None for what is none."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

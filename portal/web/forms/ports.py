@@ -1,25 +1,71 @@
-"""The ports that a user may order on, as the groups of a select."""
+"""The ports that a user may order on: a select of as many as one looks through, and a search."""
 
+from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from portal.accounts import policies
 from portal.accounts.models import User
 from portal.core.units import rate_text
 from portal.inventory.models import Port
+from portal.inventory.search import found
+
+# More than these nobody looks through.
+SHOWN = 50
+_LARGEST_ID = 2**63 - 1
 
 PortChoices = list[tuple[str, Any]]
 
 
-def port_choices(user: User) -> PortChoices:
-    """Grouped by customer when there are several, else by site; empty when there is nothing to order on."""
-    ports = (
-        Port.objects.filter(customer__in=policies.orderable_customers(user))
-        .exclude(router__agent_url="")
-        .select_related("router__site", "customer")
-        .order_by("customer__name", "router__site__name", "router__name", "interface")
-    )
+@dataclass(frozen=True, slots=True)
+class PortOffer:
+    """``choices`` is empty when nothing fits. ``more``: there are ports that are not among them."""
+
+    choices: PortChoices
+    more: bool
+
+
+def orderable_ports(user: User) -> QuerySet[Port]:
+    """Every port that the user may order on."""
+    return Port.objects.filter(customer__in=policies.orderable_customers(user)).exclude(router__agent_url="")
+
+
+def port_offer(user: User, *, search: str = "", chosen: str = "") -> PortOffer:
+    """The first ports with ``search`` in their names, and the ``chosen`` one in any case.
+
+    Grouped by customer when there are several, else by site.
+    """
+    ports = orderable_ports(user).select_related("router__site", "customer")
+    ordered = ports.order_by("customer__name", "router__site__name", "router__name", "interface")
+    rows = list((found(ordered, search) if search else ordered)[: SHOWN + 1])
+    more = len(rows) > SHOWN or bool(search)
+    rows = rows[:SHOWN]
+    number = port_id(chosen)
+    if number is not None and number not in {port.pk for port in rows}:
+        rows += ordered.filter(pk=number)
+    return PortOffer(choices=_grouped(rows), more=more)
+
+
+def port_id(text: Any) -> int | None:
+    """The id that somebody sent, or None for what cannot be one."""
+    digits = str(text or "")
+    return int(digits) if digits.isascii() and digits.isdigit() and int(digits[:20]) <= _LARGEST_ID else None
+
+
+class PortField(forms.TypedChoiceField):
+    """Takes any port that the user may order on, whether the select showed it or not."""
+
+    ports: QuerySet[Port] = Port.objects.none()
+
+    def valid_value(self, value: Any) -> bool:
+        number = port_id(value)
+        return number is not None and self.ports.filter(pk=number).exists()
+
+
+def _grouped(ports: list[Port]) -> PortChoices:
     several = len({port.customer_id for port in ports}) > 1
     groups: dict[str, list[tuple[int, str]]] = {}
     for port in ports:

@@ -6,7 +6,8 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.vll.models import Vll
+from portal.vll.differences import ChangeKind, change_kinds
+from portal.vll.models import Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
 
 register = template.Library()
@@ -59,6 +60,26 @@ ACTIONS = {
     OrderAction.MODIFY: gettext_noop("Modify"),
     OrderAction.DELETE: gettext_noop("Remove"),
 }
+
+
+CHANGES = {
+    ChangeKind.BANDWIDTH: gettext_noop("bandwidth"),
+    ChangeKind.SVC_MTU: gettext_noop("service MTU"),
+    ChangeKind.TRANSPORT: gettext_noop("transport"),
+    ChangeKind.ENCAPSULATION: gettext_noop("encapsulation"),
+    ChangeKind.VLAN: gettext_noop("VLAN"),
+    ChangeKind.MOVE_A_END: gettext_noop("move of the A end"),
+    ChangeKind.MOVE_Z_END: gettext_noop("move of the Z end"),
+    ChangeKind.SUSPEND: gettext_noop("suspend"),
+    ChangeKind.RESUME: gettext_noop("resume"),
+    ChangeKind.COOLING_OFF: gettext_noop("stop before removal"),
+}
+
+
+@register.filter
+def changes(order: Order) -> str:
+    """``bandwidth, VLAN`` of a modify order, "" of any other."""
+    return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
 
 
 @register.inclusion_tag("ui/badge.html")

@@ -7,18 +7,18 @@ from portal.accounts import policies
 from portal.inventory.models import Port
 from portal.vll import queries
 from portal.web.access import SignedInRequest, requires
-from portal.web.paging import newest_first
+from portal.web.narrowing import narrowed
+from portal.web.noc_kinds import PORTS
+from portal.web.paging import in_order, newest_first
 
 
 @requires(policies.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
     """The ports of the user's customers, with what is booked on each."""
-    rows = (
-        Port.objects.visible_to(request.user)
-        .select_related("router__site", "customer")
-        .order_by("router__name", "interface")
-    )
-    return render(request, "ports/ports.html", {"ports": rows})
+    rows = Port.objects.visible_to(request.user).select_related("router__site", "customer")
+    looked = narrowed(rows, request.GET)
+    page = in_order(looked.rows, by=PORTS.by, after=request.GET.get("after", ""))
+    return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "narrowed": looked})
 
 
 @requires(policies.may_sign_in)

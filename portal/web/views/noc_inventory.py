@@ -14,19 +14,23 @@ from portal.core.errors import DomainError
 from portal.vll import words
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.inventory import InventoryForm
+from portal.web.narrowing import narrowed
 from portal.web.noc_kinds import KINDS, Kind
+from portal.web.paging import in_order
 
 UNPROCESSABLE, CONFLICT = 422, 409
 
 
 @requires(policies.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """Every row of a kind."""
+    """The rows of a kind, page by page, as the search and the filters say."""
+    looked = narrowed(kind.rows(), request.GET, kind.choices) if kind.searchable else None
+    found = in_order(looked.rows if looked else kind.rows(), by=kind.by, after=request.GET.get("after", ""))
     rows = [
         {"row": row, "cells": [(heading, value(row)) for heading, value in kind.columns]}
-        for row in kind.rows()
+        for row in found.rows
     ]
-    return _page(request, "noc/list.html", kind, {"rows": rows})
+    return _page(request, "noc/list.html", kind, {"rows": rows, "page": found, "narrowed": looked})
 
 
 @requires(policies.may_run_the_network)

@@ -13,6 +13,7 @@ from portal.accounts import policies
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
@@ -25,6 +26,7 @@ from portal.web.noc_kinds import KINDS
 
 ATTEMPTS_SHOWN = 10
 ENDS_SHOWN = 200
+EVENTS_SHOWN = 50
 
 
 def _maintenance(on: bool) -> Callable[[Router, User], None]:
@@ -109,6 +111,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": ends.select_related("vll__customer", "port").order_by("-vll__created_at")[:ENDS_SHOWN],
         "links": [{"link": link, "mismatch": mtu_mismatch(link)} for link in touching.order_by("pk")],
+        "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
         "certificates": router.certificates.order_by("-issued_at"),
     }
     return render(request, "noc/router.html", context)

@@ -15,7 +15,8 @@ from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.vll.outlook import outlook
 from portal.web.access import SignedInRequest, requires
-from portal.web.forms.order import OrderForm
+from portal.web.forms.order import OrderForm, held_by, hold_initial, unjudged, uuid_of
+from portal.web.forms.ports import port_offer
 
 UNPROCESSABLE = 422
 
@@ -25,7 +26,9 @@ UNPROCESSABLE = 422
 def order(request: SignedInRequest) -> HttpResponse:
     """GET shows the form; POST orders, or answers 422 with the form and what is wrong with it."""
     if request.method != "POST":
-        return render(request, "orders/order.html", {"form": OrderForm(user=request.user)})
+        return render(request, "orders/order.html", {"form": order_form(request)})
+    if "find" in request.POST:
+        return render(request, "orders/order.html", {"form": order_form(request)})
     form = OrderForm(user=request.user, data=request.POST)
     accepted = _submit(form, request)
     if accepted is None:
@@ -39,15 +42,37 @@ def order(request: SignedInRequest) -> HttpResponse:
 
 
 @requires(policies.may_order_for_anyone)
+@require_http_methods(["GET", "HEAD"])
+def ports(request: SignedInRequest) -> HttpResponse:
+    """The options of an end's port select, for what is written into the end's search."""
+    sent = request.GET
+    end = "z_end" if "z_end-search" in sent else "a_end"
+    search = sent.get(f"{end}-search", "").replace("\0", "").strip()[:100]
+    offer = port_offer(request.user, search=search, chosen=sent.get(f"{end}-port", ""))
+    chosen = sent.get(f"{end}-port", "")
+    return render(request, "orders/_port_options.html", {"groups": offer.choices, "chosen": chosen})
+
+
+@requires(policies.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
     """Whether the form as it stands would be accepted; nothing is written, and half a form says nothing."""
     form = OrderForm(user=request.user, data=request.POST)
     if not form.is_valid():
         return HttpResponse()
-    found = outlook(user=request.user, request=form.asked(), now=clock.now())
+    found = outlook(user=request.user, request=form.asked(), now=clock.now(), hold=form.hold_id)
     reasons = [words.sentence(refusal) for refusal in found.refusals]
     return render(request, "orders/_serviceability.html", {"outlook": found, "reasons": reasons})
+
+
+def order_form(request: SignedInRequest) -> OrderForm:
+    """An empty form, one for what ``?hold=`` holds, or what was written while ports are looked for."""
+    sent = request.POST or request.GET
+    held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
+    initial = unjudged(request.POST) if request.POST else hold_initial(held) if held else None
+    form = OrderForm(user=request.user, initial=initial)
+    form.use_hold(hold_id)
+    return form
 
 
 def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:

@@ -8,10 +8,16 @@ from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.operations.observe import FRESH
 from portal.web.access import SignedInRequest, requires
+from portal.web.narrowing import narrowed
+from portal.web.noc_kinds import ROUTERS
+from portal.web.paging import in_order
 
 
 @requires(policies.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
     """A router is fresh while its reports are young enough to know the status of its VLLs by."""
-    rows = Router.objects.select_related("site", "observed", "convergence").order_by("name")
-    return render(request, "routers/routers.html", {"routers": rows, "fresh_since": clock.now() - FRESH})
+    rows = Router.objects.select_related("site", "observed", "convergence")
+    looked = narrowed(rows, request.GET, ROUTERS.choices)
+    page = in_order(looked.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
+    context = {"routers": page.rows, "page": page, "narrowed": looked, "fresh_since": clock.now() - FRESH}
+    return render(request, "routers/routers.html", context)

@@ -16,6 +16,7 @@ from portal.api.v1.serializers.strict import (
 )
 from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
 from portal.core.transport import Transport
+from portal.vll.differences import ChangeKind, change_kinds
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest
 
@@ -92,6 +93,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
     """An order as it goes out."""
 
     failure = FactsField(read_only=True)
+    changes = serializers.SerializerMethodField(help_text="Of a modify, the kinds of change.")
 
     class Meta:
         model = Order
@@ -99,6 +101,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "id",
             "vll",
             "action",
+            "changes",
             "state",
             "revision",
             "ordered_by",
@@ -108,3 +111,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "approved_at",
             "retry_of",
         ]
+
+    @extend_schema_field({"type": "array", "items": {"type": "string", "enum": ChangeKind.values}})
+    def get_changes(self, order: Order) -> list[str]:
+        return [kind.value for kind in change_kinds(order)]

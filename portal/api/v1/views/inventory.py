@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.v1.filters import PortFilters
+from portal.api.v1.filters import LinkFilters, PortFilters, RouterFilters, SiteFilters
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
@@ -74,6 +74,7 @@ class SitesView(KeptListView):
     permission_classes = [NocWrites]
     serializer_class = SiteSerializer
     queryset = Site.objects.all()
+    filterset_class = SiteFilters
     write_serializer = SiteWriteSerializer
     create = operations.site_create
     item = "site"
@@ -95,6 +96,7 @@ class RoutersView(KeptListView):
     permission_classes = [NocAlone]
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
+    filterset_class = RouterFilters
     write_serializer = RouterCreateSerializer
     create = operations.router_create
     item = "router"
@@ -116,6 +118,7 @@ class LinksView(KeptListView):
     permission_classes = [NocAlone]
     queryset = BackboneLink.objects.none()
     serializer_class = LinkSerializer
+    filterset_class = LinkFilters
     write_serializer = LinkWriteSerializer
     create = link_create
     item = "link"

@@ -1,0 +1,40 @@
+"""A hold as a reader sees it: what is held on which port, and how long."""
+
+from dataclasses import dataclass
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.inventory.models import Port
+from portal.vll.models import Hold, VllEnd
+from portal.vll.models.hold import MAX_RENEWALS
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """``ends``: by side, the port and the frames as an unsaved end of a line."""
+
+    hold: Hold
+    ends: list[VllEnd]
+    renewals_left: int
+    may_order: bool
+
+
+def held_of(hold: Hold, user: User) -> Held:
+    """``hold`` with its ports."""
+    ports = Port.objects.select_related("router").in_bulk([hold.ends[side]["port"] for side in "az"])
+    return Held(
+        hold=hold,
+        ends=[
+            VllEnd(
+                side=side,
+                port=ports[hold.ends[side]["port"]],
+                **{
+                    name: hold.ends[side][name]
+                    for name in ("tagging", "outer_vlan", "inner_vlan", "exact_match")
+                },
+            )
+            for side in "az"
+        ],
+        renewals_left=MAX_RENEWALS - hold.renewals,
+        may_order=policies.may_order(user, hold.customer),
+    )

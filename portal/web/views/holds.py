@@ -1,0 +1,98 @@
+"""Holds: the list of those that are open, and making, renewing and releasing them, here or while ordering."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import queries, words
+from portal.vll.models import Hold
+from portal.vll.operations import hold_make, hold_release, hold_renew
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.order import OrderForm
+from portal.web.held import held_of
+from portal.web.paging import newest_first
+
+UNPROCESSABLE = 422
+
+
+def visible_hold(user: User, hold_id: UUID) -> Hold:
+    return get_object_or_404(queries.holds(user, now=clock.now()), pk=hold_id)
+
+
+@requires(policies.may_sign_in)
+def holds(request: SignedInRequest) -> HttpResponse:
+    """The open holds of the user's customers, newest first."""
+    rows = queries.holds(request.user, now=clock.now())
+    page = newest_first(rows, by="created_at", after=request.GET.get("after", ""))
+    context = {"page": page, "holds": [held_of(hold, request.user) for hold in page.rows]}
+    return render(request, "orders/holds.html", context)
+
+
+@requires(policies.may_order, of=visible_hold)
+@require_POST
+def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
+    """Another 900 s."""
+    try:
+        hold_renew(user=request.user, hold=hold.pk, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("The hold is renewed."))
+    return redirect("web:holds")
+
+
+@requires(policies.may_order, of=visible_hold)
+@require_POST
+def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
+    """Give back what is held."""
+    try:
+        hold_release(user=request.user, hold=hold.pk, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("The hold is released."))
+    return redirect("web:holds")
+
+
+@requires(policies.may_order_for_anyone)
+@require_POST
+def while_ordering(request: SignedInRequest) -> HttpResponse:
+    """``do``: make, renew or release; the answer is the order form as it was filled in, with its hold."""
+    form = OrderForm(user=request.user, data=request.POST)
+    status = None
+    try:
+        if not _done(request, form):
+            status = UNPROCESSABLE
+    except DomainError as error:
+        form.refuse(error)
+        status = UNPROCESSABLE
+    template = "orders/_order_form.html" if request.htmx else "orders/order.html"
+    problems = list(form.problems()) if status else []
+    return render(request, template, {"form": form, "problems": problems}, status=status)
+
+
+def _done(request: SignedInRequest, form: OrderForm) -> bool:
+    """Whether it is done; not while the form is no good for a hold."""
+    now = clock.now()
+    match request.POST.get("do"), form.hold_id:
+        case "renew", UUID() as hold_id:
+            hold_renew(user=request.user, hold=hold_id, now=now)
+            form.use_hold(hold_id)
+        case "release", UUID() as hold_id:
+            hold_release(user=request.user, hold=hold_id, now=now)
+            form.use_hold(None)
+        case "make", None:
+            if not form.is_valid():
+                return False
+            wanted = form.wanted()
+            asked = {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")}
+            form.use_hold(hold_make(user=request.user, now=now, **asked).pk)
+    return True

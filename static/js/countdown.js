@@ -1,0 +1,13 @@
+// Counts down to the moments in data-until: "14:59", and 0:00 once they are over.
+(() => {
+  const show = (timer) => {
+    const left = Math.max(0, Math.round((new Date(timer.dataset.until) - Date.now()) / 1000));
+    timer.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    timer.classList.toggle("ll-countdown-soon", left < 60);
+    timer.hidden = false;
+  };
+  const showAll = () => document.querySelectorAll("[data-until]").forEach(show);
+  document.addEventListener("htmx:load", showAll);
+  setInterval(showAll, 1000);
+  showAll();
+})();

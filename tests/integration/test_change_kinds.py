@@ -1,0 +1,67 @@
+"""A modify order names what kind of change it is, to programs and to readers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.vll.models import Order, Vll
+from portal.vll.operations import Changes, order_modify, order_resume, order_suspend
+from tests.integration.answers import activate
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    found = order(isp, alice).vll
+    activate(found)
+    return found
+
+
+def kinds(user: User, changed: Order) -> list[str]:
+    named: list[str] = client(user).get(f"/api/v1/orders/{changed.pk}").json()["changes"]
+    return named
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"cir_bps": 2 * GBIT}, ["bandwidth"]),
+        ({"svc_mtu": 1400}, ["svc-mtu"]),
+        ({"transport": "geneve4"}, ["transport"]),
+        ({"a_end": {"outer_vlan": 200}}, ["vlan"]),
+        ({"z_end": {"exact_match": False}}, ["encapsulation"]),
+        ({"cir_bps": 2 * GBIT, "a_end": {"outer_vlan": 200}}, ["bandwidth", "vlan"]),
+    ],
+)
+def test_a_change_names_its_kinds(isp: Isp, alice: User, vll: Vll, changes: Any, named: list[str]) -> None:
+    changed = order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    assert kinds(alice, changed) == named
+
+
+@pytest.mark.parametrize(("side", "port"), [("a", "rhino:host-cust2"), ("z", "hippo:host-cust2")])
+def test_a_move_names_the_end(isp: Isp, alice: User, vll: Vll, side: str, port: str) -> None:
+    changes = Changes(**{f"{side}_end": {"port": isp.ports[port].pk}})  # type: ignore[arg-type]
+    changed = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+    assert kinds(alice, changed) == [f"move-{side}-end"]
+    assert f"move of the {side.upper()} end" in text(signed_in(alice).get("/orders/"))
+
+
+def test_stopping_and_going_on_have_names(alice: User, vll: Vll) -> None:
+    doings: list[tuple[Callable[..., Order], str]] = [(order_suspend, "suspend"), (order_resume, "resume")]
+    for doing, name in doings:
+        changed = doing(user=alice, vll=vll, now=clock.now())
+        assert kinds(alice, changed) == [name]
+        vll.refresh_from_db()
+        activate(vll)
+
+
+def test_a_new_line_changes_nothing(alice: User, vll: Vll) -> None:
+    assert kinds(alice, vll.orders.get()) == []

@@ -1,0 +1,125 @@
+"""Holds in the web UI: made only when asked for, shown with what is left, and ordered with."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.vll.models import Hold, Order, VllEnd
+from portal.vll.operations import hold_make
+from tests.integration.isp import Isp
+from tests.integration.orders import end
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def filled(isp: Isp, **more: Any) -> dict[str, Any]:
+    ends = {
+        f"{side}-{name}": value
+        for side, router in (("a_end", "rhino"), ("z_end", "hippo"))
+        for name, value in (
+            ("port", isp.ports[f"{router}:host-cust1"].pk),
+            ("tagging", "dot1q"),
+            ("outer_vlan", "any"),
+        )
+    }
+    line = {"cir": "100", "cir_unit": 10**6, "svc_mtu": 1500, "transport": "auto", "description": "Milk run"}
+    return {**ends, **line, **more}
+
+
+@pytest.fixture
+def hold(isp: Isp, alice: User) -> Hold:
+    ends = {name: end(isp, f"{name_of}:host-cust1", outer=7) for name, name_of in _ROUTERS.items()}
+    return hold_make(user=alice, cir_bps=10**8, now=clock.now(), **ends)
+
+
+_ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
+
+
+def test_looking_and_checking_hold_nothing(isp: Isp, alice: User) -> None:
+    page = signed_in(alice)
+    assert "Hold for 15 minutes" in text(page.get("/orders/new/"))
+    page.post("/orders/new/check/", filled(isp))
+    assert not Hold.objects.exists()
+
+
+def test_asked_for_it_is_made_and_the_form_keeps_what_was_written(isp: Isp, alice: User) -> None:
+    answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make"))
+    made = Hold.objects.get()
+    assert answer.status_code == 200
+    assert "rhino:host-cust1, 802.1Q 1 – hippo:host-cust1, 802.1Q 1 (100 Mbit/s) is yours until" in text(
+        answer
+    )
+    assert f'name="hold" value="{made.pk}"' in answer.content.decode()
+    assert 'value="Milk run"' in answer.content.decode()
+
+
+def test_a_form_with_mistakes_holds_nothing(isp: Isp, alice: User) -> None:
+    answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make", cir=""))
+    assert answer.status_code == 422
+    assert not Hold.objects.exists()
+
+
+def test_renewed_three_times_it_offers_no_fourth(isp: Isp, alice: User, hold: Hold) -> None:
+    page, said = signed_in(alice), ""
+    for _ in range(3):
+        said = text(page.post("/orders/new/hold/", filled(isp, do="renew", hold=hold.pk)))
+    assert "Renew" not in said
+    refused = page.post("/orders/new/hold/", filled(isp, do="renew", hold=hold.pk))
+    assert refused.status_code == 422
+    assert "as often as it may be" in text(refused)
+
+
+def test_released_while_ordering_it_is_gone(isp: Isp, alice: User, hold: Hold) -> None:
+    said = text(signed_in(alice).post("/orders/new/hold/", filled(isp, do="release", hold=hold.pk)))
+    assert "Hold for 15 minutes" in said
+    assert not Hold.objects.exists()
+
+
+def test_an_order_with_it_takes_what_is_held(isp: Isp, alice: User, hold: Hold) -> None:
+    assert signed_in(alice).post("/orders/new/", filled(isp, hold=hold.pk)).status_code == 302
+    assert not Hold.objects.exists()
+    assert set(VllEnd.objects.values_list("outer_vlan", flat=True)) == {7}
+
+
+def test_one_that_expired_is_said_and_the_next_try_goes_without(isp: Isp, alice: User, hold: Hold) -> None:
+    Hold.objects.update(created_at=clock.now() - timedelta(seconds=901), expires_at=clock.now())
+    page = signed_in(alice)
+    refused = page.post("/orders/new/", filled(isp, hold=hold.pk))
+    assert refused.status_code == 422
+    assert "or it has expired" in text(refused)
+    assert 'name="hold"' not in refused.content.decode()
+    assert not Order.objects.exists()
+
+
+def test_the_list_shows_it_and_leads_to_a_filled_form(alice: User, hold: Hold) -> None:
+    page = signed_in(alice)
+    shown = page.get("/holds/")
+    assert "rhino:host-cust1 802.1Q 7 hippo:host-cust1 802.1Q 7 100 Mbit/s alice" in text(shown)
+    form = page.get(f"/orders/new/?hold={hold.pk}").context["form"]
+    assert (form.a_end["outer_vlan"].value(), form.line["cir"].value(), form.held.hold) == (7, "100", hold)
+
+
+def test_the_list_renews_and_releases(alice: User, hold: Hold) -> None:
+    page = signed_in(alice)
+    assert page.post(f"/holds/{hold.pk}/renew/").status_code == 302
+    hold.refresh_from_db()
+    assert hold.renewals == 1
+    assert page.post(f"/holds/{hold.pk}/release/").status_code == 302
+    assert not Hold.objects.exists()
+
+
+def test_a_viewer_sees_it_and_changes_nothing(bob: User, hold: Hold) -> None:
+    page = signed_in(bob)
+    assert "Release" not in text(page.get("/holds/"))
+    assert page.post(f"/holds/{hold.pk}/release/").status_code == 403
+    assert Hold.objects.exists()
+
+
+def test_anothers_hold_is_as_none(charlie: User, hold: Hold) -> None:
+    page = signed_in(charlie)
+    assert "Nothing is held" in text(page.get("/holds/"))
+    assert page.post(f"/holds/{hold.pk}/renew/").status_code == 404
