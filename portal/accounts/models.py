@@ -20,6 +20,8 @@ class Customer(models.Model):
     approve_up_to_bps = models.BigIntegerField(null=True, blank=True)
     # How long a removal can be taken back, in seconds; null: as the deployment says.
     cooling_off_s = models.PositiveIntegerField(null=True, blank=True)
+    # Kept for its past alone since then: nobody orders, and its people do not sign in.
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

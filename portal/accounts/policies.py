@@ -13,8 +13,10 @@ def may_see(user: User, customer: Customer) -> bool:
 
 
 def may_order(user: User, customer: Customer) -> bool:
-    """Operators and admins of the customer, and NOC staff on its behalf."""
-    return user.is_noc or user.memberships.filter(customer=customer, role__in=_ORDERING_ROLES).exists()
+    """Operators and admins of the customer, and NOC staff on its behalf; nobody for one that is retired."""
+    return customer.retired_at is None and (
+        user.is_noc or user.memberships.filter(customer=customer, role__in=_ORDERING_ROLES).exists()
+    )
 
 
 def may_sign_in(user: User) -> bool:
@@ -24,9 +26,10 @@ def may_sign_in(user: User) -> bool:
 
 def orderable_customers(user: User) -> QuerySet[Customer]:
     """The customers that this user may order for."""
+    customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc:
-        return Customer.objects.all()
-    return Customer.objects.filter(memberships__user=user, memberships__role__in=_ORDERING_ROLES)
+        return customers
+    return customers.filter(memberships__user=user, memberships__role__in=_ORDERING_ROLES)
 
 
 def may_order_for_anyone(user: User) -> bool:
@@ -35,8 +38,8 @@ def may_order_for_anyone(user: User) -> bool:
 
 
 def may_manage_team(user: User, customer: Customer) -> bool:
-    """Admins of the customer, and NOC admins on their behalf."""
-    return (
+    """Admins of the customer, and NOC admins on their behalf; nobody for one that is retired."""
+    return customer.retired_at is None and (
         user.is_noc_admin or user.memberships.filter(customer=customer, role=Membership.Role.ADMIN).exists()
     )
 

@@ -15,7 +15,7 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.vll.models import Order, Vll, VllEnd
 
 TRACKED: dict[type[models.Model], str] = {
-    Customer: "id name created_at approve_up_to_bps cooling_off_s",
+    Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
     User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role",
     Membership: "id user customer role",
     Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",

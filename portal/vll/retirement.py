@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from portal.accounts.models import Customer, User
+from portal.accounts.retirement import customer_retire
 from portal.events.operations import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.rows import in_use, row_remove
@@ -52,13 +53,25 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
-    """Raises InUse while it has ports, or lines and orders: those are its records."""
+    """Raises InUse while it has ports, or lines that are not over. One with a past is retired.
+
+    Removing a retired one again changes nothing.
+    """
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    if locked.retired_at is not None:
+        return
+    lines = Vll.objects.filter(customer=locked).exclude(lifecycle__in=TERMINAL_LIFECYCLES)
     users = [f"port {port}" for port in Port.objects.filter(customer=locked).select_related("router")]
-    users += [f"line {vll}" for vll in Vll.objects.filter(customer=locked).order_by("-created_at")]
+    users += [f"line {vll}" for vll in lines.order_by("-created_at")]
     if users:
         raise in_use("customer", locked.name, users)
-    row_remove(locked, kind="customer", user=user, now=now)
+    try:
+        with transaction.atomic():
+            row_remove(locked, kind="customer", user=user, now=now)
+    except ProtectedError:
+        customer_retire(customer=customer, now=now)
+        data = {"id": customer.pk, "name": customer.name}
+        announce("customer.retired", now=now, actor=user.username, customer_id=customer.pk, data=data)
 
 
 def _users_of(port: Port) -> list[str]:

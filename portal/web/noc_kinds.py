@@ -165,7 +165,18 @@ CUSTOMERS = Kind(
     keyword="customer",
     rows=Customer.objects.all,
     by=("name", "pk"),
-    columns=((_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),),
+    choices=(
+        Choice(
+            name="retired",
+            label=_("Retired"),
+            options=lambda: [("no", _("no")), ("yes", _("yes"))],
+            narrow=lambda rows, value: rows.filter(retired_at__isnull=value == "no"),
+        ),
+    ),
+    columns=(
+        (_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),
+        (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
+    ),
     create_form=forms.CustomerForm,
     change_form=forms.CustomerForm,
     create=operations.customer_create,

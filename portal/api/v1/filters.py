@@ -11,6 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 
+from portal.accounts.models import Customer
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
 from portal.core.tagging import MAX_VLAN, MIN_VLAN
@@ -144,6 +145,18 @@ class SiteFilters(django_filters.FilterSet):
         fields: list[str] = []
 
     def found(self, rows: QuerySet[Site], name: str, value: str) -> QuerySet[Site]:
+        return found(rows, value)
+
+
+class CustomerFilters(django_filters.FilterSet):
+    retired = BooleanFilter(field_name="retired_at", lookup_expr="isnull", exclude=True)
+    q = text(method="found", about="Part of the name.")
+
+    class Meta:
+        model = Customer
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Customer], name: str, value: str) -> QuerySet[Customer]:
         return found(rows, value)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import Customer, User
-from portal.inventory.errors import ValueTaken
+from portal.inventory.errors import Retired, ValueTaken
 from portal.inventory.operations.rows import Refusals, row_change, row_create
 
 
@@ -20,6 +20,8 @@ def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Cu
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
     """``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange."""
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    if locked.retired_at is not None:
+        raise Retired(what="customer", name=locked.name)
     refusals = _refusals(changes.get("name", locked.name))
     return row_change(locked, changes, kind="customer", refusals=refusals, user=user, now=now)
 

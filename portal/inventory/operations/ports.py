@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.inventory.errors import BookableBelowBooked, Retired
 from portal.inventory.interface_uses import interface_taken
 from portal.inventory.models import Port, Router
@@ -22,6 +22,7 @@ def port_create(*, router: Router, interface: str, user: User, now: datetime, **
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name, field="router")
+    _check_customer(facts.get("customer"))
     if facts.get("bookable_bps") is None:
         facts["bookable_bps"] = facts["speed_bps"]
     port = Port(router=locked, interface=interface, **facts)
@@ -43,10 +44,20 @@ def port_change(*, port: Port, user: User, now: datetime, **changes: Any) -> Por
         # Bookings are the leases that lines and holds have on a port.
         holders = [str(holder) for holder in locked.bookings.values_list("holder", flat=True).distinct()]
         raise in_use("port", str(locked), holders)
+    _check_customer(changes.get("customer"))
     for name, value in changes.items():
         if name == "bookable_bps" and value is None:
             changes[name] = changes.get("speed_bps", locked.speed_bps)
     return row_change(locked, changes, kind="port", refusals=_refusals(locked), user=user, now=now)
+
+
+def _check_customer(customer: Customer | None) -> None:
+    """The lock keeps the customer from being retired with a new port."""
+    if customer is None:
+        return
+    locked = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+    if locked.retired_at is not None:
+        raise Retired(what="customer", name=locked.name, field="customer")
 
 
 def _refusals(port: Port) -> Refusals:

@@ -104,7 +104,9 @@ class RouterCreateForm(RouterChangeForm):
 
 class PortChangeForm(InventoryForm):
     customer = forms.ModelChoiceField(
-        label=_("Customer"), queryset=Customer.objects.order_by("name"), required=False
+        label=_("Customer"),
+        queryset=Customer.objects.filter(retired_at__isnull=True).order_by("name"),
+        required=False,
     )
     description = forms.CharField(label=_("Description"), max_length=100, required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")

@@ -101,7 +101,7 @@ class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
 class CustomerSerializer(serializers.ModelSerializer[Customer]):
     class Meta:
         model = Customer
-        fields = ["id", "name", "created_at", "approve_up_to_bps", "cooling_off_s"]
+        fields = ["id", "name", "created_at", "approve_up_to_bps", "cooling_off_s", "retired_at"]
 
 
 class VniRangeSerializer(serializers.ModelSerializer[ReservedVniRange]):

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.v1.filters import LinkFilters, PortFilters, RouterFilters, SiteFilters
+from portal.api.v1.filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
@@ -146,13 +146,14 @@ class CustomersView(KeptListView):
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
+    filterset_class = CustomerFilters
     write_serializer = CustomerWriteSerializer
     create = operations.customer_create
     item = "customer"
 
 
 class CustomerView(KeptItemView):
-    """One customer; for NOC staff."""
+    """One customer; for NOC staff. Removing one that has a past retires it: its people sign in no more."""
 
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer

@@ -1,0 +1,21 @@
+"""The end of a customer: its people keep only what other customers give them, and its past stays."""
+
+from datetime import datetime
+
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+
+
+def customer_retire(*, customer: Customer, now: datetime) -> None:
+    """Close ``customer``, which the caller has locked and found in use by nothing.
+
+    Open invitations are taken back. Who is a member of no other customer and no NOC staff signs in no
+    more, and their API tokens are revoked. Memberships stay, for the record.
+    """
+    Customer.objects.filter(pk=customer.pk).update(retired_at=now)
+    open_invitations = Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True)
+    open_invitations.filter(customer=customer).update(revoked_at=now)
+    elsewhere = Membership.objects.filter(customer__retired_at__isnull=True).values("user")
+    members = User.objects.filter(memberships__customer=customer, noc_role=User.NocRole.NONE)
+    leaving = list(members.exclude(pk__in=elsewhere).values_list("pk", flat=True))
+    ApiToken.objects.filter(user__in=leaving, revoked_at__isnull=True).update(revoked_at=now)
+    User.objects.filter(pk__in=leaving).update(is_active=False)

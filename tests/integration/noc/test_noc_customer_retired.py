@@ -1,0 +1,96 @@
+"""A customer with a past is retired: its people are out, its history stays, and nothing new is for it."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+
+from portal.accounts import policies
+from portal.accounts.invitations import invite, open_invitations
+from portal.accounts.models import ApiToken, Customer, Membership, User
+from portal.core import clock
+from portal.inventory.errors import InUse, Retired
+from portal.inventory.models import Port
+from portal.inventory.operations import customer_change, port_change
+from portal.vll.models import Order, Vll
+from portal.vll.operations import order_delete
+from portal.vll.retirement import customer_remove
+from tests.integration.answers import activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def by(user: User) -> dict[str, Any]:
+    return {"user": user, "now": clock.now()}
+
+
+@pytest.fixture
+def over(isp: Isp, alice: User, dairy: Customer, nora: User) -> Vll:
+    """The dairy's only line, which is over; its ports are somebody else's to order on."""
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    for side in "az":
+        answer(vll, side, "removed")
+    for port in Port.objects.all():
+        port_change(port=port, customer=None, **by(nora))
+    vll.refresh_from_db()
+    return vll
+
+
+def test_with_ports_or_lines_it_is_not_retired(isp: Isp, alice: User, dairy: Customer, nora: User) -> None:
+    order(isp, alice, description="Milk run")
+    with pytest.raises(InUse) as refused:
+        customer_remove(customer=dairy, **by(nora))
+    assert "port hippo:host-cust1" in refused.value.used_by
+    dairy.refresh_from_db()
+    assert dairy.retired_at is None
+
+
+def test_its_people_are_out_and_its_history_stays(
+    over: Vll, ada: User, alice: User, dairy: Customer, nora: User
+) -> None:
+    api, page = client(alice), signed_in(alice)
+    invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
+    customer_remove(customer=dairy, **by(nora))
+    assert authenticate(username="alice", password="correct horse battery") is None
+    assert page.get("/").status_code == 302
+    assert api.get("/api/v1/vlls").status_code == 401
+    assert not ApiToken.objects.filter(user=alice, revoked_at=None).exists()
+    assert not open_invitations(clock.now()).exists()
+    assert Order.objects.filter(customer=dairy).count() == 2
+    assert "Milk run" in text(signed_in(nora).get(f"/vlls/{over.pk}/"))
+
+
+def test_who_belongs_elsewhere_too_stays_and_orders_only_there(
+    over: Vll, alice: User, dairy: Customer, bakery: Customer, nora: User
+) -> None:
+    Membership.objects.create(user=alice, customer=bakery, role="operator")
+    customer_remove(customer=dairy, **by(nora))
+    dairy.refresh_from_db()
+    assert User.objects.get(pk=alice.pk).is_active
+    assert (policies.may_order(alice, dairy), policies.may_order(alice, bakery)) == (False, True)
+    assert list(policies.orderable_customers(alice)) == [bakery]
+
+
+def test_nothing_new_belongs_to_it(over: Vll, dairy: Customer, nora: User) -> None:
+    customer_remove(customer=dairy, **by(nora))
+    customer_remove(customer=dairy, **by(nora))
+    with pytest.raises(Retired):
+        port_change(port=Port.objects.first(), customer=dairy, **by(nora))
+    with pytest.raises(Retired):
+        customer_change(customer=dairy, name="Dairy", **by(nora))
+
+
+def test_both_doors_retire_and_list_it(over: Vll, dairy: Customer, nina: User) -> None:
+    page = signed_in(nina)
+    assert "their API tokens are revoked" in text(page.get(f"/noc/customers/{dairy.pk}/remove/"))
+    assert client(nina).delete(f"/api/v1/customers/{dairy.pk}").status_code == 204
+    assert "Alpine Dairy – yes" in text(page.get("/noc/customers/", {"retired": "yes"}))
+    assert "Alpine Dairy" not in text(page.get("/noc/customers/", {"retired": "no"}))
+    shown = client(nina).get("/api/v1/customers", {"retired": "true"}).json()["results"]
+    assert [row["name"] for row in shown if row["retired_at"]] == ["Alpine Dairy"]
