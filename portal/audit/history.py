@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.db import models
 
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
 from portal.vll.models import Order, Vll, VllEnd
 
@@ -43,6 +45,44 @@ def vll_history(vll: Vll) -> list[Change]:
     return sorted(found, key=lambda change: (change.at, change.what == "order", change.number), reverse=True)[
         :SHOWN
     ]
+
+
+def object_history(model: type[models.Model], pk: int) -> list[Change]:
+    """The newest changes of one row, also of one that is gone; for a reader who may know of it."""
+    return _newest(changes(model, {pk: model._meta.model_name or ""}))
+
+
+def customer_history(pk: int) -> list[Change]:
+    """The newest changes of a customer, its members and its invitations."""
+    return _newest(
+        [
+            *changes(Customer, {pk: "customer"}),
+            *changes(Membership, _rows(Membership, "membership", customer_id=pk)),
+            *changes(Invitation, _rows(Invitation, "invitation", customer_id=pk)),
+        ]
+    )
+
+
+def person_history(pk: int) -> list[Change]:
+    """The newest changes of a user, what they may do where, their API tokens and their second factor."""
+    return _newest(
+        [
+            *changes(User, {pk: "user"}),
+            *changes(Membership, _rows(Membership, "membership", user_id=pk)),
+            *changes(ApiToken, _rows(ApiToken, "apitoken", user_id=pk)),
+            *changes(Authenticator, _rows(Authenticator, "authenticator", user_id=pk)),
+        ]
+    )
+
+
+def _rows(model: type[models.Model], name: str, **owner: int) -> dict[Any, str]:
+    """The rows that ever were the owner's, by their events: those that are gone are in none other place."""
+    found = EVENTS[model].objects.filter(**owner).values_list("pgh_obj_id", flat=True)
+    return dict.fromkeys(found, name)
+
+
+def _newest(found: list[Change]) -> list[Change]:
+    return sorted(found, key=lambda change: (change.at, change.number), reverse=True)[:SHOWN]
 
 
 def changes(model: type[models.Model], rows: dict[Any, str]) -> list[Change]:

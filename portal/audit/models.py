@@ -8,6 +8,7 @@ tracked needs ``manage.py makemigrations audit``.
 from typing import Any
 
 import pghistory
+from allauth.mfa.models import Authenticator
 from django.db import models
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
@@ -20,6 +21,7 @@ TRACKED: dict[type[models.Model], str] = {
     Membership: "id user customer role",
     Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",
     ApiToken: "id user name prefix scopes allowed_networks created_at expires_at revoked_at",
+    Authenticator: "id user type created_at",
     Site: "id name",
     Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since held_since retired_at",
     Port: "id router interface description kind customer speed_bps bookable_bps max_frame retired_at",
@@ -35,6 +37,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     User: "password last_login",
     Invitation: "sending_until sent_at",
     ApiToken: "digest last_used_at",
+    Authenticator: "data last_used_at",
     Router: "generation",
     Port: "booked_bps",
     Vll: "oper_status in_sync",

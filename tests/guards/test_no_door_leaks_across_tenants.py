@@ -43,6 +43,7 @@ def owned(db: None) -> dict[str, Any]:
         "jobs": placed.pk,
         "ports": isp.ports["rhino:host-cust1"].pk,
         "tokens": token.pk,
+        "people": alice.pk,
         "holds": held.pk,
     }
 

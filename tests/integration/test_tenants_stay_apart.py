@@ -84,6 +84,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "invitation_id": invitation.pk,
         "token_id": token.pk,
         "hold_id": hold.pk,
+        "user_id": alice.pk,
         "port_id": isp.ports["rhino:host-cust1"].pk,
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,

@@ -49,6 +49,7 @@ _SENTENCES = {
     "router.interface.down": gettext_noop("An interface has lost its link"),
     "router.end.conflict": gettext_noop("An end met something that is not ours"),
     "router.end.conflict_cleared": gettext_noop("What stood in an end's way is gone"),
+    "router.end.drift": gettext_noop("An end was found changed by other hands"),
     "router.end.quarantined": gettext_noop("An end that nobody wants was left alone"),
     "router.intent.applied": gettext_noop("An intent is applied"),
     "router.behind_agent": gettext_noop("The agent holds a newer intent than the database"),

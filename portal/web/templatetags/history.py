@@ -11,25 +11,40 @@ from portal.audit.history import Change
 register = template.Library()
 
 _WHAT = {
-    ("vll", "insert"): gettext_noop("Line created"),
-    ("vll", "update"): gettext_noop("Line changed"),
-    ("vll", "delete"): gettext_noop("Line deleted"),
-    ("a_end", "insert"): gettext_noop("A end created"),
-    ("a_end", "update"): gettext_noop("A end changed"),
-    ("a_end", "delete"): gettext_noop("A end deleted"),
-    ("z_end", "insert"): gettext_noop("Z end created"),
-    ("z_end", "update"): gettext_noop("Z end changed"),
-    ("z_end", "delete"): gettext_noop("Z end deleted"),
-    ("order", "insert"): gettext_noop("Order created"),
-    ("order", "update"): gettext_noop("Order changed"),
-    ("order", "delete"): gettext_noop("Order deleted"),
+    "vll": gettext_noop("Line"),
+    "a_end": gettext_noop("A end"),
+    "z_end": gettext_noop("Z end"),
+    "order": gettext_noop("Order"),
+    "site": gettext_noop("Site"),
+    "router": gettext_noop("Router"),
+    "port": gettext_noop("Port"),
+    "backbonelink": gettext_noop("Link"),
+    "customer": gettext_noop("Customer"),
+    "membership": gettext_noop("Membership"),
+    "invitation": gettext_noop("Invitation"),
+    "user": gettext_noop("Account"),
+    "apitoken": gettext_noop("API token"),
+    "authenticator": gettext_noop("Second factor"),
 }
+_DONE = {
+    "insert": gettext_noop("%(what)s created"),
+    "update": gettext_noop("%(what)s changed"),
+    "delete": gettext_noop("%(what)s deleted"),
+}
+# What tells one row from another where several are in one history.
+_SEVERAL = ("membership", "invitation", "apitoken", "authenticator")
+_TELLING = ("role", "email", "prefix", "type")
 
 
 @register.filter
 def happening(change: Change) -> str:
-    """``Line changed``."""
-    return _(_WHAT[change.what, change.operation])
+    """``Line changed``; ``Second factor deleted (totp)`` where there may be several."""
+    done = _(_DONE[change.operation]) % {"what": _(_WHAT[change.what])}
+    if change.operation == "update":
+        return done
+    values = change.after or change.before
+    told = [str(values[name]) for name in _TELLING if values.get(name)] if change.what in _SEVERAL else []
+    return f"{done} ({', '.join(told)})" if told else done
 
 
 @register.filter

@@ -103,5 +103,6 @@ def _page(
 ) -> HttpResponse:
     more = {"kind": kind, "kinds": KINDS, "list_url": f"web:noc-{kind.slug}", **context}
     more["add_url"], more["change_url"] = f"web:noc-{kind.slug}-add", f"web:noc-{kind.slug}-change"
+    more["history_url"] = f"web:noc-{kind.slug}-history"
     more["remove_url"] = f"web:noc-{kind.slug}-remove"
     return render(request, template, more, status=status)

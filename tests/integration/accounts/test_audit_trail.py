@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.db import DatabaseError, connection, transaction
 from rest_framework.test import APIClient
 
@@ -17,6 +18,7 @@ from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
+from tests.integration.accounts.codes import with_totp
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import order
@@ -37,6 +39,7 @@ def of(row: Any) -> list[Any]:
 class TestWhatIsRecorded:
     def test_every_tracked_table_records_its_rows(self, vll: Vll, alice: User) -> None:
         token_create(user=alice, name="ci", now=clock.now())
+        with_totp(alice)
         silent = [model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()]
         assert silent == ["Invitation"]
 
@@ -70,9 +73,18 @@ class TestWhatIsRecorded:
         _, plain = token_create(user=alice, name="ci", now=clock.now())
         alice.set_password("another horse battery")
         alice.save()
-        token = ApiToken.objects.get()
-        trail = json.dumps([list(EVENTS[model].objects.values()) for model in (User, ApiToken)], default=str)
-        for secret in (alice.password, plain, bytes(token.digest).hex(), str(bytes(token.digest))):
+        token, seed = ApiToken.objects.get(), with_totp(alice)
+        models = (User, ApiToken, Authenticator)
+        trail = json.dumps([list(EVENTS[model].objects.values()) for model in models], default=str)
+        sealed = Authenticator.objects.get(user=alice, type="totp").data["secret"]
+        for secret in (
+            alice.password,
+            plain,
+            seed,
+            sealed,
+            bytes(token.digest).hex(),
+            str(bytes(token.digest)),
+        ):
             assert secret not in trail
 
     def test_the_trail_cannot_be_changed(self, bob: User) -> None:

@@ -1,0 +1,43 @@
+"""Who changed what about an object of the NOC's, or about a person."""
+
+from collections.abc import Callable
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import policies
+from portal.accounts.models import Customer, User
+from portal.audit.history import Change, customer_history, object_history, person_history
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.web.access import SignedInRequest, requires
+from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, Kind
+
+MODELS = {SITES.slug: Site, ROUTERS.slug: Router, PORTS.slug: Port, LINKS.slug: BackboneLink}
+RECORDED = (*MODELS, CUSTOMERS.slug)
+
+
+@requires(policies.may_run_the_network)
+def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
+    """Of something that is there, or of something that was."""
+    pk = ids[f"{kind.keyword}_id"]
+    if kind is CUSTOMERS:
+        return _page(request, kind, Customer, customer_history, pk)
+    model = MODELS[kind.slug]
+    return _page(request, kind, model, lambda found: object_history(model, found), pk)
+
+
+@requires(policies.may_run_the_network)
+def person(request: SignedInRequest, user_id: int) -> HttpResponse:
+    """Of an account, its memberships, its API tokens and its second factor."""
+    return _page(request, None, User, person_history, user_id)
+
+
+def _page(
+    request: SignedInRequest, kind: Kind | None, model: type, read: Callable[[int], list[Change]], pk: int
+) -> HttpResponse:
+    found = read(pk)
+    row = model.objects.filter(pk=pk).first()  # type: ignore[attr-defined]
+    if row is None and not found:
+        raise Http404
+    context = {"kinds": KINDS, "kind": kind, "row": row or pk, "history": found}
+    return render(request, "noc/history.html", context)

@@ -1,0 +1,83 @@
+"""Who changed what, per object: what the NOC keeps, and people with their tokens and second factor."""
+
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+
+from portal.accounts.models import ApiToken, Customer, User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from portal.inventory.models import BackboneLink, Router
+from tests.integration.accounts.codes import with_totp
+from tests.integration.isp import Isp
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def told(user: User, address: str) -> list[dict[str, Any]]:
+    answer = client(user).get(f"/api/v1/{address}/history")
+    assert answer.status_code == 200
+    results: list[dict[str, Any]] = answer.json()["results"]
+    return results
+
+
+def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
+    rhino = isp.routers["rhino"]
+    api = client(nora)
+    sent = {"format": "json", "headers": {"If-Match": "*"}}
+    assert api.patch(f"/api/v1/routers/{rhino.pk}", {"cores": 8}, **sent).status_code == 200
+    newest, oldest = told(nora, f"routers/{rhino.pk}")
+    assert (newest["before"], newest["after"], newest["by"]["username"]) == (
+        {"cores": rhino.cores},
+        {"cores": 8},
+        "nora",
+    )
+    assert (oldest["operation"], oldest["after"]["name"]) == ("insert", "rhino")
+    said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
+    assert "Router changed by nora, token" in said
+    assert f"cores {rhino.cores} → 8" in said
+
+
+def test_what_is_gone_is_still_told_of(isp: Isp, nora: User) -> None:
+    link = isp.links["rhino-hippo"].pk
+    BackboneLink.objects.filter(pk=link).delete()
+    assert [change["operation"] for change in told(nora, f"links/{link}")] == ["delete", "insert"]
+    assert "Link deleted" in text(signed_in(nora).get(f"/noc/links/{link}/history/"))
+    assert signed_in(nora).get(f"/noc/links/{2**31}/history/").status_code == 404
+
+
+def test_a_customers_history_has_its_members(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
+    alice.memberships.all().delete()
+    assert {change["object"] for change in told(nora, f"customers/{dairy.pk}")} == {"customer", "membership"}
+    assert "Membership deleted (operator)" in text(signed_in(nora).get(f"/noc/customers/{dairy.pk}/history/"))
+
+
+def test_taking_a_second_factor_away_is_on_record_and_its_seed_never_is(alice: User, nora: User) -> None:
+    with_totp(alice)
+    Authenticator.objects.filter(user=alice).delete()
+    changes = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "authenticator"]
+    assert "delete" in {change["operation"] for change in changes}
+    assert not any("data" in change["before"] or "data" in change["after"] for change in changes)
+    assert "Second factor deleted (totp)" in text(signed_in(nora).get(f"/noc/people/{alice.pk}/history/"))
+
+
+def test_a_persons_history_has_tokens_and_networks_but_no_secret(alice: User, nora: User) -> None:
+    token_create(user=alice, name="lab", now=clock.now(), allowed_networks=["192.0.2.0/24"])
+    (made,) = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "apitoken"]
+    assert made["after"]["allowed_networks"] == ["192.0.2.0/24"]
+    assert not {"digest", "secret"} & set(made["after"])
+
+
+def test_everybody_reads_their_own_and_nobody_elses(alice: User, charlie: User) -> None:
+    assert told(alice, f"people/{alice.pk}")
+    assert client(charlie).get(f"/api/v1/people/{alice.pk}/history").status_code == 404
+    assert ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["sites", "routers", "links", "customers"])
+def test_the_networks_history_is_the_nocs(isp: Isp, alice: User, kind: str) -> None:
+    assert Router.objects.exists()
+    assert client(alice).get(f"/api/v1/{kind}/1/history").status_code == 403
