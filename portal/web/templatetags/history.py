@@ -57,7 +57,7 @@ def actor(change: Change) -> str:
             if by.get("token")
             else str(username)
         )
-    return str(by.get("task") or _("outside the portal"))
+    return str(by.get("task") or _("somebody outside the portal"))
 
 
 @register.filter
