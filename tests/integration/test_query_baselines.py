@@ -41,8 +41,9 @@ PAGES = {
     "/vlls/{vll}/status/": 8,
     "/orders/": 3,
     "/ports/": 3,
-    "/orders/new/": 4,
-    "/routers/": 4,
+    # Each end has a select of its own, narrowed by its own search.
+    "/orders/new/": 5,
+    "/routers/": 5,
     "/noc/": 14,
 }
 
