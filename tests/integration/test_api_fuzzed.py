@@ -53,6 +53,7 @@ def one_connection() -> Iterator[None]:
 def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
     """By the first part of a path, the id of something that is there."""
     settings.LONGLINE_API_READS_PER_MIN = settings.LONGLINE_API_WRITES_PER_MIN = 0
+    settings.LONGLINE_ENROL_PER_MIN = 0
     settings.ALLOWED_HOSTS = ["*"]
     placed = order(isp, alice)
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]

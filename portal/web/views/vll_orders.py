@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from portal.accounts import policies
+from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import queries, words
+from portal.vll.errors import NothingToChange
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
     order_cancel,
@@ -20,6 +22,7 @@ from portal.vll.operations import (
     order_resume,
     order_retry,
     order_suspend,
+    vll_describe,
 )
 from portal.web.access import SignedInRequest, requires, visible_vll
 from portal.web.forms.change import ChangeForm
@@ -40,20 +43,27 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     if form.is_valid():
         try:
-            order_modify(
-                user=request.user,
-                vll=vll,
-                changes=form.changes(),
-                now=clock.now(),
-                expected_revision=form.revision,
-            )
+            done = _change(request.user, vll, form)
         except DomainError as error:
             form.refuse(error)
         else:
-            messages.success(request, _("The change is ordered."))
+            messages.success(request, done)
             return redirect("web:vll", vll_id=vll.pk)
     context = {"vll": vll, "form": form, "problems": list(form.problems())}
     return render(request, "vll/change.html", context, status=UNPROCESSABLE)
+
+
+def _change(user: User, vll: Vll, form: ChangeForm) -> str:
+    """Order what differs, and say what was done: another description alone needs no order."""
+    changes = form.changes()
+    try:
+        order_modify(user=user, vll=vll, changes=changes, now=clock.now(), expected_revision=form.revision)
+    except NothingToChange:
+        if changes.description is None or changes.description == vll.description:
+            raise
+        vll_describe(user=user, vll=vll, description=changes.description, now=clock.now())
+        return _("The line has its new description.")
+    return _("The change is ordered.")
 
 
 @requires(policies.may_order, of=visible_vll)

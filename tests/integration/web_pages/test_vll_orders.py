@@ -72,6 +72,13 @@ def test_a_refused_change_is_told_beside_its_field(
     assert not Order.objects.filter(action="modify").exists()
 
 
+def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vll) -> None:
+    answered = press(alice, vll, "change", **changed(isp, vll, description="Cheese run"))
+    assert "The line has its new description." in text(answered)
+    assert vll.description == "Cheese run"
+    assert not Order.objects.filter(action="modify").exists()
+
+
 def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
     press(alice, vll, "suspend")
     activate(vll)
