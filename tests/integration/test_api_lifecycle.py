@@ -48,6 +48,7 @@ def test_validating_answers_with_everything_in_one_document(isp: Isp, alice: Use
         "largest_svc_mtu": 8942,
         "mpps_per_core": 14.15,
         "cycles_per_packet": 201.65,
+        "reasons": [],
     }
     assert said["a_end"]["free_bps"] == 10 * GBIT
     assert (said["a_end"]["free_outer_vlans"], said["a_end"]["outer_vlans"][0]) == (4094, 1)
