@@ -3,6 +3,7 @@ package statseg
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,15 +53,16 @@ func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
 }
 
 func (s *Segment) find(names []string) error {
-	missing := false
+	absent := func(name string) bool {
+		_, there := s.places.at[name]
+		return !there
+	}
+	if !slices.ContainsFunc(names, absent) || time.Since(s.places.listed) < absentFor {
+		return nil
+	}
 	quoted := make([]string, len(names))
 	for n, name := range names {
-		_, there := s.places.at[name]
-		missing = missing || !there
 		quoted[n] = regexp.QuoteMeta(name)
-	}
-	if !missing || time.Since(s.places.listed) < absentFor {
-		return nil
 	}
 	var found []adapter.StatIdentifier
 	err := patiently(func() (err error) {
