@@ -40,8 +40,11 @@ func (b *bench) median(name string) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// round converges onto an empty VPP, again with nothing to do, with one VLL more, after a restart of VPP, and
-// takes everything away. Reading the document and reading VPP back are part of each figure.
+// additions is how often a round adds one VLL.
+const additions = 10
+
+// round converges onto an empty VPP, again with nothing to do, with one VLL more and one more, after a restart
+// of VPP, and takes everything away. Reading the document and reading VPP back are part of each figure.
 func (b *bench) round(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -64,30 +67,31 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	defer func() { session.Close() }()
-	all, more := b.ends(b.vlls), b.ends(b.vlls+1)
-	for _, step := range []struct {
-		name       string
-		generation int64
-		present    []intent.End
-		removed    []intent.End
-		writes     bool
-	}{
-		{converged, 1, all, nil, true},
-		{resynced, 1, all, nil, false},
-		{added, 2, more, nil, true},
-		{removed, 3, nil, more, true},
-	} {
+	all, more := b.ends(b.vlls), b.ends(b.vlls+additions)
+	type step struct {
+		name             string
+		generation       int64
+		present, removed []intent.End
+		writes           bool
+	}
+	steps := []step{{converged, 1, all, nil, true}, {resynced, 1, all, nil, false}}
+	for n := range additions {
+		steps = append(steps, step{added, int64(2 + n), more[:b.vlls+1+n], nil, true})
+	}
+	steps = append(steps, step{removed, 2 + additions, nil, more, true})
+	decoder := intent.NewDecoder(router)
+	for n, step := range steps {
 		document := document(step.generation, step.present, step.removed)
 		before := engine.Status().Totals.Writes
 		started := time.Now()
-		if err := put(ctx, engine, document); err != nil {
+		if err := put(ctx, engine, decoder, document); err != nil {
 			return fmt.Errorf("%s: %w", fmt.Sprintf(step.name, b.vlls), err)
 		}
 		b.add(step.name, started)
 		if wrote := engine.Status().Totals.Writes != before; wrote != step.writes {
 			return fmt.Errorf("%s: wrote to VPP: %v", fmt.Sprintf(step.name, b.vlls), wrote)
 		}
-		if step.name == added && b.restart != nil {
+		if last := n+2 == len(steps); last && b.restart != nil {
 			if session, err = b.reapply(ctx, engine, session); err != nil {
 				return err
 			}
@@ -121,7 +125,7 @@ func (b *bench) connect(ctx context.Context, engine *converge.Engine) (*vpp.Sess
 		return nil, err
 	}
 	b.version = session.Info().Version
-	if err := prepare(ctx, session, b.vlls); err != nil {
+	if err := prepare(ctx, session, b.vlls+additions); err != nil {
 		return nil, err
 	}
 	engine.Attach(session)
@@ -152,8 +156,8 @@ func document(generation int64, present, removed []intent.End) []byte {
 	return in.Document()
 }
 
-func put(ctx context.Context, engine *converge.Engine, document []byte) error {
-	in, err := intent.Decode(document, router)
+func put(ctx context.Context, engine *converge.Engine, decoder *intent.Decoder, document []byte) error {
+	in, err := decoder.Decode(document)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
+	"time"
+
+	"longline.dev/agent/internal/memory"
 )
 
 // memoryOfAProcess runs this program once more, so that neither vppsim nor earlier rounds count.
@@ -22,33 +23,46 @@ func memoryOfAProcess(ctx context.Context, used plane, vlls int, stdout, stderr 
 	return child.Run()
 }
 
-// measureMemory converges, adds one VLL and removes all, and prints the most memory that was resident.
+// measureMemory converges, adds VLLs and removes all, and prints the most memory of its own that was resident.
+// VPP's stats segment, which is mapped from VPP's memory, is a figure of its own.
 func measureMemory(ctx context.Context, used plane, vlls int, stdout io.Writer) error {
 	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched := make(chan peak)
+	go func() { watched <- watch(ctx) }()
 	if err := b.round(ctx); err != nil {
 		return err
 	}
-	peak, err := peakMemory()
-	if err != nil {
-		return err
+	cancel()
+	most := <-watched
+	if most.err != nil {
+		return most.err
 	}
-	fmt.Fprintf(stdout, "bench agent_rss_%d_mb %.1f MB %s\n", vlls, peak, b.version)
+	fmt.Fprintf(stdout, "bench agent_rss_own_%d_mb %.1f MB %s\n", vlls, float64(most.own)/1e6, b.version)
+	fmt.Fprintf(stdout, "bench agent_rss_mapped_of_vpp_%d_mb %.1f MB %s\n", vlls, float64(most.shared)/1e6, b.version)
 	return nil
 }
 
-// peakMemory is VmHWM of proc(5), in MB of 10^6 bytes.
-func peakMemory() (float64, error) {
-	file, err := os.Open("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if text, found := strings.CutPrefix(lines.Text(), "VmHWM:"); found {
-			kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 64)
-			return kibibytes * 1024 / 1e6, err
+// peak is the most that was resident at one moment, in bytes.
+type peak struct {
+	own, shared int64
+	err         error
+}
+
+// watch looks every millisecond until ctx ends.
+func watch(ctx context.Context) (most peak) {
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for most.err == nil {
+		var now memory.Resident
+		now, most.err = memory.Of(os.Getpid())
+		most.own, most.shared = max(most.own, now.Own), max(most.shared, now.Shared)
+		select {
+		case <-ctx.Done():
+			return most
+		case <-ticker.C:
 		}
 	}
-	return 0, fmt.Errorf("/proc/self/status has no VmHWM: %w", lines.Err())
+	return most
 }

@@ -16,9 +16,19 @@ func BenchmarkDecodeOfAThousandEnds(b *testing.B) {
 		in.Present = append(in.Present, e)
 	}
 	document := in.Document()
-	for b.Loop() {
-		if _, err := Decode(document, "rhino"); err != nil {
-			b.Fatal(err)
+	b.Run("all new", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Decode(document, "rhino"); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+	})
+	b.Run("all known", func(b *testing.B) {
+		decoder := NewDecoder("rhino")
+		for b.Loop() {
+			if _, err := decoder.Decode(document); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -16,8 +16,9 @@ func compare(present []placed[End], removed []placed[Tombstone]) []Error {
 	fail := func(pointer, code, format string, args ...any) {
 		errors = append(errors, Error{Pointer: pointer, Code: code, Detail: fmt.Sprintf(format, args...)})
 	}
-	ends := make(map[Key]placed[End])
-	for _, p := range present {
+	ends := make(map[Key]*placed[End], len(present))
+	for i := range present {
+		p := &present[i]
 		if !p.keyed {
 			continue
 		}
@@ -41,11 +42,12 @@ func compare(present []placed[End], removed []placed[Tombstone]) []Error {
 			fail(r.pointer, "present_and_removed", "%s is present at %s", r.entry.Key, p.pointer)
 		}
 	}
-	for _, p := range present {
+	for i := range present {
+		p := &present[i]
 		if !p.keyed || p.entry.Tunnel.Encapsulation != L2XC {
 			continue
 		}
-		if other := ends[p.entry.Other()]; other.entry.Tunnel.Encapsulation != L2XC {
+		if other := ends[p.entry.Other()]; other == nil || other.entry.Tunnel.Encapsulation != L2XC {
 			fail(p.pointer, "l2xc_needs_both_ends", "the other end is not present with l2xc")
 		}
 	}
@@ -63,9 +65,10 @@ func compareAccess(present []placed[End], fail failure) {
 		tagging      Tagging
 		outer, inner uint16
 	}
-	taken := make(map[key]string)
+	taken := make(map[key]string, len(present))
 	wholePort, anyVLAN := make(map[string]string), make(map[string]string)
-	for _, p := range present {
+	for i := range present {
+		p := &present[i]
 		if !p.valid {
 			continue
 		}
@@ -107,8 +110,9 @@ func (t Tunnel) Identity() Identity {
 }
 
 func compareTunnels(present []placed[End], fail failure) {
-	taken := make(map[Identity]string)
-	for _, p := range present {
+	taken := make(map[Identity]string, len(present))
+	for i := range present {
+		p := &present[i]
 		if !p.valid || p.entry.Tunnel.Encapsulation == L2XC {
 			continue
 		}

@@ -27,18 +27,25 @@ const (
 type placed[T any] struct {
 	entry   T
 	pointer string
-	keyed   bool // vll and end are known
+	text    []byte // of a new entry
+	known   *entry // one that stood in an earlier document too
+	keyed   bool   // vll and end are known
 	valid   bool
 }
 
 // Decode reads the intent for the named router. The error is a *MalformedError or an *InvalidError.
 func Decode(data []byte, router string) (*Intent, error) {
-	document, err := parse(data)
+	in, _, err := decode(document{text: data}, router)
+	return in, err
+}
+
+func decode(d document, router string) (*Intent, []placed[End], error) {
+	tree, err := parse(d)
 	if err != nil {
-		return nil, &MalformedError{Detail: err.Error()}
+		return nil, nil, &MalformedError{Detail: err.Error()}
 	}
 	var errors []Error
-	root := &fields{object: document, errors: &errors}
+	root := &fields{object: tree, errors: &errors}
 	if schema, ok := root.integer("schema", math.MinInt64, math.MaxInt64); ok && schema != 1 {
 		root.fail("schema", "unknown_value", "this agent reads schema 1")
 	}
@@ -46,25 +53,26 @@ func Decode(data []byte, router string) (*Intent, error) {
 		root.fail("router", "wrong_router", "this agent is %s", router)
 	}
 	generation, _ := root.integer("generation", 1, math.MaxInt64)
-	var present []placed[End]
-	root.each("present", func(_ int, f *fields) { present = append(present, decodeEnd(f)) })
+	present := make([]placed[End], 0, root.length("present"))
+	root.each("present", func(f *fields) { present = append(present, decodeEnd(f)) })
 	var removed []placed[Tombstone]
-	root.each("removed", func(_ int, f *fields) { removed = append(removed, decodeTombstone(f)) })
+	root.each("removed", func(f *fields) { removed = append(removed, decodeTombstone(f)) })
 	root.refuseUnknown()
 	errors = append(errors, compare(present, removed)...)
 	if len(errors) > 0 {
-		return nil, &InvalidError{Errors: errors}
+		return nil, nil, &InvalidError{Errors: errors}
 	}
 	in := &Intent{Router: router, Generation: generation}
-	for _, p := range present {
-		in.Present = append(in.Present, p.entry)
+	in.Present = slices.Grow(in.Present, len(present))
+	for i := range present {
+		in.Present = append(in.Present, present[i].entry)
 	}
 	for _, r := range removed {
 		in.Removed = append(in.Removed, r.entry)
 	}
 	slices.SortFunc(in.Present, func(a, b End) int { return a.Compare(b.Key) })
 	slices.SortFunc(in.Removed, func(a, b Tombstone) int { return a.Compare(b.Key) })
-	return in, nil
+	return in, present, nil
 }
 
 func decodeKey(f *fields) (Key, int32, bool) {
@@ -84,8 +92,11 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 }
 
 func decodeEnd(f *fields) placed[End] {
+	if f.known != nil {
+		return placed[End]{entry: f.known.end, pointer: f.pointer, known: f.known, keyed: true, valid: true}
+	}
 	before := len(*f.errors)
-	p := placed[End]{pointer: f.pointer}
+	p := placed[End]{pointer: f.pointer, text: f.object.text}
 	p.entry.Key, p.entry.Revision, p.keyed = decodeKey(f)
 	p.entry.AdminUp, _ = f.boolean("admin_up")
 	frame, _ := f.integer("frame", minFrame, math.MaxUint16)

@@ -14,6 +14,7 @@ import (
 // were asked for so that the others can be refused.
 type fields struct {
 	object  object
+	known   *entry // what is known of the object already; then it is empty
 	pointer string
 	asked   []string
 	errors  *[]Error
@@ -33,7 +34,7 @@ func escape(name string) string { return escaper.Replace(name) }
 // get returns a member; absent ones are an error. null is returned as nil.
 func (f *fields) get(name string) (any, bool) {
 	if f.asked == nil {
-		f.asked = make([]string, 0, len(f.object))
+		f.asked = make([]string, 0, len(f.object.members))
 	}
 	f.asked = append(f.asked, name)
 	value, ok := f.object.get(name)
@@ -46,7 +47,7 @@ func (f *fields) get(name string) (any, bool) {
 // refuseUnknown reports every member that was not asked for, in order of name.
 func (f *fields) refuseUnknown() {
 	var unknown []string
-	for _, m := range f.object {
+	for _, m := range f.object.members {
 		if !slices.Contains(f.asked, m.name) {
 			unknown = append(unknown, m.name)
 		}
@@ -166,8 +167,15 @@ func (f *fields) child(name string) (*fields, bool) {
 	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
 }
 
+// length is that of an array, 0 of anything else.
+func (f *fields) length(name string) int {
+	value, _ := f.object.get(name)
+	array, _ := value.([]any)
+	return len(array)
+}
+
 // each reads an array of objects.
-func (f *fields) each(name string, read func(i int, element *fields)) {
+func (f *fields) each(name string, read func(element *fields)) {
 	value, ok := f.get(name)
 	if !ok {
 		return
@@ -177,14 +185,19 @@ func (f *fields) each(name string, read func(i int, element *fields)) {
 		f.wrongType(name, "an array")
 		return
 	}
+	at := f.at(name)
 	for i, value := range array {
-		members, ok := value.(object)
-		if !ok {
-			*f.errors = append(*f.errors, Error{fmt.Sprintf("%s/%d", f.at(name), i), "type", "must be an object"})
+		element := &fields{pointer: at + "/" + strconv.Itoa(i), errors: f.errors}
+		switch value := value.(type) {
+		case object:
+			element.object = value
+		case *entry:
+			element.known = value
+		default:
+			*f.errors = append(*f.errors, Error{element.pointer, "type", "must be an object"})
 			continue
 		}
-		element := &fields{object: members, pointer: fmt.Sprintf("%s/%d", f.at(name), i), errors: f.errors}
-		read(i, element)
+		read(element)
 		element.refuseUnknown()
 	}
 }

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -35,6 +36,30 @@ func TestTheCanonicalDocumentDecodesToItself(t *testing.T) {
 		}
 		if !bytes.Equal(in.Document(), again.Document()) {
 			t.Errorf("%s changes: %s", name, again.Document())
+		}
+	}
+}
+
+func TestTheCanonicalDocumentIsWhatTheStandardLibraryMakesOfIt(t *testing.T) {
+	for name := range documents(t, "valid") {
+		in := decodedIn(t, name)
+		for i := range in.Present {
+			in.Present[i].Access.Interface = "<\"w\\\u00e4\u2028\x01&>" // no decoder lets this in: it is for the encoding alone
+		}
+		var tree any // the standard library sorts the names of maps
+		decoder := json.NewDecoder(bytes.NewReader(in.Document()))
+		decoder.UseNumber()
+		if err := decoder.Decode(&tree); err != nil {
+			t.Fatalf("%s: %v in %s", name, err, in.Document())
+		}
+		var want bytes.Buffer
+		encoder := json.NewEncoder(&want)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(tree); err != nil {
+			t.Fatal(err)
+		}
+		if got := in.Document(); !bytes.Equal(got, bytes.TrimSpace(want.Bytes())) {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want.Bytes())
 		}
 	}
 }

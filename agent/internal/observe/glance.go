@@ -50,7 +50,7 @@ func Glance(ctx context.Context, session Session, old *Snapshot, touched map[uin
 	if err := s.glanceAtPolicers(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("glance at %w", err)
 	}
-	return s.Index(), true, sameProcess(ctx, session, old.Boot.PID)
+	return s.indexAddresses(), true, sameProcess(ctx, session, old.Boot.PID)
 }
 
 // sameInterfaces: VPP gives indices and names out again, so all that an interface is made with counts, and

@@ -57,7 +57,7 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
 		return nil, fmt.Errorf("observe %w", err)
 	}
-	return s.Index(), sameProcess(ctx, session, boot.PID)
+	return s.indexAddresses(), sameProcess(ctx, session, boot.PID)
 }
 
 func capabilities(session Session) map[Capability]bool {

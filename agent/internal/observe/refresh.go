@@ -44,7 +44,7 @@ func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
 		return nil, fmt.Errorf("read back %w", err)
 	}
-	return s.Index(), sameProcess(ctx, session, s.Boot.PID)
+	return s.indexAddresses(), sameProcess(ctx, session, s.Boot.PID)
 }
 
 func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {

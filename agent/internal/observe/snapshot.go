@@ -90,13 +90,20 @@ func (s *Snapshot) Index() *Snapshot {
 	s.byIndex = make(map[uint32]*Interface, len(s.Interfaces))
 	s.byName = make(map[string]*Interface, len(s.Interfaces))
 	s.subs = make(map[uint32][]*Interface)
-	s.local = make(map[netip.Addr]bool)
 	for _, i := range s.Interfaces {
 		s.byIndex[i.Index] = i
 		s.byName[i.Name] = i
 		if i.IsSub() {
 			s.subs[i.Sup] = append(s.subs[i.Sup], i)
 		}
+	}
+	return s.indexAddresses()
+}
+
+// indexAddresses is the part of Index that depends on addresses alone.
+func (s *Snapshot) indexAddresses() *Snapshot {
+	s.local = make(map[netip.Addr]bool)
+	for _, i := range s.Interfaces {
 		for _, prefix := range i.Addresses {
 			s.local[prefix.Addr()] = true
 		}

@@ -6,23 +6,23 @@ import (
 )
 
 // creations are claims to what the operations are about to make.
-func creations(ops []Op, present map[intent.Key]intent.End) []own.Claim {
+func (d *differ) creations(ops []Op) []own.Claim {
 	var claims []own.Claim
+	claim := func(end intent.Key, sub *own.SubInterface, tunnel *own.Tunnel) {
+		revision := d.in.Present[d.present[end]].Revision
+		claims = append(claims, own.Claim{VLL: end.VLL, End: end.End, Revision: revision, SubInterface: sub, Tunnel: tunnel})
+	}
 	for _, op := range ops {
-		claim := own.Claim{VLL: op.End.VLL, End: op.End.End, Revision: present[op.End].Revision}
 		switch a := op.Action.(type) {
 		case CreateSub:
-			claim.SubInterface = &own.SubInterface{
+			claim(op.End, &own.SubInterface{
 				Port: a.Port.Name, ID: a.ID, Tags: uint8(a.Access.Tagging.Tags()), Dot1ad: a.Access.Tagging == intent.Dot1ad,
 				Outer: a.Access.Outer, Inner: a.Access.Inner,
-			}
+			}, nil)
 		case CreateTunnel:
 			tunnel := own.TunnelOf(a.Tunnel)
-			claim.Tunnel = &tunnel
-		default:
-			continue
+			claim(op.End, nil, &tunnel)
 		}
-		claims = append(claims, claim)
 	}
 	return claims
 }

@@ -33,9 +33,9 @@ type Plan struct {
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
-	d := &differ{estate: survey(s, journal), present: make(map[intent.Key]intent.End, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed))}
-	for _, e := range in.Present {
-		d.present[e.Key] = e
+	d := &differ{estate: survey(s, journal), in: in, present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed))}
+	for i := range in.Present {
+		d.present[in.Present[i].Key] = i
 	}
 	for _, r := range in.Removed {
 		d.removed[r.Key] = true
@@ -62,13 +62,14 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 		}
 	}
 	p.Ops, p.Policed = d.operations(in)
-	p.Standing, p.Creations = d.standing(in), creations(p.Ops, d.present)
+	p.Standing, p.Creations = d.standing(in), d.creations(p.Ops)
 	return p
 }
 
 type differ struct {
 	*estate
-	present map[intent.Key]intent.End
+	in      *intent.Intent
+	present map[intent.Key]int // place in in.Present
 	removed map[intent.Key]bool
 	blocked map[intent.Key]*Reason
 	leaving map[uint32]*Holding // by interface index: what goes, or for a port, is let go
@@ -81,8 +82,8 @@ func (d *differ) leave() {
 		if d.blocked[h.End] != nil {
 			continue
 		}
-		end, present := d.present[h.End]
-		if d.removed[h.End] || present && !d.fits(h, end) {
+		at, present := d.present[h.End]
+		if d.removed[h.End] || present && !d.fits(h, d.in.Present[at]) {
 			d.leaving[h.Interface.Index] = h
 		}
 	}
@@ -113,7 +114,7 @@ func (d *differ) tunnel(end intent.End) *observe.Interface {
 }
 
 func (d *differ) held(end intent.End, which func(*Holding) bool) *observe.Interface {
-	for _, h := range d.byEnd[end.Key] {
+	for h := range d.of(end.Key) {
 		if which(h) && d.fits(h, end) {
 			return h.Interface
 		}

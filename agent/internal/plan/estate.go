@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -17,6 +18,8 @@ type Holding struct {
 	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
 	// Claim is what ownership rests on when no tag says so, else nil.
 	Claim *own.Claim
+
+	next *Holding // of the same end
 }
 
 // Kind is one of subif, port, vxlan, geneve, gre.
@@ -51,9 +54,9 @@ func selects(port uint32, a intent.Access) selection {
 // estate is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
 type estate struct {
 	*observe.Snapshot
-	holdings []*Holding                // sorted by interface index
-	byIndex  map[uint32]*Holding       // by interface index
-	byEnd    map[intent.Key][]*Holding // sorted by interface index
+	holdings []*Holding              // sorted by interface index
+	byIndex  map[uint32]*Holding     // by interface index
+	byEnd    map[intent.Key]*Holding // the first of each end; sorted by interface index
 	subs     map[selection]*observe.Interface
 	tunnels  map[intent.Identity][]*observe.Tunnel
 	isTunnel map[uint32]*observe.Tunnel
@@ -63,7 +66,7 @@ type estate struct {
 func survey(s *observe.Snapshot, journal own.Journal) *estate {
 	n := len(s.Interfaces)
 	e := &estate{
-		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key][]*Holding, n/2),
+		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key]*Holding, n/2),
 		subs: make(map[selection]*observe.Interface, n), tunnels: make(map[intent.Identity][]*observe.Tunnel, len(s.Tunnels)),
 		isTunnel: make(map[uint32]*observe.Tunnel, len(s.Tunnels)), into: make(map[uint32][]uint32, len(s.Connects)),
 	}
@@ -89,13 +92,24 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 		}
 	}
 	e.takeClaimedPorts(claims)
+	e.holdings = make([]*Holding, 0, len(e.byIndex))
 	for _, i := range s.Interfaces {
 		if h := e.byIndex[i.Index]; h != nil {
 			e.holdings = append(e.holdings, h)
-			e.byEnd[h.End] = append(e.byEnd[h.End], h)
 		}
 	}
+	for _, h := range slices.Backward(e.holdings) {
+		h.next, e.byEnd[h.End] = e.byEnd[h.End], h
+	}
 	return e
+}
+
+// of are the holdings of an end, sorted by interface index.
+func (e *estate) of(end intent.Key) iter.Seq[*Holding] {
+	return func(yield func(*Holding) bool) {
+		for h := e.byEnd[end]; h != nil && yield(h); h = h.next {
+		}
+	}
 }
 
 // takeClaimedPorts gives ports that no tag of the agent marks to the ends that claim them, as far as VPP

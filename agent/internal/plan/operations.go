@@ -12,7 +12,7 @@ import (
 func (d *differ) operations(in *intent.Intent) ([]Op, map[intent.Key]bool) {
 	b := &builder{
 		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
-		refs: make(map[intent.Key]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
+		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
 	}
 	for _, h := range d.holdings {
 		if d.leaving[h.Interface.Index] == h {
@@ -24,14 +24,14 @@ func (d *differ) operations(in *intent.Intent) ([]Op, map[intent.Key]bool) {
 			b.unpolice(tombstone.Key, "the VLL is removed")
 		}
 	}
-	for _, end := range in.Present {
+	for i, end := range in.Present {
 		if d.blocked[end.Key] == nil {
-			b.access(end)
+			b.refs[i] = b.access(end)
 		}
 	}
-	for _, end := range in.Present {
+	for i, end := range in.Present {
 		if d.blocked[end.Key] == nil {
-			b.build(end)
+			b.build(end, b.refs[i])
 		}
 	}
 	order(b.ops)
@@ -44,7 +44,7 @@ type builder struct {
 	detached map[uint32]bool            // taken out of their cross-connect by this plan
 	raised   map[uint32]bool            // ports set up by this plan
 	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
-	refs     map[intent.Key]Ref         // access of each end
+	refs     []Ref                      // access of each end, in the intent's order
 
 	unpoliced map[uint32]bool     // interfaces whose policer this plan takes off
 	policed   map[intent.Key]bool // ends whose profile is enforced
@@ -105,20 +105,19 @@ func (b *builder) nameOf(index uint32) string {
 
 // access finds or creates the end's access, so that the ends of a local cross-connect can name each
 // other's.
-func (b *builder) access(end intent.End) {
-	port := b.ByName(end.Access.Interface)
-	switch there := b.differ.access(end); {
-	case there != nil:
-		b.refs[end.Key] = RefTo(there)
-	case end.Access.Tagging == intent.Untagged:
-		b.refs[end.Key] = RefTo(port)
-	default:
-		id := b.freeID(port.Index, end.Access)
-		sub := Ref{Index: observe.NoIndex, Made: Made{end.Key, Access}, Name: fmt.Sprintf("%s.%d", port.Name, id)}
-		b.refs[end.Key] = sub
-		b.add(end.Key, Create, 1, CreateSub{RefTo(port), id, end.Access, sub},
-			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the sub-interface is missing")
+func (b *builder) access(end intent.End) Ref {
+	if there := b.differ.access(end); there != nil {
+		return RefTo(there)
 	}
+	port := b.ByName(end.Access.Interface)
+	if end.Access.Tagging == intent.Untagged {
+		return RefTo(port)
+	}
+	id := b.freeID(port.Index, end.Access)
+	sub := Ref{Index: observe.NoIndex, Made: Made{end.Key, Access}, Name: fmt.Sprintf("%s.%d", port.Name, id)}
+	b.add(end.Key, Create, 1, CreateSub{RefTo(port), id, end.Access, sub},
+		Drift{Field: "exists", Desired: "true", Actual: "false"}, "the sub-interface is missing")
+	return sub
 }
 
 // freeID chooses a sub-interface id that nobody uses: the VLAN for a single tag, so that the name reads
@@ -149,12 +148,11 @@ func (b *builder) freeID(port uint32, a intent.Access) uint32 {
 const firstFreeID = 4096
 
 // build makes the rest of an end and brings everything to its wanted state.
-func (b *builder) build(end intent.End) {
-	access := b.refs[end.Key]
+func (b *builder) build(end intent.End, access Ref) {
 	b.tag(end, access)
 	b.rewrite(end, access, rewriteOf(end.Access.Tagging))
 	if end.Tunnel.Encapsulation == intent.L2XC {
-		b.connect(end, access, b.refs[end.Other()])
+		b.connect(end, access, b.refs[b.present[end.Other()]])
 	} else {
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
@@ -167,12 +165,15 @@ func (b *builder) build(end intent.End) {
 	b.admin(end, access)
 }
 
+// newTunnel is what a tunnel is called before VPP names it.
+var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
+
 func (b *builder) tunnelRef(end intent.End) Ref {
-	name := map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel", intent.GENEVE: "geneve_tunnel", intent.GRE: "gre"}
-	ref := Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: name[end.Tunnel.Encapsulation] + "<new>"}
+	var ref Ref
 	if there := b.differ.tunnel(end); there != nil {
 		ref = RefTo(there)
 	} else {
+		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: newTunnel[end.Tunnel.Encapsulation]}
 		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},
 			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the tunnel is missing")
 	}

@@ -81,6 +81,9 @@ func (d *differ) policeable(end intent.End) bool {
 
 // police brings the end's policer to its wanted state, and notes whether the profile is enforced already.
 func (b *builder) police(end intent.End, access Ref) {
+	if len(b.Policers) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
+		return
+	}
 	before := len(b.ops)
 	name := own.PolicerName(end.Key)
 	there := b.Policers[name]
@@ -141,7 +144,7 @@ func (b *builder) unpolice(end intent.Key, why string) {
 	if there == nil {
 		return
 	}
-	for _, h := range b.byEnd[end] {
+	for h := range b.of(end) {
 		if h.Tunnel == nil {
 			b.takeOff(end, h.Interface, why)
 		}

@@ -20,18 +20,18 @@ func rewriteOf(t intent.Tagging) uint32 {
 // tag marks an interface with the end and its revision. Somebody's own tag on a port stays: then the
 // journal knows that the port is in use.
 func (b *builder) tag(end intent.End, ref Ref) {
-	want := own.Tag{Key: end.Key, Revision: end.Revision}.String()
 	actual := ""
-	if i := b.ByIndex(ref.Index); i != nil {
-		actual = i.Tag
-		if _, ours := own.ParseTag(actual); actual != "" && !ours {
+	if h := b.byIndex[ref.Index]; h != nil && h.Claim == nil {
+		if h.End == end.Key && h.Revision == end.Revision {
 			return
 		}
+		actual = h.Interface.Tag
+	} else if i := b.ByIndex(ref.Index); i != nil && i.Tag != "" {
+		return
 	}
-	if actual != want {
-		b.add(end.Key, Tag, 0, SetTag{Interface: ref, Tag: want}, Drift{Field: "tag", Desired: want, Actual: actual},
-			"the tag names end and revision")
-	}
+	want := own.Tag{Key: end.Key, Revision: end.Revision}.String()
+	b.add(end.Key, Tag, 0, SetTag{Interface: ref, Tag: want}, Drift{Field: "tag", Desired: want, Actual: actual},
+		"the tag names end and revision")
 }
 
 // rewrite sets what is popped, 0 for nothing. VPP keeps a rewrite by interface index, and one that was set

@@ -19,7 +19,7 @@ func (s *Server) takeIntent(w http.ResponseWriter, r *http.Request, use func(*in
 
 // decode answers what is wrong with the document and returns nil, or returns it.
 func (s *Server) decode(w http.ResponseWriter, body []byte) *intent.Intent {
-	in, err := intent.Decode(body, s.router)
+	in, err := s.intents.Decode(body)
 	var malformed *intent.MalformedError
 	var invalid *intent.InvalidError
 	refusal := problem{Type: "invalid-intent", Title: "The intent is not valid"}

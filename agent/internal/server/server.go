@@ -30,6 +30,7 @@ type Engine interface {
 // Server answers the portal.
 type Server struct {
 	router, version string
+	intents         *intent.Decoder
 	engine          Engine
 	metrics         prometheus.Gatherer
 	log             *slog.Logger
@@ -40,7 +41,7 @@ type Server struct {
 // New makes a server for the named router.
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 	return &Server{
-		router: router, version: version, engine: engine, metrics: metrics, log: log,
+		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
 		timeouts: usual, bodies: make(chan struct{}, maxBodies),
 	}
 }
