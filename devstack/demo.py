@@ -32,8 +32,8 @@ VLAN = 100
 SVC_MTU = 1500
 CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
-# Twice as often as an agent does by itself: somebody is waiting for the graph.
-REPORT_INTERVAL_S = 5
+# More often than an agent does by itself (10 s): somebody is waiting for the graph.
+REPORT_INTERVAL_S = 2
 PORT_OF_THE_VLL = "host-cust1"
 WATCH_S = 0.5
 

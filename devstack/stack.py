@@ -1,6 +1,7 @@
 """The whole product on one machine: services, portal, agents and what the agents drive."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,14 +87,19 @@ def running(
             for router, port in zip(isp.agents, agent_ports, strict=True)
         ]
         agent_urls = {agent.router: agent.url for agent in agents}
-        loaded = portal.prepare(
-            agent_urls=agent_urls,
-            extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
-        )
-        portal.start(family)
-        sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
+        with ThreadPoolExecutor(max_workers=1) as aside:
+            prepared = aside.submit(
+                portal.prepare,
+                agent_urls=agent_urls,
+                extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
+            )
+            # Here and not aside: the kernel ends a child with the thread that started it.
+            sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
+            loaded = prepared.result()
+        portal.start_doors(family)
         for agent in agents:
             agent.start(family, sockets[agent.router])
+        portal.start_workers(family)
         yield Stack(
             isp=isp,
             portal=portal,

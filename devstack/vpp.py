@@ -88,6 +88,7 @@ class Vpp:
         family.start(child).wait_until(self._answers)
 
     def startup_conf(self) -> str:
+        """No `poll-sleep-usec`: with every interface in interrupt mode an idle VPP sleeps by itself."""
         cpus = sorted(os.sched_getaffinity(0))
         return f"""\
 unix {{
@@ -95,7 +96,6 @@ unix {{
   runtime-dir {self.folder}
   cli-listen {self.cli_socket}
   log {self.logs / f"vpp-{self.label}-cli.log"}
-  poll-sleep-usec 100
 }}
 api-segment {{ prefix ll{os.getpid()}-{self.label} }}
 socksvr {{ socket-name {self.sockets.api} }}

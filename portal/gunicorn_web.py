@@ -19,3 +19,5 @@ class ImpatientWorker(ThreadWorker):
 wsgi_app = "portal.wsgi"
 worker_class = ImpatientWorker
 threads = 4
+# Imported once: its processes share the memory, and start at once.
+preload_app = True

@@ -68,11 +68,13 @@ def connect_memif(
         f"create memif socket id {socket_id} filename {socket}",
         f"create interface memif id 0 socket-id {socket_id} master no-zero-copy",
         f"set interface state memif{socket_id}/0 up",
+        f"set interface rx-mode memif{socket_id}/0 interrupt",
     )
     customer.configure(
         f"create memif socket id {generator} filename {socket}",
         f"create interface memif id 0 socket-id {generator} slave buffer-size 10240 no-zero-copy",
         f"set interface state {inside} up",
+        f"set interface rx-mode {inside} interrupt",
         f"create packet-generator interface {name}",
         f"set interface state {name} up",
         f"set interface l2 xconnect {name} {inside}",

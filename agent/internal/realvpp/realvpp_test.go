@@ -83,7 +83,7 @@ func TestPluginsAreFoundUnderTheLibraryFolderOfEitherLayout(t *testing.T) {
 
 func TestAPrivateVPPTakesNoCardsAndNoDefaultPaths(t *testing.T) {
 	text := startup(Install{PluginPath: "/p"}, "/f", "mine", Options{})
-	for _, want := range []string{"plugin dpdk_plugin.so { disable }", "poll-sleep-usec", "prefix mine",
+	for _, want := range []string{"plugin dpdk_plugin.so { disable }", "prefix mine",
 		"cli-listen /f/cli.sock", "socket-name /f/api.sock", "socket-name /f/stats.sock", "path /p"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
