@@ -8,8 +8,9 @@ BIN := .venv/bin
 # A stamp per content of the requirements: a changed pin reinstalls, an unchanged one costs nothing.
 RUN_STAMP := .venv/.run-$(shell sha256sum requirements.txt | cut -c1-16)
 DEV_STAMP := .venv/.dev-$(shell cat requirements.txt requirements-dev.txt | sha256sum | cut -c1-16)
-# Of what is installed a third is ever imported: Python compiles that when it comes to it.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-compile
+# What pip would do on one processor.
+COMPILE := $(BIN)/python -m compileall -q -j 0 .venv/lib
 
 # Python's half waits for the network and Go's for the processor: together they take little longer than one.
 BUILD_BOTH = $(MAKE) --no-print-directory -j2
@@ -91,8 +92,10 @@ dev-environment: $(DEV_STAMP)
 
 $(RUN_STAMP): requirements.txt | .venv/bin/python
 	@$(PIP_INSTALL) -r requirements.txt
+	@$(COMPILE)
 	@touch $@
 
 $(DEV_STAMP): requirements.txt requirements-dev.txt | .venv/bin/python
 	@$(PIP_INSTALL) -r requirements.txt -r requirements-dev.txt
+	@$(COMPILE)
 	@touch $@ $(RUN_STAMP)
