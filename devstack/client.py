@@ -46,6 +46,18 @@ class Client:
         body = self._call("POST", "/api/v1/vlls", json=wanted)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
+    def change(self, vll: str, **wanted: Any) -> str:
+        """Order a change of the line, whatever it has become meanwhile; the order's id. Raises Refused."""
+        identity: str = self._patch(vll, wanted)["order"]["id"]
+        return identity
+
+    def describe(self, vll: str, description: str) -> None:
+        """A description alone holds at once."""
+        self._patch(vll, {"description": description})
+
+    def _patch(self, vll: str, wanted: Json) -> Json:
+        return self._call("PATCH", f"/api/v1/vlls/{vll}", json=wanted, headers={"If-Match": "*"})
+
     def remove(self, vll: str) -> str:
         """Order the removal; the order's id."""
         body = self._call("DELETE", f"/api/v1/vlls/{vll}")

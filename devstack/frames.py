@@ -20,12 +20,15 @@ TAG = 4
 
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
+_PACKET_STATISTICS = 6
 _PACKET_AUXDATA = 8
 _PACKET_IGNORE_OUTGOING = 23
 _TP_STATUS_VLAN_VALID = 0x10
 _TP_STATUS_VLAN_TPID_VALID = 0x40
 # struct tpacket_auxdata of linux/if_packet.h: status, len, snaplen, mac, net, vlan_tci, vlan_tpid.
 _AUXDATA = struct.Struct("=IIIHHHH")
+# struct tpacket_stats of linux/if_packet.h: packets, drops.
+_STATISTICS = struct.Struct("=II")
 _LARGEST = 65536
 
 
@@ -94,6 +97,12 @@ class Wire:
             if received is not None:
                 others.append(received)
         return difference(whole, others)
+
+    def overflowed(self) -> int:
+        """How many frames arrived since this was last asked that the socket had no room for."""
+        answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        drops: int = _STATISTICS.unpack(answer)[1]
+        return drops
 
     def drain(self) -> None:
         """Forget what has arrived so far (also what came from elsewhere before bind())."""

@@ -41,6 +41,12 @@ class Lab:
             return {"a": ("rhino", first), "z": ("rhino", second)}
         return {"a": ("rhino", first), "z": ("hippo", first)}
 
+    def wire(self, router: str, interface: str) -> Wire:
+        """The customer on a port as a raw socket; memif ports have none."""
+        customer = self.customers[router, interface]
+        assert isinstance(customer, Wire)
+        return customer
+
     def traces(self) -> dict[str, dict[str, object]]:
         return {name: traces(each) for name, each in self.dataplane.vpps.items()}
 

@@ -1,6 +1,5 @@
 """What a customer's frames notice of crashes: those of VPP for a moment, those of an agent nothing."""
 
-import secrets
 import time
 from collections.abc import Iterator
 
@@ -9,27 +8,21 @@ import pytest
 from devstack.vpp_network import commands_of
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
+from tests.lab.service import in_service, pass_both_ways
 
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-door")
-PASSING_AGAIN_WITHIN_S = 30
 LINE = Combination("geneve6", "dot1q")
 STREAM_FRAMES = 300
 GAP_S = 0.01
 
 
-@pytest.fixture
-def line(lab: Lab) -> Iterator[str]:
-    """A line in service over which frames pass, removed afterwards."""
-    customer, ends = lab.stack.client("customer"), lab.ends(LINE.transport, LINE.tagging)
-    wanted = {f"{side}_end": LINE.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
-    accepted = customer.order(svc_mtu=1500, transport=LINE.transport, cir_bps=10_000_000, **wanted)
-    customer.wait_completed(accepted.order, timeout_s=30)
-    _pass_both_ways(lab)
-    yield accepted.vll
-    customer.wait_completed(customer.remove(accepted.vll), timeout_s=30)
+@pytest.fixture(autouse=True)
+def line(lab: Lab) -> Iterator[None]:
+    with in_service(lab, LINE):
+        yield
 
 
-def test_a_killed_vpp_forwards_again_without_the_portal(lab: Lab, line: str) -> None:
+def test_a_killed_vpp_forwards_again_without_the_portal(lab: Lab) -> None:
     vpp, child = lab.dataplane.vpps["rhino"], lab.stack.family["vpp-rhino"]
     for name in PORTAL:
         lab.stack.family[name].freeze()
@@ -39,14 +32,14 @@ def test_a_killed_vpp_forwards_again_without_the_portal(lab: Lab, line: str) -> 
         child.restart()
         # VPP keeps nothing; ports and routes come from its operator's configuration.
         vpp.configure(*commands_of(lab.stack.isp.router("rhino"), lab.stack.isp))
-        _pass_both_ways(lab)
+        pass_both_ways(lab, LINE)
         lab.report.append(f"lab {LINE}: VPP killed, frames again after {time.monotonic() - killed:.1f} s")
     finally:
         for name in PORTAL:
             lab.stack.family[name].thaw()
 
 
-def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab, line: str) -> None:
+def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab) -> None:
     agents = [lab.stack.family[f"agent-{router}"] for router in ("rhino", "hippo")]
     a, z = (lab.customers[where] for where in lab.ends(LINE.transport, LINE.tagging).values())
     z.drain()
@@ -65,17 +58,3 @@ def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab, line: str) -
     for agent in agents:
         agent.wait_until_ready()
     lab.report.append(f"lab {LINE}: both agents killed and started again, {STREAM_FRAMES} frames, none lost")
-
-
-def _pass_both_ways(lab: Lab) -> None:
-    ends = lab.ends(LINE.transport, LINE.tagging)
-    for of, to in (("a", "z"), ("z", "a")):
-        sender, receiver = lab.customers[ends[of]], lab.customers[ends[to]]
-        packet = secrets.token_bytes(100)
-        receiver.drain()
-        deadline = time.monotonic() + PASSING_AGAIN_WITHIN_S
-        complaint: str | None = "nothing was sent"
-        while complaint is not None:
-            assert time.monotonic() < deadline, f"{of} to {to}: {complaint}"
-            sender.send(LINE.on_the_wire(of=of, at=of, packet=packet))
-            complaint = receiver.expect(LINE.on_the_wire(of=of, at=to, packet=packet), timeout_s=0.1)

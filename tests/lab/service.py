@@ -1,0 +1,40 @@
+"""A line in the lab from its order until it is gone again."""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.lab.combinations import Combination
+from tests.lab.conftest import Lab
+
+WAIT_S = 60
+PASSING_AGAIN_WITHIN_S = 30
+CIR_BPS = 10_000_000
+
+
+@contextmanager
+def in_service(lab: Lab, line: Combination) -> Iterator[str]:
+    """The id of a line over which frames pass, removed afterwards."""
+    customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
+    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
+    accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
+    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+    pass_both_ways(lab, line)
+    yield accepted.vll
+    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+
+
+def pass_both_ways(lab: Lab, line: Combination) -> None:
+    """Until a frame of each side arrives unchanged at the other."""
+    ends = lab.ends(line.transport, line.tagging)
+    for of, to in (("a", "z"), ("z", "a")):
+        sender, receiver = lab.customers[ends[of]], lab.customers[ends[to]]
+        packet = secrets.token_bytes(100)
+        receiver.drain()
+        deadline = time.monotonic() + PASSING_AGAIN_WITHIN_S
+        complaint: str | None = "nothing was sent"
+        while complaint is not None:
+            assert time.monotonic() < deadline, f"{of} to {to}: {complaint}"
+            sender.send(line.on_the_wire(of=of, at=of, packet=packet))
+            complaint = receiver.expect(line.on_the_wire(of=of, at=to, packet=packet), timeout_s=0.1)
