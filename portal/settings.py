@@ -238,6 +238,7 @@ LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=120
 LONGLINE_ENROL_PER_MIN = env.int("LONGLINE_ENROL_PER_MIN", default=20)
 
 CELERY_BROKER_URL = env.str("REDIS_URL")
+CELERY_BROKER_TRANSPORT = "portal.broker:Transport"
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

@@ -1,0 +1,58 @@
+"""A Redis that freezes costs a worker time, and none of its places for tasks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from kombu import Connection, Consumer, Message, Queue
+
+from devstack import redis
+from devstack.ports import free_ports
+from devstack.process import Server
+
+SOCKET_TIMEOUT_S = 0.2
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Server]:
+    (port,) = free_ports(1)
+    with redis.running(folder=tmp_path / "redis", log=tmp_path / "redis.log", port=port) as server:
+        yield server
+
+
+@pytest.mark.parametrize("how", ["acknowledged", "rejected", "requeued"])
+def test_a_message_that_a_frozen_broker_does_not_let_go_keeps_no_place(broker: Server, how: str) -> None:
+    taken: list[Message] = []
+    with Connection(
+        broker.url,
+        transport=settings.CELERY_BROKER_TRANSPORT,
+        transport_options={"socket_timeout": SOCKET_TIMEOUT_S},
+    ) as connection:
+        queue = Queue("work", channel=connection.default_channel)
+        queue.declare()
+        with connection.Producer() as producer:
+            for number in (1, 2):
+                producer.publish({"number": number}, routing_key="work")
+        consumer = Consumer(connection, [queue], on_message=taken.append)
+        consumer.qos(prefetch_count=1)
+        with consumer:
+            connection.drain_events(timeout=5)
+            broker.child.freeze()
+            try:
+                with pytest.raises(connection.connection_errors):
+                    _let_go(taken[0], how)
+            finally:
+                broker.child.thaw()
+            connection.drain_events(timeout=5)
+    assert [message.decode()["number"] for message in taken] == [1, 2]
+
+
+def _let_go(message: Message, how: str) -> None:
+    match how:
+        case "acknowledged":
+            message.ack()
+        case "rejected":
+            message.reject()
+        case "requeued":
+            message.requeue()
