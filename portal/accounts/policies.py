@@ -3,8 +3,12 @@
 from django.db.models import QuerySet
 
 from portal.accounts.models import Customer, Membership, User
+from portal.core.recurring import Recurring
 
 _ORDERING_ROLES = (Membership.Role.OPERATOR, Membership.Role.ADMIN)
+_ORDERING_MEMBERSHIPS = Recurring[Membership](
+    lambda user, customer: Membership.objects.filter(user=user, customer=customer, role__in=_ORDERING_ROLES)
+)
 
 
 def may_see(user: User, customer: Customer) -> bool:
@@ -14,9 +18,7 @@ def may_see(user: User, customer: Customer) -> bool:
 
 def may_order(user: User, customer: Customer) -> bool:
     """Operators and admins of the customer, and NOC staff on its behalf; nobody for one that is retired."""
-    return customer.retired_at is None and (
-        user.is_noc or user.memberships.filter(customer=customer, role__in=_ORDERING_ROLES).exists()
-    )
+    return customer.retired_at is None and (user.is_noc or bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
 
 
 def may_sign_in(user: User) -> bool:

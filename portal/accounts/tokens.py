@@ -13,8 +13,13 @@ from portal.accounts.errors import ExpiryInThePast, NetworkNotHeld, OutlivesItsM
 from portal.accounts.fields import Network
 from portal.accounts.models import ApiToken, Scope, User
 from portal.core.client_address import Address
+from portal.core.recurring import Recurring
 
 _SCHEME = "ll"
+# Asked for by every request; a prefix is unique.
+_LIVE_TOKENS = Recurring[ApiToken](
+    lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix, revoked_at__isnull=True)
+)
 _USED_RESOLUTION = timedelta(minutes=1)
 
 
@@ -77,7 +82,8 @@ def token_find(plain: str, *, now: datetime) -> ApiToken | None:
     prefix, _, secret = rest.partition("_")
     if scheme != _SCHEME or not prefix or not secret:
         return None
-    token = ApiToken.objects.select_related("user").filter(prefix=prefix, revoked_at__isnull=True).first()
+    found = _LIVE_TOKENS(prefix)
+    token = found[0] if found else None
     if token is None or not hmac.compare_digest(bytes(token.digest), _digest(secret)):
         return None
     if not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):

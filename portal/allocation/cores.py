@@ -13,7 +13,7 @@ from django.db import connection
 
 from portal.allocation.capacity import bookable_load, largest_cir, load_per_core
 from portal.allocation.errors import RouterFull
-from portal.allocation.models import CoreBooking, RouterLoad
+from portal.allocation.models import CoreBooking
 from portal.core.transport import Transport
 from portal.inventory.models import Router
 
@@ -22,6 +22,21 @@ INSERT INTO allocation_routerload AS sums (router_id, booked) VALUES (%(router)s
 ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + %(load)s
 RETURNING booked
 """
+# The bookings of a holder and, of each router in id order, what its sum is then.
+_BOOK = """
+WITH wanted AS (
+    SELECT *
+    FROM unnest(%(routers)s::bigint[], %(sides)s::text[], %(loads)s::bigint[]) AS r (router, side, load)
+), bookings AS (
+    INSERT INTO allocation_corebooking (router_id, holder, side, load)
+    SELECT router, %(holder)s, side, load FROM wanted
+)
+INSERT INTO allocation_routerload AS sums (router_id, booked)
+SELECT router, sum(load) FROM wanted GROUP BY router ORDER BY router
+ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + EXCLUDED.booked
+RETURNING router_id, booked
+"""
+_BOOKED = "SELECT router_id, booked FROM allocation_routerload WHERE router_id = ANY(%(routers)s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +66,17 @@ def cores_book(
     The last lease of an order, as the routers' sums are locked from here on.
     """
     missing = _missing(ends, own)
-    rows = [
-        CoreBooking(router=ends[side].router, holder=holder, side=side, load=load)
-        for side, load in missing.items()
-        if load
-    ]
+    wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
+    if not wanted:
+        return
+    routers, sides, loads = map(list, zip(*wanted, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOK, {"holder": holder, "routers": routers, "sides": sides, "loads": loads})
+        booked = dict(cursor.fetchall())
     for router, (side, load) in _by_router(ends, missing).items():
-        booked = _add(router.pk, load) - load
-        if load > bookable_of(router) - booked:
-            raise _full(router, side, load, booked, transport, ends)
-    CoreBooking.objects.bulk_create(rows)
+        before = booked[router.pk] - load
+        if load > bookable_of(router) - before:
+            raise _full(router, side, load, before, transport, ends)
 
 
 def cores_look(
@@ -135,7 +151,9 @@ def bookable_of(router: Router) -> int:
 def booked_on(routers: Collection[Router]) -> dict[int, int]:
     """The load that is booked on each of these, by id."""
     ids = [router.pk for router in routers]
-    sums = dict(RouterLoad.objects.filter(router__in=ids).values_list("router_id", "booked"))
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOKED, {"routers": ids})
+        sums: dict[int, int] = dict(cursor.fetchall())
     return {pk: sums.get(pk, 0) for pk in ids}
 
 

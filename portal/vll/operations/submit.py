@@ -56,10 +56,6 @@ def order_add(
     vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
     vll = _vll_create(vll_id, accepted, content, description, now)
-    cores_lease(accepted=accepted, holder=vll_id, own=own)
-    if taken is not None:
-        leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
-        taken.end(now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)
     held = needs_approval(user, accepted.customer, cir_bps)
     order = order_acknowledge(
         vll=vll,
@@ -73,6 +69,11 @@ def order_add(
     )
     if not held:
         converge_routers((port.router_id for port in accepted.ports.values()), now=now)
+    # Last, because the routers' sums are what orders of all customers wait for.
+    cores_lease(accepted=accepted, holder=vll_id, own=own)
+    if taken is not None:
+        leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
+        taken.end(now=now, kind="hold.ordered", actor=user.username, vll_id=vll.pk)
     return order
 
 
