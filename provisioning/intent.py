@@ -115,7 +115,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         **_identity(row),
         "admin_up": row.admin_up,
         "frame": row.frame,
-        "bandwidth": None if row.bandwidth is None else asdict(row.bandwidth),
+        # Agents of before there were policers know no such member.
+        **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
         "access": {
             "interface": row.interface,
             "tagging": row.tagging,

@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -105,7 +107,8 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
 
 
 def _end(item: Any, at: str) -> EndAnswer:
-    item = _object(item, at, {"vll", "end", "revision", "status", "policed", "reason"})
+    # An agent of before there were policers polices nothing.
+    item = _object(item, at, {"vll", "end", "revision", "status", "reason"}, later={"policed": False})
     status = item["status"]
     if status not in _REASON_CODES:
         raise BadReply(f"{at}/status is {status!r}")
@@ -175,11 +178,14 @@ def _require_storable(value: Any) -> None:
         raise ValueError(f"{value} is no number")
 
 
-def _object(value: Any, at: str, names: set[str]) -> dict[str, Any]:
-    if not isinstance(value, dict) or value.keys() != names:
+def _object(
+    value: Any, at: str, names: set[str], *, later: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """``later`` are members that agents of earlier releases do not know, with what holds of these."""
+    if not isinstance(value, dict) or value.keys() - later.keys() != names:
         found = sorted(value) if isinstance(value, dict) else type(value).__name__
         raise BadReply(f"{at or '/'} has {found}, not {sorted(names)}")
-    return value
+    return {**later, **value}
 
 
 def _list(value: Any, at: str) -> list[Any]:

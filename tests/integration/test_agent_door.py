@@ -234,6 +234,24 @@ def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
     assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
+def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp: Isp, vll: Vll) -> None:
+    """As they were before there was a word of policing; what such an agent cannot do is not made up."""
+    first = vll.ends.get(side="a")
+    seen = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
+    report = observed(ends=[{"vll": str(vll.pk), "end": "a", "revision": vll.revision} | seen])
+    del report["policing"]
+    assert post(OBSERVED, report).status_code == 200, report
+    first.refresh_from_db()
+    assert (first.link_up, first.observed_in_sync, first.policed) == (True, True, False)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).policing == "none"
+
+    counts = counted(vll, "a")
+    counts.pop("policer", None)
+    answer = post(COUNTERS, counters(counts))
+    assert (answer.status_code, answer.json()["accepted"]) == (200, 1)
+    assert Sample.objects.get().conform_packets is None
+
+
 @pytest.mark.parametrize("odd", ["bell\x07", "\ud800", "\u0000", "\x1b[31m", "x" * 64])
 def test_an_odd_text_of_somebody_else_costs_nothing_of_the_report(post: Post, isp: Isp, odd: str) -> None:
     report = observed()

@@ -35,7 +35,7 @@ def polices(isp: Isp, router: str, policing: str, version: str = "25.10-release"
 def bandwidth(isp: Isp, router: str) -> Any:
     intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
     (present,) = json.loads(intent.document())["present"]
-    return present["bandwidth"]
+    return present.get("bandwidth")
 
 
 def shown(user: User, vll: Vll) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             frame=end["frame"],
             **end["access"],
             **end["transport"],
-            bandwidth=end["bandwidth"] and BandwidthProfile(**end["bandwidth"]),
+            bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
         )
         for end in document["present"]
     ]

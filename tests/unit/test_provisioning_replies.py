@@ -102,6 +102,15 @@ def test_a_reply_outside_the_contract_is_an_error(reply: dict[str, Any], change:
         reply_decode(json.dumps(reply).encode(), sent=sent)
 
 
+def test_an_agent_of_before_there_were_policers_polices_nothing(reply: dict[str, Any]) -> None:
+    sent = sent_for(reply)
+    for end in reply["ends"]:
+        del end["policed"]
+    decoded = reply_decode(json.dumps(reply).encode(), sent=sent)
+    assert decoded.ends
+    assert not any(end.policed for end in decoded.ends)
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"[" * 100_000, b"\xff"])
 def test_a_reply_that_is_no_object_is_an_error(body: bytes, reply: dict[str, Any]) -> None:
     with pytest.raises(BadReply):

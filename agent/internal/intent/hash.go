@@ -47,11 +47,9 @@ func (t text) end(e *End) text {
 	t = t.raw(`{"access":{"exact_match":`).boolean(a.Exact).raw(`,"inner_vlan":`).orNull(int64(a.Inner)).
 		raw(`,"interface":`).quoted(a.Interface).raw(`,"outer_vlan":`).orNull(int64(a.Outer)).
 		raw(`,"tagging":`).quoted(string(a.Tagging)).
-		raw(`},"admin_up":`).boolean(e.AdminUp).raw(`,"bandwidth":`)
-	if *b == (Bandwidth{}) {
-		t = t.raw("null")
-	} else {
-		t = t.raw(`{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
+		raw(`},"admin_up":`).boolean(e.AdminUp)
+	if *b != (Bandwidth{}) {
+		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)
 	}
 	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame)).raw(`,"revision":`).integer(int64(e.Revision)).

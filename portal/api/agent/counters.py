@@ -9,6 +9,13 @@ from portal.inventory.models import Router
 from portal.telemetry.operations import counters_store
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 
+_POLICER = record(
+    {
+        f"{colour}_{what}": integer()
+        for colour in ("conform", "exceed", "violate")
+        for what in ("bytes", "packets")
+    }
+)
 _END = record(
     {
         "vll": uuid,
@@ -18,16 +25,8 @@ _END = record(
         "in_packets": integer(),
         "out_bytes": integer(),
         "out_packets": integer(),
-        "policer": nullable(
-            record(
-                {
-                    f"{colour}_{what}": integer()
-                    for colour in ("conform", "exceed", "violate")
-                    for what in ("bytes", "packets")
-                }
-            )
-        ),
-    }
+    },
+    later={"policer": (nullable(_POLICER), None)},
 )
 _REPORT = record(
     {

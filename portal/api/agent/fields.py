@@ -40,14 +40,19 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def record(fields: Mapping[str, Decode]) -> Decode:
-    """An object with exactly these members; decodes to a dict, or None after an error."""
+def record(fields: Mapping[str, Decode], *, later: Mapping[str, tuple[Decode, Any]] | None = None) -> Decode:
+    """An object with exactly these members; decodes to a dict, or None after an error.
+
+    ``later`` are members that the contract got after its first release, each with what is taken to hold of
+    an agent that does not know them yet.
+    """
+    later = later or {}
 
     def decode(value: Any, at: str, errors: Errors) -> dict[str, Any] | None:
         if not isinstance(value, dict):
             errors.add(at, "type", "an object is wanted")
             return None
-        for name in value.keys() - fields.keys():
+        for name in value.keys() - fields.keys() - later.keys():
             errors.add(f"{at}/{name}", "unknown_field", "the contract does not name this field")
         decoded = {}
         for name, field in fields.items():
@@ -55,6 +60,8 @@ def record(fields: Mapping[str, Decode]) -> Decode:
                 decoded[name] = field(value[name], f"{at}/{name}", errors)
             else:
                 errors.add(f"{at}/{name}", "missing", "this field is required")
+        for name, (field, otherwise) in later.items():
+            decoded[name] = field(value[name], f"{at}/{name}", errors) if name in value else otherwise
         return decoded
 
     return decode

@@ -46,7 +46,6 @@ _REPORT = record(
             }
         ),
         "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
-        "policing": one_of(*(each.value for each in Policing)),
         "generation": record({"held": _GENERATION, "applied": _GENERATION}),
         "interfaces": array(
             record(
@@ -73,13 +72,14 @@ _REPORT = record(
                     "link_up": boolean,
                     "reachable": nullable(boolean),
                     "in_sync": boolean,
-                    "policed": boolean,
                     "drift": array(_DRIFT, maximum=1000),
-                }
+                },
+                later={"policed": (boolean, False)},
             ),
             maximum=100_000,
         ),
-    }
+    },
+    later={"policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value)},
 )
 
 
