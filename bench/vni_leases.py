@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.synchronize import Barrier
+from statistics import median
 from uuid import uuid4
 
 from bench.database import migrated
@@ -14,6 +15,8 @@ from bench.figures import Figure
 # As web workers are: a few processes of several threads each.
 PROCESSES, THREADS = 4, 16
 LEASES_PER_CLIENT = 150
+
+POOL = 1_000_000
 
 
 def measure() -> Iterator[Figure]:
@@ -43,6 +46,38 @@ def measure() -> Iterator[Figure]:
             "1/s",
             f"{clients} clients, {leased - different} duplicates",
         )
+        yield Figure(
+            "vni_exhausted_ms", _exhausted(), "ms", f"median; a pool of {POOL} VNIs of which none is left"
+        )
+
+
+def _exhausted() -> float:
+    """Milliseconds until somebody is told that no VNI is left."""
+    from django.db import connection
+
+    from portal.allocation.errors import VniPoolExhausted
+    from portal.allocation.vnis import LAST_VNI, vni_lease
+    from portal.core.clock import now
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO allocation_reservedvnirange (first, last, reason) VALUES (%s, %s, 'bench')",
+            [POOL + 1, LAST_VNI],
+        )
+        cursor.execute(
+            "INSERT INTO allocation_vnilease (vni, holder, leased_at)"
+            " SELECT vni, gen_random_uuid(), now() FROM generate_series(1, %s) AS vni ON CONFLICT DO NOTHING",
+            [POOL],
+        )
+        cursor.execute("VACUUM ANALYZE allocation_vnilease")
+    times = []
+    for _ in range(9):
+        began = time.perf_counter()
+        try:
+            vni_lease(holder=uuid4(), now=now())
+        except VniPoolExhausted:
+            times.append((time.perf_counter() - began) * 1_000)
+    return median(times)
 
 
 def _lease_many(ready: Barrier) -> None:

@@ -1,0 +1,76 @@
+"""A VNI pool that is nearly used up: what is left is found, and that nothing is left is said at once."""
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.allocation import vnis
+from portal.allocation.errors import VniPoolExhausted
+from portal.allocation.models import ReservedVniRange, VniLease
+from portal.core import clock
+from tests.integration.isp import Isp
+from tests.integration.test_api_v1 import body, client
+
+pytestmark = pytest.mark.django_db
+
+
+def leased_but_for(first: int, last: int, *free: int) -> None:
+    """A pool from ``first`` to ``last`` of which everything is leased, but for these."""
+    for low, high in ((1, first - 1), (last + 1, vnis.LAST_VNI)):
+        ReservedVniRange.objects.create(first=low, last=high, reason="not ours")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO allocation_vnilease (vni, holder, leased_at)"
+            " SELECT vni, gen_random_uuid(), now() FROM generate_series(%s::int, %s::int) AS vni"
+            " WHERE vni <> ALL(%s::int[])",
+            [first, last, list(free)],
+        )
+
+
+def lease() -> int:
+    return vnis.vni_lease(holder=uuid.uuid4(), now=clock.now())
+
+
+def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
+    first, last = 1000, 1000 + 3 * vnis._PIECE
+    # The pool's ends, and both sides of where a piece begins.
+    gaps = {first, first + 7, first + vnis._PIECE - 1, first + vnis._PIECE, first + 2 * vnis._PIECE, last}
+    leased_but_for(first, last, *gaps)
+    assert vnis.vni_available()
+    assert {lease() for _ in gaps} == gaps
+    assert not vnis.vni_available()
+    with pytest.raises(VniPoolExhausted):
+        lease()
+
+
+def test_a_pool_with_nothing_left_costs_a_few_tries_and_one_look() -> None:
+    leased_but_for(1000, 1000 + vnis._PIECE)
+    with CaptureQueriesContext(connection) as captured, pytest.raises(VniPoolExhausted):
+        lease()
+    assert len(captured) == vnis._RANDOM_TRIES + 1
+
+
+def test_a_look_reads_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vnis, "_PIECE", 100)
+    monkeypatch.setattr(vnis, "_SEEN", 300)
+    monkeypatch.setattr("random.randint", lambda low, high: low)
+    leased_but_for(1001, 2000, 1300, 1301)
+    # Three pieces, the first ones here: from 1001 to 1300.
+    assert vnis.vni_available()
+    VniLease.objects.create(vni=1300, holder=uuid.uuid4(), leased_at=clock.now())
+    assert not vnis.vni_available()
+
+
+def test_ordering_from_an_empty_pool_is_refused_with_what_to_do(isp: Isp, alice: User) -> None:
+    leased_but_for(1000, 1100)
+    before = VniLease.objects.count()
+    ordered = client(alice).post("/api/v1/vlls", body(isp, cir_bps=1000), format="json")
+    assert ordered.status_code == 409
+    assert "Ask the NOC to widen the pool" in ordered.json()["detail"]
+    asked = client(alice).post("/api/v1/vlls/validate", body(isp, cir_bps=1000), format="json")
+    assert not asked.json()["feasible"]
+    assert "Ask the NOC to widen the pool" in str(asked.json())
+    assert VniLease.objects.count() == before
