@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
 from portal.accounts.models import User
 from portal.events.models import Event
@@ -26,6 +26,12 @@ def vlls(user: User) -> QuerySet[Vll]:
         .prefetch_related(_ENDS)
         .order_by("-created_at", "-id")
     )
+
+
+def with_last_order(rows: QuerySet[Vll]) -> QuerySet[Vll]:
+    """``rows`` with ``last_order_state``, the state of each VLL's newest order."""
+    newest = Order.objects.filter(vll=OuterRef("pk")).order_by("-ordered_at", "-id")
+    return rows.annotate(last_order_state=Subquery(newest.values("state")[:1]))
 
 
 def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:

@@ -2,11 +2,24 @@
 
 from django.urls import include, path
 
-from portal.web.views import holds, invitation, lists, order, overview, routers, team, tokens, vll, vll_orders
+from portal.web.views import (
+    holds,
+    invitation,
+    lists,
+    order,
+    overview,
+    routers,
+    search,
+    team,
+    tokens,
+    vll,
+    vll_orders,
+)
 
 app_name = "web"
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    path("search/", search.search, name="search"),
     path("ports/", lists.ports, name="ports"),
     path("orders/", lists.orders, name="orders"),
     path("orders/new/", order.order, name="order"),

@@ -92,6 +92,9 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/orders/new/",
             "/holds/",
             f"/orders/new/?hold={Hold.objects.get().pk}",
+            "/search/",
+            "/search/?q=nothing+like+it",
+            "/search/?q=host",
             "/nowhere/",
             *(f"/vlls/{vll.pk}/" for vll in lines.values()),
             f"/vlls/{lines['active'].pk}/remove/",
@@ -100,6 +103,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
         "charlie": ["/", "/ports/", "/orders/", "/orders/new/", "/holds/"],
         "nora": [
             "/",
+            "/search/?q=rhino",
             "/ports/",
             "/orders/",
             "/orders/new/",
@@ -168,6 +172,24 @@ def test_the_reader_chooses_light_or_dark_and_it_is_remembered(
     person.page.get_by_role("button", name="Switch between light and dark").click()
     person.open("/login/")
     assert shown.get_attribute("data-bs-theme") == "dark"
+
+
+def test_a_slash_leads_to_the_search_but_not_from_a_field(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open("/orders/new/")
+    name = alice.page.get_by_label("Name or reference")
+    name.press("/")
+    expect(name).to_have_value("/")
+    alice.page.get_by_role("heading", name="Order a line").click()
+    alice.page.keyboard.press("/")
+    alice.page.keyboard.type("active")
+    alice.page.keyboard.press("Enter")
+    alice.page.get_by_role("heading", name="Search").wait_for()
+    expect(alice.page.get_by_role("link", name="active")).to_be_visible()
+    assert alice.complaints == []
 
 
 def test_the_order_form_offers_only_the_vlans_that_the_tagging_needs(

@@ -43,6 +43,7 @@ PAGES = {
     "/ports/": 3,
     # Each end has a select of its own, narrowed by its own search.
     "/orders/new/": 5,
+    "/search/?q=100": 5,
     "/routers/": 5,
     "/noc/": 14,
 }

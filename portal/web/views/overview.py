@@ -1,12 +1,10 @@
 """The first page: what the user's customers have, how it is, and what is under way."""
 
-from django.db.models import OuterRef, Subquery
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import policies
 from portal.vll import queries
-from portal.vll.models import Order
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus
 from portal.web.access import SignedInRequest, requires
 from portal.web.paging import newest_first
@@ -17,10 +15,7 @@ OPEN_ORDERS_SHOWN = 10
 @requires(policies.may_sign_in)
 def overview(request: SignedInRequest) -> HttpResponse:
     """``?show=all`` adds the VLLs that are gone; ``?after=`` pages on."""
-    newest_order = Order.objects.filter(vll=OuterRef("pk")).order_by("-ordered_at", "-id")
-    everything = queries.vlls(request.user).annotate(
-        last_order_state=Subquery(newest_order.values("state")[:1])
-    )
+    everything = queries.with_last_order(queries.vlls(request.user))
     current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
     in_service = current.filter(lifecycle=Lifecycle.ACTIVE)
     open_orders = queries.orders(request.user).exclude(state__in=TERMINAL_ORDER_STATES)

@@ -1,0 +1,86 @@
+"""One search for everything that has a name or a number."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.inventory.models import Port
+from portal.inventory.search import found
+from portal.vll import queries
+from portal.vll.search import vlls_found
+from portal.web.access import SignedInRequest, requires
+from portal.web.narrowing import LONGEST_SEARCH, Text
+from portal.web.noc_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
+
+# Whoever sees more than these narrows the search instead of reading on.
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows of one kind, each with the address of its page; ``more`` leads to the others, "" for none."""
+
+    title: Text
+    rows: list[tuple[Any, str]]
+    more: str
+
+
+@requires(policies.may_sign_in)
+def search(request: SignedInRequest) -> HttpResponse:
+    """``?q=``: a name, a port, a VNI, a VLAN, the id of a line or of an order."""
+    q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    context: dict[str, Any] = {"q": q}
+    if q:
+        lines = queries.vlls(request.user).filter(pk__in=vlls_found(q))
+        first = list(queries.with_last_order(lines)[: SHOWN + 1])
+        context |= {
+            "vlls": first[:SHOWN],
+            "more_vlls": len(first) > SHOWN,
+            "shown": SHOWN,
+            "others": [each for each in _others(request.user, q) if each.rows],
+        }
+    return render(request, "search/search.html", context)
+
+
+def _others(user: User, q: str) -> Iterable[Found]:
+    ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
+    yield _found(_("Ports"), found(ports, q), q, listed_at=reverse("web:ports"), page_of=_port_page)
+    if policies.may_run_the_network(user):
+        yield _of_kind(ROUTERS, q, lambda row: reverse("web:noc-router", args=[row.pk]))
+        for kind in (SITES, LINKS, CUSTOMERS):
+            yield _of_kind(kind, q, partial(_change_page, kind))
+
+
+def _change_page(kind: Kind, row: Any) -> str:
+    return reverse(f"web:noc-{kind.slug}-change", args=[row.pk])
+
+
+def _of_kind(kind: Kind, q: str, page_of: Callable[[Any], str]) -> Found:
+    rows = found(kind.rows().order_by(*kind.by), q)
+    return _found(kind.title, rows, q, listed_at=reverse(f"web:noc-{kind.slug}"), page_of=page_of)
+
+
+def _found(
+    title: Text, rows: QuerySet[Any], q: str, *, listed_at: str, page_of: Callable[[Any], str]
+) -> Found:
+    first = list(rows[: SHOWN + 1])
+    return Found(
+        title=title,
+        rows=[(row, page_of(row)) for row in first[:SHOWN]],
+        more=f"{listed_at}?{urlencode({'q': q})}" if len(first) > SHOWN else "",
+    )
+
+
+def _port_page(port: Port) -> str:
+    """A port has no page of its own: the list, narrowed to it."""
+    return f"{reverse('web:ports')}?{urlencode({'q': port.interface})}"

@@ -1,0 +1,80 @@
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.inventory.models import Port
+from portal.vll.models import Order, Vll
+from portal.web.views.search import SHOWN
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def placed(isp: Isp, alice: User) -> Order:
+    ends = {
+        "a_end": end(isp, "rhino:host-cust1", outer=1234),
+        "z_end": end(isp, "hippo:host-cust1", outer=777),
+    }
+    return order(isp, alice, description="Milk run", **ends)
+
+
+def looked_for(user: User, q: object) -> str:
+    return text(signed_in(user).get("/search/", {"q": str(q)}))
+
+
+def test_a_line_is_found_by_whatever_is_known_of_it(placed: Order, alice: User) -> None:
+    vll = Vll.objects.get()
+    known = ("milk", vll.vni, "1234", "777", "host-cust1", "hippo", vll.pk, placed.pk)
+    assert [q for q in known if "Milk run" not in looked_for(alice, q)] == []
+
+
+@pytest.mark.parametrize("q", ["123", "nothing like it", "%", "_"])
+def test_what_is_not_there_is_said(placed: Order, alice: User, q: str) -> None:
+    shown = looked_for(alice, q)
+    assert "Milk run" not in shown
+    assert f"Nothing is called “{q}”" in shown
+
+
+def test_another_customer_finds_neither_lines_nor_ports(placed: Order, charlie: User) -> None:
+    for q in ("milk", "host-cust1", placed.pk, placed.vll_id):
+        assert f"Nothing is called “{q}”" in looked_for(charlie, q)
+
+
+def test_a_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: User, nora: User) -> None:
+    for q, address in (
+        ("rhino", reverse("web:noc-router", args=[isp.routers["rhino"].pk])),
+        ("zür", reverse("web:noc-sites-change", args=[isp.routers["rhino"].site_id])),
+        ("alpine", reverse("web:noc-customers-change", args=[isp.ports["rhino:host-cust1"].customer_id])),
+    ):
+        assert address in signed_in(nora).get("/search/", {"q": q}).content.decode()
+        assert address not in signed_in(alice).get("/search/", {"q": q}).content.decode()
+
+
+def test_many_are_shown_in_part_and_the_rest_is_a_link_away(isp: Isp, alice: User) -> None:
+    model = isp.ports["rhino:host-cust1"]
+    for number in range(SHOWN + 1):
+        Port.objects.create(
+            router=model.router,
+            interface=f"xe-{number:03}",
+            customer=model.customer,
+            speed_bps=1,
+            bookable_bps=1,
+        )
+    page = signed_in(alice).get("/search/", {"q": "xe-"}).content.decode()
+    assert f"xe-{SHOWN - 1:03}" in page
+    assert f"xe-{SHOWN:03}" not in page
+    assert 'href="/ports/?q=xe-"' in page
+
+
+def test_what_was_searched_for_stays_inert_and_in_the_field(alice: User, db: None) -> None:
+    page = signed_in(alice).get("/search/", {"q": '"><script>alert(1)</script>\0'}).content.decode()
+    assert "<script>alert" not in page
+    assert 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"' in page
+
+
+def test_nobody_searches_without_signing_in() -> None:
+    assert Client().get("/search/", {"q": "milk"}).status_code == 302
