@@ -59,12 +59,18 @@ class Held:
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
     """Read the answer to ``sent``: it must speak of exactly the ends that were sent. Raises ``BadReply``."""
     document = _object(
-        json_decode(body), "", {"schema", "router", "generation", "applied", "ends", "quarantined"}
+        json_decode(body),
+        "",
+        {"schema", "router", "generation", "applied", "ends", "quarantined"},
+        later={"look": None},
     )
+    look = None if document["look"] is None else _typed(document["look"], int, "/look")
     for name, expected in (("schema", 1), ("router", sent.router), ("generation", sent.generation)):
         if document[name] != expected:
             raise BadReply(f"/{name} is {document[name]!r}, not {expected!r}")
-    ends = tuple(_end(item, f"/ends/{index}") for index, item in enumerate(_list(document["ends"], "/ends")))
+    ends = tuple(
+        _end(item, f"/ends/{index}", look) for index, item in enumerate(_list(document["ends"], "/ends"))
+    )
     _same_ends(ends, sent)
     quarantined = tuple(
         _object(item, f"/quarantined/{index}", {"vll", "end", "interface"})
@@ -106,7 +112,7 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
     return document
 
 
-def _end(item: Any, at: str) -> EndAnswer:
+def _end(item: Any, at: str, look: int | None = None) -> EndAnswer:
     # An agent of before there were policers polices nothing.
     item = _object(item, at, {"vll", "end", "revision", "status", "reason"}, later={"policed": False})
     status = item["status"]
@@ -129,6 +135,7 @@ def _end(item: Any, at: str) -> EndAnswer:
         status=status,
         reason=reason,
         policed=_typed(item["policed"], bool, f"{at}/policed"),
+        look=look,
         for_good=is_for_good(status, code=reason and reason["code"], retval=reason and reason["retval"]),
     )
 

@@ -41,7 +41,8 @@ UNTRACKED: dict[type[models.Model], str] = {
     Router: "generation",
     Port: "booked_bps",
     Vll: "oper_status in_sync",
-    VllEnd: "status status_revision status_at reason link_up reachable observed_in_sync policed drift",
+    VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
+    " drift",
     # What a modify order keeps of the line is in the line's own events.
     Order: "state_at alarmed_at before after",
 }

@@ -25,7 +25,10 @@ class RouteReport:
 
 @dataclass(frozen=True, slots=True)
 class ObservedReport:
-    """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock."""
+    """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock.
+
+    ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
+    """
 
     boot_id: UUID
     sent_ms: int
@@ -41,3 +44,4 @@ class ObservedReport:
     generation_applied: int | None
     interfaces: tuple[InterfaceReport, ...]
     routes: tuple[RouteReport, ...]
+    look: int | None = None

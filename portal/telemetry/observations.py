@@ -28,7 +28,7 @@ def observation_take(
     last = ObservedRouter.objects.filter(router=router).first()
     if not observed_store(router=router, report=report, now=now):
         return False
-    ends_observed(router=router, ends=ends, now=now)
+    ends_observed(router=router, ends=ends, look=report.look, now=now)
     ended = _is_back(last, report, now) and _end_backoff(router, now)
     if ended or _polices_otherwise(router, last, report):
         send_task(CONVERGE_ROUTER, router.pk, now=now)

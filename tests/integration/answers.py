@@ -23,6 +23,7 @@ def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: 
         reason=more.get("reason"),
         for_good=for_good,
         policed=more.get("policed", False),
+        look=more.get("look"),
     )
     advance(router=more.get("router", end.port.router), answers=[said], now=clock.now())
     vll.refresh_from_db()

@@ -239,7 +239,7 @@ def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp:
     first = vll.ends.get(side="a")
     seen = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
     report = observed(ends=[{"vll": str(vll.pk), "end": "a", "revision": vll.revision} | seen])
-    del report["policing"]
+    del report["policing"], report["look"]
     assert post(OBSERVED, report).status_code == 200, report
     first.refresh_from_db()
     assert (first.link_up, first.observed_in_sync, first.policed) == (True, True, False)

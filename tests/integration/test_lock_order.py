@@ -88,6 +88,17 @@ def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
     assert vll.ends.get(side="a").link_up is True
 
 
+def test_an_answer_that_comes_while_an_older_report_is_taken_in_is_not_undone(isp: Isp, vll: Vll) -> None:
+    seen = EndObservation(vll.pk, "a", 1, link_up=True, reachable=True, in_sync=True, policed=False)
+    report = partial(ends_observed, router=isp.routers["rhino"], ends=[seen], look=1000, now=clock.now())
+    with a_thread(report) as start, transaction.atomic():
+        Vll.objects.select_for_update().get(pk=vll.pk)
+        start()
+        VllEnd.objects.filter(vll=vll, side="a").update(status_look=2000, status_at=clock.now(), policed=True)
+    end = vll.ends.get(side="a")
+    assert (end.policed, end.link_up) == (True, None)
+
+
 def test_a_document_with_a_higher_number_never_knows_less(isp: Isp, alice: User) -> None:
     rhino, documents = isp.routers["rhino"], []
     with a_thread(lambda: documents.append(next_intent(rhino))) as start, transaction.atomic():

@@ -26,10 +26,12 @@ def line(isp: Isp, alice: User) -> Vll:
     return vll
 
 
-def observe(isp: Isp, vll: Vll, side: str, **facts: Any) -> None:
+def observe(isp: Isp, vll: Vll, side: str, *, look: int | None = None, **facts: Any) -> None:
     router = isp.routers["rhino" if side == "a" else "hippo"]
     seen: dict[str, Any] = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, **facts}
-    ends_observed(router=router, ends=[EndObservation(vll=vll.pk, side=side, **seen)], now=clock.now())
+    ends_observed(
+        router=router, ends=[EndObservation(vll=vll.pk, side=side, **seen)], look=look, now=clock.now()
+    )
     vll.refresh_from_db()
 
 
@@ -49,6 +51,38 @@ def test_a_lost_link_or_route_at_either_end_is_down_and_it_heals(isp: Isp, line:
     assert line.oper_status == "op-up"
     kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.op-").order_by("id")
     assert [e.kind for e in kinds] == ["vll.op-down", "vll.op-up"]
+
+
+def test_a_report_that_was_on_its_way_when_the_agent_answered_changes_nothing(isp: Isp, line: Vll) -> None:
+    for side in "az":
+        observe(isp, line, side, look=1000)
+    # The answer knows more than a report from before it, which may still tell of another revision.
+    answer(line, "a", "verified", policed=True, look=2000)
+    observe(isp, line, "a", look=1999, policed=False, link_up=False)
+    observe(isp, line, "a", look=1999, revision=7)
+    assert (line.oper_status, line.ends.get(side="a").policed) == ("op-up", True)
+    # The answer itself rests on look 2000, and what was seen later counts.
+    observe(isp, line, "a", look=2000, policed=True, link_up=False)
+    assert line.oper_status == "op-down"
+    observe(isp, line, "a", look=2001, policed=False)
+    assert (line.oper_status, line.ends.get(side="a").policed) == ("op-up", False)
+
+
+def test_the_other_routers_reports_and_older_agents_are_not_concerned(isp: Isp, line: Vll) -> None:
+    answer(line, "a", "verified", policed=True, look=2000)
+    observe(isp, line, "z", look=5)
+    assert line.ends.get(side="z").link_up is True
+    observe(isp, line, "a")
+    assert line.ends.get(side="a").policed is False
+
+
+def test_a_clock_that_was_set_back_silences_an_agent_for_a_while_only(isp: Isp, line: Vll) -> None:
+    answer(line, "a", "verified", policed=True, look=2000)
+    observe(isp, line, "a", look=1000)
+    assert line.ends.get(side="a").link_up is None
+    line.ends.filter(side="a").update(status_at=clock.now() - timedelta(seconds=36))
+    observe(isp, line, "a", look=1001)
+    assert line.ends.get(side="a").link_up is True
 
 
 def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll) -> None:

@@ -91,6 +91,7 @@ def test_conflicts_and_listed_return_codes_are_for_good_and_the_rest_is_not(repl
         lambda r: r.update(router="hippo"),
         lambda r: r.update(schema=2),
         lambda r: r.update(applied=1),
+        lambda r: r.update(look="now"),
         lambda r: r.update(more=True),
         lambda r: r.pop("quarantined"),
     ],
@@ -102,13 +103,19 @@ def test_a_reply_outside_the_contract_is_an_error(reply: dict[str, Any], change:
         reply_decode(json.dumps(reply).encode(), sent=sent)
 
 
+def test_every_end_bears_the_number_of_the_look_that_it_was_judged_by(reply: dict[str, Any]) -> None:
+    decoded = reply_decode(json.dumps(reply).encode(), sent=sent_for(reply))
+    assert {end.look for end in decoded.ends} == {reply["look"]}
+
+
 def test_an_agent_of_before_there_were_policers_polices_nothing(reply: dict[str, Any]) -> None:
     sent = sent_for(reply)
+    del reply["look"]
     for end in reply["ends"]:
         del end["policed"]
     decoded = reply_decode(json.dumps(reply).encode(), sent=sent)
     assert decoded.ends
-    assert not any(end.policed for end in decoded.ends)
+    assert not any(end.policed or end.look for end in decoded.ends)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"[" * 100_000, b"\xff"])

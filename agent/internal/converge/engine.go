@@ -90,6 +90,9 @@ type Status struct {
 	VPP     *vpp.Info // nil when not connected
 	Refused error     // why VPP is not used although it is there; nil for no such reason
 	Totals  Totals
+	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
+	// smaller number was seen earlier.
+	Look int64
 }
 
 // Status is a copy.
@@ -98,7 +101,7 @@ func (e *Engine) Status() Status {
 	s.Held, s.SHA256 = e.store.Held()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Refused, s.Totals = e.applied, e.refused, e.totals.copied()
+	s.Applied, s.Refused, s.Totals, s.Look = e.applied, e.refused, e.totals.copied(), e.seen.look
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -131,7 +134,7 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen = session, nil, seen{}
+	e.session, e.applied, e.seen = session, nil, seen{look: e.nextLook()}
 }
 
 // Refused hears why VPP could not be used; nil when it could.
@@ -209,6 +212,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld
 		e.see(ahead.session, nil, false)
 		outcome = unavailable(in, err)
 	}
+	outcome.Look, _ = e.seenNow()
 	e.settled.note(outcome)
 	e.patience.note(in, outcome, withheld, e.now())
 	e.mu.Lock()

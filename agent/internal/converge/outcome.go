@@ -12,7 +12,8 @@ import (
 // Outcome is what became of an intent.
 type Outcome struct {
 	Generation  int64
-	Applied     bool // false: VPP is away, nothing is known
+	Look        int64 // the look at VPP that it rests on, see Status
+	Applied     bool  // false: VPP is away, nothing is known
 	Ends        []End
 	Quarantined []*plan.Holding
 }

@@ -12,6 +12,7 @@ import (
 
 // Picture is VPP as it was last seen, compared with an intent. Nobody changes it once it is made.
 type Picture struct {
+	Look     int64          // which look at VPP it shows, see Status
 	Intent   *intent.Intent // an empty one when none is held
 	Plan     *plan.Plan
 	Snapshot *observe.Snapshot
@@ -22,6 +23,7 @@ type Picture struct {
 
 // seen is what is known of VPP without asking it again.
 type seen struct {
+	look     int64
 	snapshot *observe.Snapshot // nil: nothing
 	fully    time.Time         // when all of it was last read
 	latest   *Picture          // of snapshot, made when it is first wanted
@@ -44,13 +46,16 @@ func (e *Engine) Picture(ctx context.Context) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot := e.seenNow()
+	look, snapshot := e.seenNow()
 	if snapshot == nil {
-		if snapshot, err = e.take(ctx, session); err != nil {
+		if _, err = e.take(ctx, session); err != nil {
 			return nil, err
 		}
+		if look, snapshot = e.seenNow(); snapshot == nil {
+			return nil, ErrNoVPP // the connection was replaced meanwhile
+		}
 	}
-	p := &Picture{Intent: e.heldOrEmpty(), Snapshot: snapshot}
+	p := &Picture{Look: look, Intent: e.heldOrEmpty(), Snapshot: snapshot}
 	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
 	p.Drift = e.settled.drift(p.Plan.Ops)
 	e.mu.Lock()
@@ -94,12 +99,16 @@ func (e *Engine) heldOrEmpty() *intent.Intent {
 	return &intent.Intent{}
 }
 
-// seenNow is what was last seen through the present connection, nil when that is nothing.
-func (e *Engine) seenNow() *observe.Snapshot {
+// seenNow is the number of the last look through the present connection and what it showed, nil for nothing.
+func (e *Engine) seenNow() (int64, *observe.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.seen.snapshot
+	return e.seen.look, e.seen.snapshot
 }
+
+// nextLook numbers the looks at VPP; with mu. The numbers grow over restarts of the agent too, as long as its
+// clock does not go back: they are microseconds since the Unix epoch.
+func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }
 
 // take reads all of VPP.
 func (e *Engine) take(ctx context.Context, session Session) (*observe.Snapshot, error) {
@@ -141,7 +150,7 @@ func (e *Engine) see(session Session, snapshot *observe.Snapshot, full bool) {
 	if e.session != session {
 		return
 	}
-	e.seen.snapshot, e.seen.latest = snapshot, nil
+	e.seen.look, e.seen.snapshot, e.seen.latest = e.nextLook(), snapshot, nil
 	if full {
 		e.seen.fully = e.now()
 		e.totals.FullLooks++

@@ -16,6 +16,7 @@ var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, obs
 // fill writes what VPP showed: its picture, and which addresses have a route.
 func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable map[netip.Addr]bool) {
 	todo, s := p.Plan, p.Snapshot
+	b.Look = p.Look
 	for _, can := range encapsulations {
 		if s.Supported[can] {
 			b.Encapsulations = append(b.Encapsulations, string(can))

@@ -160,7 +160,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
 	report := observedBody{
-		Schema: 1, BootID: r.bootID.String(), AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
+		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 	}
 	picture, err := r.engine.Picture(ctx)

@@ -81,6 +81,7 @@ type observedBody struct {
 	Schema         int             `json:"schema"`
 	BootID         string          `json:"boot_id"`
 	SentMS         int64           `json:"sent_ms"`
+	Look           int64           `json:"look"`
 	AgentVersion   string          `json:"agent_version"`
 	VPP            vppBody         `json:"vpp"`
 	Encapsulations []string        `json:"encapsulations"`

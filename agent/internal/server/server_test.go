@@ -233,14 +233,15 @@ func TestEveryErrorOfADocumentIsListed(t *testing.T) {
 
 // TestAnswersHaveTheShapeOfTheContract compares names and kinds with the contract's own documents.
 func TestAnswersHaveTheShapeOfTheContract(t *testing.T) {
+	const look = 1790000019870123
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	refused := &plan.Reason{Status: "failed", Code: "vpp_refused", Message: "VPP refused create_subif: Sub-interface already exists",
 		Object: "host-cust1.100", Retval: -56, VPPMessage: "create_subif"}
 	away := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
 	for path, outcome := range map[string]*converge.Outcome{
-		"replies/vpp-refused.json":     {Generation: 42, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
-		"replies/vpp-unavailable.json": {Generation: 42, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
+		"replies/vpp-refused.json":     {Generation: 42, Look: look, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
+		"replies/vpp-unavailable.json": {Generation: 42, Look: look, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
 	} {
 		t.Run(path, func(t *testing.T) {
 			status, got := open(t, &engine{outcome: outcome}).do("PUT", "/v1/intent", fixture(t, "intents/valid/vxlan4-dot1q.json"))

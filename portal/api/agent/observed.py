@@ -79,7 +79,10 @@ _REPORT = record(
             maximum=100_000,
         ),
     },
-    later={"policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value)},
+    later={
+        "policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value),
+        "look": (integer(0, 2**53), None),
+    },
 )
 
 
@@ -95,6 +98,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
     return ObservedReport(
         boot_id=body["boot_id"],
         sent_ms=body["sent_ms"],
+        look=body["look"],
         agent_version=body["agent_version"],
         vpp_connected=vpp["connected"],
         vpp_version=vpp["version"],

@@ -139,6 +139,8 @@ class VllEnd(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.UNASKED)
     status_revision = models.PositiveIntegerField(default=0)
     status_at = models.DateTimeField(null=True)
+    # The agent's look at its VPP that the answer rests on; null: it did not say.
+    status_look = models.BigIntegerField(null=True)
     reason = models.JSONField(null=True)
     # From the agent's observations; null = not reported.
     link_up = models.BooleanField(null=True)

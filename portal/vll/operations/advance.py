@@ -87,6 +87,7 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
                 status=answer.status,
                 status_revision=answer.revision,
                 status_at=now,
+                status_look=answer.look,
                 reason=answer.reason,
                 policed=answer.policed,
             )

@@ -9,7 +9,8 @@ from uuid import UUID
 class EndAnswer:
     """An agent's answer about one VLL end at one revision (docs/agent-api.md).
 
-    ``for_good`` says that asking again cannot help; the caller knows VPP's return codes.
+    ``for_good`` says that asking again cannot help; the caller knows VPP's return codes. ``look`` is the
+    number of the agent's look at VPP that the answer rests on; None: it does not say.
     """
 
     vll: UUID
@@ -19,6 +20,7 @@ class EndAnswer:
     reason: dict[str, Any] | None
     for_good: bool
     policed: bool = False
+    look: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

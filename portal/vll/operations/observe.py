@@ -20,8 +20,13 @@ _FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift")
 
 
 @transaction.atomic
-def ends_observed(*, router: Router, ends: Sequence[EndObservation], now: datetime) -> None:
+def ends_observed(
+    *, router: Router, ends: Sequence[EndObservation], now: datetime, look: int | None = None
+) -> None:
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
+
+    What it saw before it answered for an end is no news about that end: such a report was on its way already
+    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
 
     All that is to be written is known before the first write: so the VLLs can be locked in one order,
     before their ends, as everybody does, and reports of two routers never wait for each other in a circle.
@@ -34,18 +39,23 @@ def ends_observed(*, router: Router, ends: Sequence[EndObservation], now: dateti
     for vll in _in_service_on(router):
         both = list(vll.ends.all())
         for end in both:
-            if end.port.router_id == router.pk and _take(end, said.get((vll.pk, end.side)), vll.revision):
+            if end.port.router_id != router.pk or _answered_since(end, look, now):
+                continue
+            if _take(end, said.get((vll.pk, end.side)), vll.revision):
                 changed.append(end)
         status, in_sync = oper_status_of(both, fresh), _is_in_sync(both, vll.revision)
         if status != vll.oper_status:
             statuses[vll.pk] = status
         if in_sync != vll.in_sync:
             syncs[vll.pk] = in_sync
-    _lock({end.vll_id for end in changed} | statuses.keys() | syncs.keys())
-    VllEnd.objects.bulk_update(changed, _FACTS, batch_size=500)
-    _write_statuses(statuses, now)
-    for pk, in_sync in syncs.items():
-        sync_move(pk, in_sync, now=now)
+    news = {end.vll_id for end in changed} | statuses.keys() | syncs.keys()
+    _lock(news)
+    # Between the reading and the lock an answer may have come: the next report tells what it left.
+    news -= _overtaken(router, news, look, now)
+    VllEnd.objects.bulk_update([end for end in changed if end.vll_id in news], _FACTS, batch_size=500)
+    _write_statuses({pk: status for pk, status in statuses.items() if pk in news}, now)
+    for pk in syncs.keys() & news:
+        sync_move(pk, syncs[pk], now=now)
 
 
 @transaction.atomic
@@ -94,6 +104,29 @@ def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
     for name, fact in zip(_FACTS, facts, strict=True):
         setattr(end, name, fact)
     return True
+
+
+def _answered_since(end: VllEnd, look: int | None, now: datetime) -> bool:
+    """Whether the agent answered for this end after that look.
+
+    Not for ever: the numbers come from the agent's clock, and it may have been set back.
+    """
+    return (
+        look is not None
+        and end.status_look is not None
+        and end.status_at is not None
+        and look < end.status_look
+        and now - end.status_at <= FRESH
+    )
+
+
+def _overtaken(router: Router, vlls: set[UUID], look: int | None, now: datetime) -> set[UUID]:
+    if look is None or not vlls:
+        return set()
+    answered = VllEnd.objects.filter(
+        vll__in=vlls, port__router=router, status_look__gt=look, status_at__gte=now - FRESH
+    )
+    return set(answered.values_list("vll", flat=True))
 
 
 def _in_service_on(router: Router) -> QuerySet[Vll]:
