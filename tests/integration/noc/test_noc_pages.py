@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -195,7 +196,8 @@ def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
 def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, nora: User) -> None:
     page = signed_in(nora)
     quiet = text(page.get("/noc/"))
-    assert "Routers silent (0)" in quiet
+    assert "Nothing is wrong at the moment." in quiet
+    assert "Routers silent: none" in quiet
     vll = order(isp, alice, description="Milk run").vll
     Order.objects.update(alarmed_at=clock.now())
     assert "Orders overdue (1)" in text(page.get("/noc/"))
@@ -209,7 +211,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     Router.objects.filter(name="rhino").update(held_since=clock.now())
     loud = text(page.get("/noc/"))
     for alarm in (
-        "Orders overdue (0)",
+        "Orders overdue: none",
         "Routers silent (1) hippo",
         "Agents ahead of the database (1) hippo",
         "held or under maintenance (1) rhino",
@@ -219,3 +221,36 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         "an interface that its router does not have (1) rhino:bb-next",
     ):
         assert alarm in loud
+
+
+@pytest.mark.parametrize(
+    ("age_h", "retried", "loud"), [(23, False, True), (25, False, False), (1, True, False)]
+)
+def test_a_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
+    isp: Isp, alice: User, nora: User, age_h: int, retried: bool, loud: bool
+) -> None:
+    failed = order(isp, alice, description="Milk run")
+    Order.objects.update(state="failed", state_at=clock.now() - timedelta(hours=age_h))
+    if retried:
+        again = Order.objects.get(pk=failed.pk)
+        again.pk, again.retry_of, again.state = uuid4(), failed, "completed"
+        again.save(force_insert=True)
+    shown = text(signed_in(nora).get("/noc/"))
+    assert ("not retried (1) Milk run Alpine Dairy: Add, Failed" in shown) is loud
+
+
+@pytest.mark.parametrize(("booked", "loud"), [(79, False), (80, True)])
+def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: int, loud: bool) -> None:
+    port = isp.ports["rhino:host-cust1"]
+    Port.objects.filter(pk=port.pk).update(bookable_bps=100 * GBIT, booked_bps=booked * GBIT)
+    shown = text(signed_in(nora).get("/noc/"))
+    assert (f"(1) rhino:host-cust1 {booked} Gbit/s of 100 Gbit/s" in shown) is loud
+
+
+@pytest.mark.parametrize(("age_s", "loud"), [(5, False), (15, True)])
+def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int, loud: bool) -> None:
+    Outbox.objects.create(
+        task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
+    )
+    shown = text(signed_in(nora).get("/noc/"))
+    assert ("Messages that the relay has not sent (1) provisioning.sweep()" in shown) is loud

@@ -1,0 +1,135 @@
+"""What the NOC has to look at now: every kind of alarm, each until its cause is gone."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.core.units import rate_text
+from portal.events.models import Outbox
+from portal.inventory.models import Port, Router
+from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+from portal.vll.models import Order, Vll
+from portal.vll.operations.observe import FRESH
+from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
+
+Text = str | Promise
+
+# More than these do not help anybody at once; the counts are whole.
+SHOWN = 50
+FAILED_FOR = timedelta(days=1)
+# From this part of what may be booked on a port, more has to be built.
+NEARLY_FULL = 0.8
+# The relay sends a message within a second.
+UNSENT_AFTER = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What it is, where its page is ("" for none), and what more there is to say of it."""
+
+    name: Any
+    address: str = ""
+    note: Text = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """``rows``: the first ``SHOWN`` of ``count``."""
+
+    title: Text
+    count: int
+    rows: list[Row]
+
+
+def alarms(now: datetime) -> list[Alarm]:
+    """All kinds, worst first, those without any row too."""
+    return [*_of_orders(now), *_of_routers(now), *_of_lines(), *_of_links(), _full_ports(), _unsent(now)]
+
+
+def _of_orders(now: datetime) -> Iterator[Alarm]:
+    orders = Order.objects.select_related("vll", "customer")
+    overdue = orders.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
+    yield _alarm(_("Orders overdue"), overdue.order_by("ordered_at"), _order)
+    failed = orders.filter(state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None)
+    yield _alarm(_("Orders failed in the last day and not retried"), failed.order_by("-state_at"), _order)
+
+
+def _of_routers(now: datetime) -> Iterator[Alarm]:
+    routers = Router.objects.order_by("name")
+    with_agent = routers.exclude(agent_url="")
+    yield _alarm(_("Routers silent"), with_agent.exclude(observed__reported_at__gte=now - FRESH), _router)
+    ahead = with_agent.filter(observed__generation_held__gt=F("generation"))
+    yield _alarm(_("Agents ahead of the database"), ahead, _router)
+    withheld = routers.exclude(held_since=None, maintenance_since=None)
+    yield _alarm(_("Routers held or under maintenance"), withheld, _router)
+
+
+def _of_lines() -> Iterator[Alarm]:
+    active = Vll.objects.filter(lifecycle=Lifecycle.ACTIVE).select_related("customer").order_by("-created_at")
+    yield _alarm(_("Lines down"), active.filter(oper_status=OperStatus.DOWN), _line)
+    yield _alarm(_("Lines that differ from what is wanted"), active.filter(in_sync=False), _line)
+
+
+def _of_links() -> Iterator[Alarm]:
+    links = list(links_with_observed_mtu())
+    for title, is_wrong in (
+        (_("Links whose MTUs contradict each other"), mtu_mismatch),
+        (_("Links with an interface that its router does not have"), interface_missing),
+    ):
+        wrong = [_link(link) for link in links if is_wrong(link)]
+        yield Alarm(title, len(wrong), wrong[:SHOWN])
+
+
+def _full_ports() -> Alarm:
+    ports = Port.objects.filter(booked_bps__gte=F("bookable_bps") * NEARLY_FULL, booked_bps__gt=0)
+    fullest_first = ports.select_related("router").order_by(F("booked_bps") - F("bookable_bps"), "pk")
+    title = _("Ports booked to %(percent)d %% or more") % {"percent": round(NEARLY_FULL * 100)}
+    return _alarm(title, fullest_first, _port)
+
+
+def _unsent(now: datetime) -> Alarm:
+    """Nothing is lost by these: the sweeper does in the end what they would have hurried."""
+    unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
+    return _alarm(_("Messages that the relay has not sent"), unsent.order_by("id"), _message)
+
+
+def _alarm(title: Text, rows: QuerySet[Any], shown_as: Callable[[Any], Row]) -> Alarm:
+    first = list(rows[: SHOWN + 1])
+    count = rows.count() if len(first) > SHOWN else len(first)
+    return Alarm(title, count, [shown_as(row) for row in first[:SHOWN]])
+
+
+def _order(order: Order) -> Row:
+    note = f"{order.customer}: {order.get_action_display()}, {order.get_state_display()}"
+    return Row(order.vll, reverse("web:vll", args=[order.vll_id]), note, order.ordered_at)
+
+
+def _router(router: Router) -> Row:
+    return Row(router, reverse("web:noc-router", args=[router.pk]))
+
+
+def _line(vll: Vll) -> Row:
+    return Row(vll, reverse("web:vll", args=[vll.pk]), str(vll.customer))
+
+
+def _link(link: Any) -> Row:
+    return Row(link, reverse("web:noc-links-change", args=[link.pk]))
+
+
+def _port(port: Port) -> Row:
+    note = _("%(booked)s of %(all)s") % {
+        "booked": rate_text(port.booked_bps),
+        "all": rate_text(port.bookable_bps),
+    }
+    return Row(port, reverse("web:noc-ports-change", args=[port.pk]), note)
+
+
+def _message(message: Outbox) -> Row:
+    return Row(message, since=message.created_at)
