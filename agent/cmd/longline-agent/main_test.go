@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -111,17 +112,22 @@ func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
 	files := ca.Issue("rhino", identity.Router("rhino"))
 	folder := t.TempDir()
 	a.config, a.url = filepath.Join(folder, "agent.yaml"), "https://"+address
-	text := fmt.Sprintf("router: rhino\nlisten: %s\nstate_dir: state\ntls: {ca: %s, certificate: %s, key: %s}\n"+
+	text := fmt.Sprintf("router: rhino\nlisten: %s\nstate_dir: state\ntls: {ca: %s, certificate: %s, key: %s, revoked: revoked}\n"+
 		"vpp: {api_socket: %s, stats_socket: %s}\nreport: {url: %s, interval: 1s}\n",
 		address, files.CA, files.Certificate, files.Key, sim.APISocket(), sim.StatsSocket(), a.portal.URL)
-	if err := os.WriteFile(a.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	for path, content := range map[string]string{a.config: text, a.revoked(): ""} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		InsecureSkipVerify: true, Certificates: []tls.Certificate{ca.Pair("portal", identity.Portal)},
 	}}}
 	return a
 }
+
+// revoked is the list of certificates that count no longer.
+func (a *agent) revoked() string { return filepath.Join(filepath.Dir(a.config), "revoked") }
 
 // start runs the program; the result stops it cleanly.
 func (a *agent) start() (stop func()) {
@@ -423,6 +429,20 @@ func TestAfterARestartOfTheAgentItHoldsWhatItHeldAndChangesNothing(t *testing.T)
 	}
 	if held := a.state()["held"].(map[string]any)["generation"]; held != 42.0 {
 		t.Errorf("holds %v", held)
+	}
+}
+
+func TestAPortalWhoseCertificateIsRevokedIsRefusedFromTheNextRequestOn(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	own := a.client.Transport.(*http.Transport).TLSClientConfig.Certificates[0]
+	sum := sha256.Sum256(own.Certificate[0])
+	if err := os.WriteFile(a.revoked(), fmt.Appendf(nil, "%x # stolen\n", sum), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status := a.status("/readyz"); status != http.StatusForbidden {
+		t.Errorf("got %d", status)
 	}
 }
 

@@ -119,6 +119,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}}
 	figures := metrics.New(engine, reporter, version)
 	doors := server.New(c.Router, version, telling{engine, reporter}, figures, log)
+	doors.Valid = files.Valid
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

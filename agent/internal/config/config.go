@@ -27,8 +27,9 @@ type Config struct {
 	Metrics       Metrics
 }
 
-// TLS names PEM files: the CA, and this router's certificate and key.
-type TLS struct{ CA, Certificate, Key string }
+// TLS names PEM files: the CA, and this router's certificate and key. Revoked is a list of fingerprints, empty for
+// none.
+type TLS struct{ CA, Certificate, Key, Revoked string }
 
 // VPP names VPP's sockets, and says how often all of it is read when nothing happens.
 type VPP struct {

@@ -54,6 +54,9 @@ func Load(paths config.TLS, router string) (*Files, error) {
 	if role := RoleOf(own.Leaf); role != Router(router) {
 		return nil, fmt.Errorf("identity: %s is for %q and not for %q", paths.Certificate, role, Router(router))
 	}
+	if err := f.Valid(own.Leaf); err != nil && !errors.Is(err, ErrRevoked) {
+		return nil, err
+	}
 	return f, nil
 }
 
@@ -113,5 +116,5 @@ func (f *Files) verifyPortal(state tls.ConnectionState) error {
 	if role := RoleOf(leaf); role != Portal {
 		return fmt.Errorf("identity: the peer is %q and not the portal", role)
 	}
-	return nil
+	return f.Valid(leaf)
 }

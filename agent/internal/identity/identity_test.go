@@ -47,15 +47,7 @@ func TestTheAgentReportsOnlyToThePortal(t *testing.T) {
 		"a certificate without a role": {ours.Pair("nobody"), "not the portal"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-			server.TLS = &tls.Config{Certificates: []tls.Certificate{c.server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ours.Pool()}
-			server.StartTLS()
-			defer server.Close()
-			client := &http.Client{Transport: &http.Transport{TLSClientConfig: files.Client()}}
-			response, err := client.Get(server.URL)
-			if err == nil {
-				response.Body.Close()
-			}
+			err := reach(t, ours, files, c.server)
 			switch {
 			case c.wanted == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -64,4 +56,19 @@ func TestTheAgentReportsOnlyToThePortal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reach asks a server with that certificate as the agent would.
+func reach(t *testing.T, ca *identitytest.CA, files *identity.Files, with tls.Certificate) error {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{with}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
+	server.StartTLS()
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: files.Client()}}
+	response, err := client.Get(server.URL)
+	if err == nil {
+		response.Body.Close()
+	}
+	return err
 }

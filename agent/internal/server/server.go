@@ -3,6 +3,8 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,13 +38,16 @@ type Server struct {
 	log             *slog.Logger
 	timeouts        Timeouts
 	bodies          chan struct{} // a token for each body in memory
+
+	// Valid is an error for a certificate that is not served although the CA signed it; set it before Serve.
+	Valid func(*x509.Certificate) error
 }
 
 // New makes a server for the named router.
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 	return &Server{
 		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
-		timeouts: usual, bodies: make(chan struct{}, maxBodies),
+		timeouts: usual, bodies: make(chan struct{}, maxBodies), Valid: func(*x509.Certificate) error { return nil },
 	}
 }
 
@@ -50,7 +55,7 @@ func New(router, version string, engine Engine, metrics prometheus.Gatherer, log
 func (s *Server) Handler() http.Handler {
 	mux := s.readingDoors()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
-	return portalOnly(mux)
+	return s.portalOnly(mux)
 }
 
 // ControlHandler is what the commands of this machine may ask: nothing that changes anything.
@@ -76,24 +81,11 @@ func (s *Server) healthDoors() *http.ServeMux {
 }
 
 // portalOnly refuses every role but the portal's, before anything of the body is read.
-func portalOnly(next http.Handler) http.Handler {
+func (s *Server) portalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		role, ended := "", false
-		if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-			certificate := r.TLS.VerifiedChains[0][0]
-			// The handshake looked at it when the connection began, which may be long ago.
-			role, ended = identity.RoleOf(certificate), time.Now().After(certificate.NotAfter)
-		}
-		if ended {
-			w.Header().Set("Connection", "close")
-			problem{Type: "wrong-role", Title: "An expired certificate", Status: http.StatusForbidden,
-				Detail: "the client certificate has expired since this connection was opened"}.write(w)
-			return
-		}
-		if role != identity.Portal {
+		if refusal := s.refusal(r.TLS); refusal != nil {
 			w.Header().Set("Connection", "close") // it has nothing more to ask
-			problem{Type: "wrong-role", Title: "Not the portal", Status: http.StatusForbidden,
-				Detail: fmt.Sprintf("the client certificate names %q, and only %q is served", role, identity.Portal)}.write(w)
+			refusal.write(w)
 			return
 		}
 		if r.RequestURI == "*" { // ServeMux answers this by itself, without a word
@@ -102,6 +94,29 @@ func portalOnly(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refusal is why whoever is at the other end is not served, nil if it is. The handshake looked at the certificate
+// when the connection began, which may be long ago.
+func (s *Server) refusal(state *tls.ConnectionState) *problem {
+	role := ""
+	if state != nil && len(state.VerifiedChains) > 0 {
+		certificate := state.VerifiedChains[0][0]
+		role = identity.RoleOf(certificate)
+		if time.Now().After(certificate.NotAfter) {
+			return &problem{Type: "wrong-role", Title: "An expired certificate", Status: http.StatusForbidden,
+				Detail: "the client certificate has expired since this connection was opened"}
+		}
+		if err := s.Valid(certificate); err != nil {
+			s.log.Warn("certificate refused", "role", role, "serial", certificate.SerialNumber.Text(16), "error", err)
+			return &problem{Type: "wrong-role", Title: "A certificate that is not accepted", Status: http.StatusForbidden, Detail: err.Error()}
+		}
+	}
+	if role != identity.Portal {
+		return &problem{Type: "wrong-role", Title: "Not the portal", Status: http.StatusForbidden,
+			Detail: fmt.Sprintf("the client certificate names %q, and only %q is served", role, identity.Portal)}
+	}
+	return nil
 }
 
 func notFound(w http.ResponseWriter) {

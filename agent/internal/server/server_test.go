@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -48,10 +50,11 @@ func (e *engine) Status() converge.Status { return converge.Status{} }
 func (e *engine) Ready() error            { return converge.ErrNoVPP }
 
 type door struct {
-	t      *testing.T
-	url    string
-	ca     *identitytest.CA
-	client *http.Client // the portal
+	t       *testing.T
+	url     string
+	ca      *identitytest.CA
+	client  *http.Client // the portal
+	revoked string       // the list
 }
 
 func open(t *testing.T, e Engine) *door {
@@ -62,7 +65,12 @@ func open(t *testing.T, e Engine) *door {
 func openFor(t *testing.T, e Engine, timeouts Timeouts) *door {
 	t.Helper()
 	ca := identitytest.New(t)
-	files, err := identity.Load(ca.Issue("rhino", identity.Router("rhino")), "rhino")
+	paths := ca.Issue("rhino", identity.Router("rhino"))
+	paths.Revoked = filepath.Join(t.TempDir(), "revoked")
+	if err := os.WriteFile(paths.Revoked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := identity.Load(paths, "rhino")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +81,9 @@ func openFor(t *testing.T, e Engine, timeouts Timeouts) *door {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	server := New("rhino", "0.1.0", e, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(io.Discard, nil)))
-	server.timeouts = timeouts
+	server.timeouts, server.Valid = timeouts, files.Valid
 	go func() { served <- server.Serve(ctx, listener, files.Server()) }()
-	d := &door{t: t, url: "https://" + listener.Addr().String(), ca: ca}
+	d := &door{t: t, url: "https://" + listener.Addr().String(), ca: ca, revoked: paths.Revoked}
 	d.client = d.as(ca.Pair("portal", identity.Portal))
 	t.Cleanup(func() {
 		d.client.CloseIdleConnections()
@@ -152,6 +160,34 @@ func TestOnlyThePortalIsServed(t *testing.T) {
 			response.Body.Close()
 			t.Errorf("%s was served", name)
 		}
+	}
+}
+
+func TestARevokedPortalIsRefusedOnTheConnectionThatItHas(t *testing.T) {
+	e := &engine{outcome: &converge.Outcome{Applied: true}}
+	d := open(t, e)
+	stolen := d.ca.Pair("portal", identity.Portal)
+	d.client = d.as(stolen)
+	valid := fixture(t, "intents/valid/vxlan4-dot1q.json")
+	if status, answer := d.do("PUT", "/v1/intent", valid); status != http.StatusOK {
+		t.Fatalf("got %d %v", status, answer)
+	}
+	sum := sha256.Sum256(stolen.Certificate[0])
+	if err := os.WriteFile(d.revoked, []byte(hex.EncodeToString(sum[:])+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // on the open connection, and on a new one
+		status, answer := d.do("PUT", "/v1/intent", valid)
+		if status != http.StatusForbidden || answer["detail"] != identity.ErrRevoked.Error() {
+			t.Errorf("got %d %v", status, answer)
+		}
+	}
+	if e.puts != 1 {
+		t.Errorf("%d intents were accepted", e.puts)
+	}
+	d.client = d.as(d.ca.Pair("portal", identity.Portal))
+	if status, answer := d.do("PUT", "/v1/intent", valid); status != http.StatusOK {
+		t.Errorf("the portal's new certificate got %d %v", status, answer)
 	}
 }
 
