@@ -19,10 +19,10 @@ SELECT n, gen_random_uuid() AS id, CASE WHEN n % 2 = 0 THEN 1 ELSE 1 + n % {cust
        timestamptz '2026-01-01' + n / 10 * interval '1 minute' AS at
 FROM generate_series(1, {vlls}) n;
 INSERT INTO vll_vll (id, customer_id, description, created_at, lifecycle, admin_status, oper_status, in_sync,
-                     svc_mtu, cir_bps, requested_transport, encapsulation, family, vni, frame,
+                     svc_mtu, cir_bps, eir_bps, requested_transport, encapsulation, family, vni, frame,
                      revision, wanted_present)
 SELECT id, customer, 'line ' || n || ' ' || md5(n::text), at, 'active', 'admin-up', 'op-up', true, 1500, 1e6,
-       'auto', 'vxlan', 4, n, 1514, 1, true FROM made;
+       0, 'auto', 'vxlan', 4, n, 1514, 1, true FROM made;
 INSERT INTO vll_vllend (vll_id, side, port_id, tagging, requested_outer_vlan, outer_vlan, exact_match,
                         tunnel_address, status, status_revision, status_at, policed, drift)
 SELECT id, side, 1 + (n * 2 + offset_) % {ports}, 'dot1q', 1 + n % 4094, 1 + n % 4094, true, '10.255.0.1',

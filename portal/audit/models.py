@@ -27,8 +27,9 @@ TRACKED: dict[type[models.Model], str] = {
     Port: "id router interface description kind customer speed_bps bookable_bps max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
-    Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_transport"
-    " encapsulation family vni frame revision wanted_present decommission_at",
+    Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
+    " eir_bps requested_ebs_bytes requested_transport encapsulation family vni frame revision wanted_present"
+    " decommission_at",
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of",
 }

@@ -13,6 +13,8 @@ BURST_FRAMES = 10
 BURST_MS = 10
 # Tags that are on the frame when it is policed, and popped afterwards (bytes).
 _POPPED_TAGS = 8
+# The largest that the agent's contract and VPP's policers take (docs/agent-api.md).
+MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
@@ -31,7 +33,8 @@ class Policing(StrEnum):
 class BandwidthProfile:
     """An ingress bandwidth profile per EVC and UNI (MEF 10.3), color-blind.
 
-    Rates in bit/s, bursts in bytes; no excess: both 0.
+    Rates in bit/s, bursts in bytes; no excess: both 0. Frames within CIR and CBS are green, those within EIR
+    and EBS yellow: both are forwarded, and neither color changes how. Only the CIR is booked.
     """
 
     cir_bps: int
@@ -40,11 +43,28 @@ class BandwidthProfile:
     ebs_bytes: int = 0
 
 
-def committed_profile(*, cir_bps: int, frame: int) -> BandwidthProfile:
-    """The profile of a line that only has a CIR; ``frame`` is its largest carried frame in bytes.
+def bandwidth_profile(
+    *,
+    cir_bps: int,
+    frame: int,
+    eir_bps: int = 0,
+    cbs_bytes: int | None = None,
+    ebs_bytes: int | None = None,
+) -> BandwidthProfile:
+    """What is policed for a line whose largest carried frame has ``frame`` bytes.
 
-    The CBS is 10 ms at the CIR and at least 10 of the largest frames.
+    A burst that is None becomes 10 ms at its rate and at least 10 of the largest frames. Without an EIR
+    there is no EBS.
     """
     cir_bps = max(cir_bps, MIN_RATE_BPS)
-    cbs_bytes = max(BURST_FRAMES * (frame + _POPPED_TAGS), cir_bps * BURST_MS // 8000)
-    return BandwidthProfile(cir_bps=cir_bps, cbs_bytes=cbs_bytes)
+    ebs = 0 if eir_bps == 0 else ebs_bytes or _default_burst(eir_bps, frame)
+    return BandwidthProfile(
+        cir_bps=cir_bps,
+        cbs_bytes=cbs_bytes or _default_burst(cir_bps, frame),
+        eir_bps=eir_bps,
+        ebs_bytes=ebs,
+    )
+
+
+def _default_burst(rate_bps: int, frame: int) -> int:
+    return max(BURST_FRAMES * (frame + _POPPED_TAGS), rate_bps * BURST_MS // 8000)

@@ -11,6 +11,9 @@ from portal.vll.models import Vll, VllEnd
 _LINE = (
     "svc_mtu",
     "cir_bps",
+    "requested_cbs_bytes",
+    "eir_bps",
+    "requested_ebs_bytes",
     "requested_transport",
     "encapsulation",
     "family",
@@ -40,7 +43,7 @@ class EndContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A whole revision. ``svc_mtu`` and ``frame`` in bytes, ``cir_bps`` in bit/s."""
+    """A whole revision. ``svc_mtu``, ``frame`` and bursts in bytes, rates in bit/s."""
 
     svc_mtu: int
     cir_bps: int
@@ -51,6 +54,10 @@ class Content:
     frame: int
     admin_status: str
     decommission_at: datetime | None
+    # Orders that were kept before these could be asked for do not name them.
+    eir_bps: int = 0
+    requested_cbs_bytes: int | None = None
+    requested_ebs_bytes: int | None = None
     a: EndContent
     z: EndContent
 

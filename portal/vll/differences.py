@@ -26,6 +26,9 @@ class ChangeKind(models.TextChoices):
 
 _KINDS = {
     "cir_bps": ChangeKind.BANDWIDTH,
+    "requested_cbs_bytes": ChangeKind.BANDWIDTH,
+    "eir_bps": ChangeKind.BANDWIDTH,
+    "requested_ebs_bytes": ChangeKind.BANDWIDTH,
     "svc_mtu": ChangeKind.SVC_MTU,
     "requested_transport": ChangeKind.TRANSPORT,
     "encapsulation": ChangeKind.TRANSPORT,
@@ -35,7 +38,18 @@ _KINDS = {
     "outer_vlan": ChangeKind.VLAN,
     "inner_vlan": ChangeKind.VLAN,
 }
-_LINE = ("svc_mtu", "cir_bps", "requested_transport", "encapsulation", "family", "vni", "admin_status")
+_LINE = (
+    "svc_mtu",
+    "cir_bps",
+    "requested_cbs_bytes",
+    "eir_bps",
+    "requested_ebs_bytes",
+    "requested_transport",
+    "encapsulation",
+    "family",
+    "vni",
+    "admin_status",
+)
 _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
 
 

@@ -66,6 +66,44 @@ class CirOutOfRange(DomainError):
 
 
 @dataclass(eq=False, kw_only=True)
+class EirOutOfRange(DomainError):
+    """An excess information rate outside what any port could carry, in bit/s."""
+
+    value: int
+    minimum: int
+    maximum: int
+    field: str = "eir_bps"
+
+
+@dataclass(eq=False, kw_only=True)
+class PeakAbovePort(DomainError):
+    """CIR and EIR together are faster than the port itself, in bit/s."""
+
+    port: str
+    peak_bps: int
+    speed_bps: int
+    field: str = "eir_bps"
+
+
+@dataclass(eq=False, kw_only=True)
+class BurstOutOfRange(DomainError):
+    """A burst size that would not hold the line's largest frame, or that no policer counts to; bytes."""
+
+    field: str
+    value: int
+    minimum: int
+    maximum: int
+
+
+@dataclass(eq=False, kw_only=True)
+class ExcessBurstWithoutRate(DomainError):
+    """An EBS for a line that has no EIR: nothing would fill that bucket."""
+
+    value: int
+    field: str = "ebs_bytes"
+
+
+@dataclass(eq=False, kw_only=True)
 class RouterHasNoAgent(DomainError):
     """The port's router carries traffic but cannot end VLLs."""
 

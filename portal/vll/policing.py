@@ -5,7 +5,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.policing import BandwidthProfile, Policing, committed_profile
+from portal.core.policing import BandwidthProfile, Policing
 from portal.core.tagging import Tagging
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll, VllEnd
@@ -34,7 +34,7 @@ def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | 
     """What a router that polices so is to hold this end to; None where it cannot."""
     if not policing.covers(Tagging(end.tagging)):
         return None
-    return committed_profile(cir_bps=vll.cir_bps, frame=vll.frame)
+    return vll.profile
 
 
 def unpoliced(end: VllEnd) -> Unpoliced | None:

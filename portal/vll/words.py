@@ -38,6 +38,13 @@ _TEXTS: dict[type[DomainError], str] = {
     errors.EndsAreTheSame: gettext_noop(
         "Both ends pick the same frames of {port}. Choose another port or other VLANs for one of them."
     ),
+    errors.BurstOutOfRange: gettext_noop(
+        "{value} bytes is outside {minimum} to {maximum} bytes: a burst holds at least the largest frame of"
+        " the line. Write more, or leave it out for what suits the rate."
+    ),
+    errors.ExcessBurstWithoutRate: gettext_noop(
+        "Without an excess rate nothing fills an excess burst. Order an EIR, or leave the EBS out."
+    ),
     errors.RouterHasNoAgent: gettext_noop(
         "{router} only carries traffic: lines cannot end there. Choose a port on another router."
     ),
@@ -160,9 +167,16 @@ def sentence(error: DomainError) -> str:
 
 
 @sentence.register
-def _cir_out_of_range(error: errors.CirOutOfRange) -> str:
+def _rate_out_of_range(error: errors.CirOutOfRange | errors.EirOutOfRange) -> str:
     return _("{value} is outside {minimum} to {maximum}.").format(
         value=rate_text(error.value), minimum=rate_text(error.minimum), maximum=rate_text(error.maximum)
+    )
+
+
+@sentence.register
+def _peak_above_port(error: errors.PeakAbovePort) -> str:
+    return _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.").format(
+        port=error.port, speed=rate_text(error.speed_bps), peak=rate_text(error.peak_bps)
     )
 
 

@@ -15,7 +15,10 @@ from portal.vll.models import Order
 from portal.vll.states import OrderAction
 
 _NAMES = {
-    "cir_bps": gettext_noop("Bandwidth"),
+    "cir_bps": gettext_noop("Bandwidth (CIR)"),
+    "requested_cbs_bytes": gettext_noop("Committed burst (bytes)"),
+    "eir_bps": gettext_noop("Excess bandwidth (EIR)"),
+    "requested_ebs_bytes": gettext_noop("Excess burst (bytes)"),
     "svc_mtu": gettext_noop("Service MTU (bytes)"),
     "requested_transport": gettext_noop("Transport asked for"),
     "encapsulation": gettext_noop("Encapsulation"),
@@ -73,7 +76,7 @@ def _text(name: str, value: Any, ports: dict[int, Port]) -> str:
     match name:
         case _ if value is None:
             return "–"
-        case "cir_bps":
+        case "cir_bps" | "eir_bps":
             return rate_text(value)
         case "port":
             return str(ports.get(value, value))

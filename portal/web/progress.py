@@ -31,7 +31,7 @@ _STEPS = {
 class EndStep:
     """One end's place on the way. ``note`` is a sentence why it is not further, or "".
 
-    ``unpoliced`` is a sentence why it is not held to the CIR, or "".
+    ``unpoliced`` is a sentence why it is not held to its bandwidth profile, or "".
     """
 
     end: VllEnd

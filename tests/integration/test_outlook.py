@@ -139,6 +139,9 @@ def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
         svc_mtu=draw.choice([1500, 1500, 1500, 67, 68, 1504, 8942, 8943, 8950, 9000, 65536]),
         cir_bps=draw.choice([1, 1000, 1001, 10**6, GBIT, GBIT + 1, 10 * GBIT, 0, 10**13]),
         transport=draw.choice(transports),
+        eir_bps=draw.choice([0] * 8 + [1, 1, GBIT, 10 * GBIT]),
+        cbs_bytes=draw.choice([None] * 8 + [1500, 100_000, 100_000]),
+        ebs_bytes=draw.choice([None] * 10 + [100_000]),
     )
 
 

@@ -99,7 +99,7 @@ def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, line: Vl
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified")
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "Policed yes: what comes in here is held to the CIR" in page
+    assert "Policed yes: what comes in here is held to the bandwidth profile" in page
     assert "Policed no hippo polices whole ports only: its VPP is 25.10-release" in page
     assert "1 Gbit/s, not policed" in page
 

@@ -1,6 +1,7 @@
 """A whole-port line over stand-ins of VPP 25.10 is policed at both ends, and what was dropped is counted."""
 
 from devstack.stack import Stack
+from tests.journeys.test_a_year_of_a_line import Api
 
 
 def test_a_whole_port_is_held_to_its_cir_and_a_vlan_says_why_not(live_stack: Stack) -> None:
@@ -29,3 +30,30 @@ def test_a_whole_port_is_held_to_its_cir_and_a_vlan_says_why_not(live_stack: Sta
     alice.wait_completed(accepted.order, timeout_s=30)
     vll = alice.vll(accepted.vll)
     assert (vll["policed"], vll["z_end"]["unpoliced_reason"]["code"]) == (False, "whole_ports_only")
+
+
+def test_an_excess_rate_is_policed_beyond_the_cir_and_can_be_given_up(live_stack: Stack) -> None:
+    alice = Api(live_stack, "customer")
+    ends = {
+        which: {"port": live_stack.port(router, "host-cust2"), "tagging": "untagged"}
+        for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
+    }
+    rates = {"cir_bps": 100_000, "eir_bps": 300_000}
+    vll = alice.done("POST", "/vlls", {"description": "With excess", "svc_mtu": 1500, **rates, **ends})
+    assert (vll["eir_bps"], vll["ebs_bytes"], vll["requested_ebs_bytes"]) == (300_000, 15_300, None)
+    url = f"/vlls/{vll['id']}"
+    assert alice.client.wait(lambda: bool(alice("GET", url)["policed"]), timeout_s=20)
+
+    def coloured() -> bool:
+        found = alice("GET", f"{url}/policing")
+        return all(
+            found[end]["violate"]
+            and found[end]["violate"]["packets"]
+            and found[end]["exceed"]["packets"] > found[end]["conform"]["packets"] > 0
+            for end in ends
+        )
+
+    assert alice.client.wait(coloured, timeout_s=45), alice("GET", f"{url}/policing")
+    vll = alice.done("PATCH", url, {"eir_bps": 0})
+    assert (vll["eir_bps"], vll["ebs_bytes"], vll["in_sync"]) == (0, 0, True)
+    alice.done("DELETE", url)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.core.policing import Policing, committed_profile
+from portal.core.policing import Policing, bandwidth_profile
 from portal.core.tagging import Tagging
 
 
@@ -27,16 +27,16 @@ def test_whole_ports_need_policers_and_vlans_a_vpp_that_polices_sub_interfaces(
     ],
 )
 def test_the_bucket_holds_10_ms_and_at_least_10_frames(cir_bps: int, frame: int, cbs_bytes: int) -> None:
-    assert committed_profile(cir_bps=cir_bps, frame=frame).cbs_bytes == cbs_bytes
+    assert bandwidth_profile(cir_bps=cir_bps, frame=frame).cbs_bytes == cbs_bytes
 
 
 @pytest.mark.parametrize(("cir_bps", "policed_bps"), [(1, 1000), (999, 1000), (1000, 1000), (1001, 1001)])
 def test_a_rate_below_what_vpp_counts_in_is_policed_at_that(cir_bps: int, policed_bps: int) -> None:
-    profile = committed_profile(cir_bps=cir_bps, frame=1514)
+    profile = bandwidth_profile(cir_bps=cir_bps, frame=1514)
     assert (profile.cir_bps, profile.eir_bps, profile.ebs_bytes) == (policed_bps, 0, 0)
 
 
 def test_the_largest_profile_fits_the_contract() -> None:
-    profile = committed_profile(cir_bps=10**12, frame=65535)
+    profile = bandwidth_profile(cir_bps=10**12, frame=65535)
     assert profile.cir_bps <= 4_294_967_295_000
     assert profile.cbs_bytes < 2**31

@@ -2,10 +2,11 @@ import uuid
 
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
+from portal.core.policing import MAX_BURST, BandwidthProfile, bandwidth_profile
 from portal.core.tagging import Tagging
 from portal.core.tenancy import TenantQuerySet
 from portal.inventory.models import Port
@@ -31,9 +32,13 @@ class Vll(models.Model):
     oper_status = models.CharField(max_length=15, choices=OperStatus, default=OperStatus.UNKNOWN)
     in_sync = models.BooleanField(default=False)
 
-    # Requested. svc_mtu: largest customer L3 packet in bytes; cir_bps in bit/s.
+    # Requested. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null: as
+    # portal.core.policing chooses them. Only the CIR is booked.
     svc_mtu = models.PositiveIntegerField()
     cir_bps = models.BigIntegerField()
+    requested_cbs_bytes = models.IntegerField(null=True)
+    eir_bps = models.BigIntegerField(default=0)
+    requested_ebs_bytes = models.IntegerField(null=True)
     requested_transport = models.CharField(max_length=10)
     # Allocated. frame: largest carried frame in bytes, without FCS and popped tags.
     encapsulation = models.CharField(max_length=10)
@@ -61,6 +66,19 @@ class Vll(models.Model):
             ),
             models.CheckConstraint(condition=Q(svc_mtu__range=(68, 65535)), name="svc_mtu_is_an_ip_mtu"),
             models.CheckConstraint(condition=Q(cir_bps__gt=0), name="cir_is_positive"),
+            models.CheckConstraint(
+                condition=Q(eir_bps__range=(0, 10**12)), name="eir_is_nothing_or_a_ports_rate"
+            ),
+            models.CheckConstraint(
+                condition=Q(requested_cbs_bytes__isnull=True)
+                | Q(requested_cbs_bytes__gte=F("frame"), requested_cbs_bytes__lte=MAX_BURST),
+                name="cbs_holds_a_frame",
+            ),
+            models.CheckConstraint(
+                condition=Q(requested_ebs_bytes__isnull=True)
+                | Q(eir_bps__gt=0, requested_ebs_bytes__gte=F("frame"), requested_ebs_bytes__lte=MAX_BURST),
+                name="ebs_holds_a_frame_and_has_a_rate",
+            ),
             models.CheckConstraint(condition=Q(frame__range=(82, 65535)), name="frame_holds_the_packet"),
             models.CheckConstraint(condition=Q(revision__gte=1), name="revisions_count_from_one"),
             models.CheckConstraint(
@@ -103,6 +121,17 @@ class Vll(models.Model):
     def transport(self) -> str:
         """The allocated transport as the API writes it: ``l2xc``, ``vxlan4`` …"""
         return f"{self.encapsulation}{self.family or ''}"
+
+    @property
+    def profile(self) -> BandwidthProfile:
+        """What each end is held to where its router can police, with the bursts that count."""
+        return bandwidth_profile(
+            cir_bps=self.cir_bps,
+            frame=self.frame,
+            eir_bps=self.eir_bps,
+            cbs_bytes=self.requested_cbs_bytes,
+            ebs_bytes=self.requested_ebs_bytes,
+        )
 
     @property
     def policed(self) -> bool:

@@ -49,7 +49,7 @@ def order_acknowledge(
     return order
 
 
-def needs_approval(user: User, customer: Customer, cir_bps: int) -> bool:
-    """Whether a human has to agree to so many bit/s; NOC staff have agreed by ordering."""
+def needs_approval(user: User, customer: Customer, peak_bps: int) -> bool:
+    """Whether a human has to agree to so many bit/s, CIR and EIR; NOC staff have agreed by ordering."""
     limit = customer.approve_up_to_bps
-    return limit is not None and cir_bps > limit and not user.is_noc
+    return limit is not None and peak_bps > limit and not user.is_noc

@@ -11,7 +11,7 @@ from portal.allocation.capacity import end_load
 from portal.allocation.cores import EndLoad, cores_look
 from portal.allocation.errors import RouterFull
 from portal.core.errors import DomainError
-from portal.core.frames import uni_frame
+from portal.core.frames import ETHERNET_HEADER, VLAN_TAG, uni_frame
 from portal.core.tagging import carried_tags
 from portal.core.transport import AUTO_TUNNELS, Family, Transport
 from portal.inventory.models import Port, Router
@@ -29,6 +29,7 @@ from portal.vll.operations.endpoints import (
     customer_of,
     ports_of,
 )
+from portal.vll.operations.profile import profile_refusals
 
 AUTO = "auto"
 # 1 bit/s to 1 Tbit/s: beyond what a port could be.
@@ -37,14 +38,17 @@ MIN_CIR_BPS, MAX_CIR_BPS = 1, 10**12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRequest:
-    """What a line is to be. ``svc_mtu`` in bytes, ``cir_bps`` in bit/s, ``transport`` ``auto`` or a
-    Transport's value."""
+    """What a line is to be. ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s,
+    ``transport`` ``auto`` or a Transport's value."""
 
     a_end: EndRequest
     z_end: EndRequest
     svc_mtu: int
     cir_bps: int
     transport: str
+    eir_bps: int = 0
+    cbs_bytes: int | None = None
+    ebs_bytes: int | None = None
 
     @property
     def ends(self) -> dict[str, EndRequest]:
@@ -55,6 +59,12 @@ class LineRequest:
     def carried_tags(self) -> int:
         """Tags inside the tunnel."""
         return carried_tags((end.tagging, end.exact_match) for end in self.ends.values())
+
+    @property
+    def largest_uni_frame(self) -> int:
+        """The largest frame on the wire of the UNI with more tags, in bytes; svc_mtu may be out of range."""
+        tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
+        return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,14 @@ def assess(
     for side, port in found.ports.items():
         with found.noting():
             _check_frame(port, side, request)
+    found.refusals += profile_refusals(
+        cir_bps=request.cir_bps,
+        eir_bps=request.eir_bps,
+        cbs_bytes=request.cbs_bytes,
+        ebs_bytes=request.ebs_bytes,
+        frame=request.largest_uni_frame,
+        ports=found.ports,
+    )
     return found
 
 

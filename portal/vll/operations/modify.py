@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -36,14 +36,17 @@ from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What is to become different; None leaves it as it is. ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
+    """What is to become different; None leaves it as it is. ``svc_mtu`` in bytes, rates in bit/s.
 
-    Of an end those members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port": 12}``.
+    Of an end those members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port": 12}``; of
+    ``bursts`` likewise ``cbs_bytes`` and ``ebs_bytes``, where None leaves the choice to us again.
     """
 
     description: str | None = None
     svc_mtu: int | None = None
     cir_bps: int | None = None
+    eir_bps: int | None = None
+    bursts: Mapping[str, int | None] = field(default_factory=dict)
     transport: str | None = None
     a_end: Mapping[str, Any] | None = None
     z_end: Mapping[str, Any] | None = None
@@ -74,7 +77,7 @@ def order_modify(
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if after == before:
         raise NothingToChange
-    held = after.cir_bps > before.cir_bps and needs_approval(user, vll.customer, after.cir_bps)
+    held = _peak(after) > _peak(before) and needs_approval(user, vll.customer, _peak(after))
     return order_change(
         vll,
         before=before,
@@ -148,6 +151,7 @@ def _content_after(
         svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
         cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
         transport=before.requested_transport if changes.transport is None else changes.transport,
+        **_excess_after(before, changes),
     )
     if request == request_of(before):
         return before, None
@@ -175,6 +179,20 @@ def _content_after(
     cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses, admin_status=before.admin_status)
     return content, accepted
+
+
+def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
+    """The EIR and the bursts of the request. An EBS goes with the EIR that it was for, unless it is named."""
+    eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
+    bursts = {
+        "cbs_bytes": before.requested_cbs_bytes,
+        "ebs_bytes": before.requested_ebs_bytes if eir_bps else None,
+    }
+    return {"eir_bps": eir_bps, **bursts, **changes.bursts}
+
+
+def _peak(content: Content) -> int:
+    return content.cir_bps + content.eir_bps
 
 
 def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
@@ -210,6 +228,9 @@ def request_of(content: Content) -> LineRequest:
         svc_mtu=content.svc_mtu,
         cir_bps=content.cir_bps,
         transport=content.requested_transport,
+        eir_bps=content.eir_bps,
+        cbs_bytes=content.requested_cbs_bytes,
+        ebs_bytes=content.requested_ebs_bytes,
     )
 
 
@@ -238,6 +259,12 @@ def changes_of(order: Order) -> Changes:
     return Changes(
         svc_mtu=_if_other(before.svc_mtu, after.svc_mtu),
         cir_bps=_if_other(before.cir_bps, after.cir_bps),
+        eir_bps=_if_other(before.eir_bps, after.eir_bps),
+        bursts={
+            name: getattr(after, name)
+            for name in ("cbs_bytes", "ebs_bytes")
+            if getattr(after, name) != getattr(before, name)
+        },
         transport=_if_other(before.transport, after.transport),
         a_end=_end_changes(before.a_end, after.a_end),
         z_end=_end_changes(before.z_end, after.z_end),

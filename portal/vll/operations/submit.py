@@ -33,16 +33,29 @@ def order_add(
     now: datetime,
     hold: uuid.UUID | None = None,
     retry_of: Order | None = None,
+    eir_bps: int = 0,
+    cbs_bytes: int | None = None,
+    ebs_bytes: int | None = None,
 ) -> Order:
     """Accept an order for a new VLL, or raise a DomainError and leave no trace.
 
-    ``svc_mtu`` in bytes, ``cir_bps`` in bit/s, ``transport`` ``auto`` or a Transport's value. In one
-    transaction: rules, MTU of the path, leases, the VLL with its ends, the order, an event, outbox rows.
+    ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s, ``transport`` ``auto`` or a
+    Transport's value. In one transaction: rules, MTU of the path, leases, the VLL with its ends, the order,
+    an event, outbox rows.
     The order's VLL comes as ``queries.vlls`` would give it.
     What ``hold`` reserved becomes the VLL's as far as it is asked for, and the rest is given back; at no
     moment could anybody else take it. Above the customer's limit the order is held for approval.
     """
-    request = LineRequest(a_end=a_end, z_end=z_end, svc_mtu=svc_mtu, cir_bps=cir_bps, transport=transport)
+    request = LineRequest(
+        a_end=a_end,
+        z_end=z_end,
+        svc_mtu=svc_mtu,
+        cir_bps=cir_bps,
+        transport=transport,
+        eir_bps=eir_bps,
+        cbs_bytes=cbs_bytes,
+        ebs_bytes=ebs_bytes,
+    )
     taken = None if hold is None else hold_take(user=user, hold=hold, now=now)
     leased = taken.leased if taken else None
     reserved = [end.port for end in leased.ends.values()] if leased else []
@@ -56,7 +69,7 @@ def order_add(
     vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
     vll = _vll_create(vll_id, accepted, content, description, now)
-    held = needs_approval(user, accepted.customer, cir_bps)
+    held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     order = order_acknowledge(
         vll=vll,
         action=OrderAction.ADD,
@@ -92,6 +105,9 @@ def content_for(
     return Content(
         svc_mtu=request.svc_mtu,
         cir_bps=request.cir_bps,
+        eir_bps=request.eir_bps,
+        requested_cbs_bytes=request.cbs_bytes,
+        requested_ebs_bytes=request.ebs_bytes,
         requested_transport=request.transport,
         encapsulation=serviceable.transport.encapsulation.value,
         family=None if family is None else family.value,

@@ -1,6 +1,5 @@
 """The form that changes a line: the order's own form, filled with what was asked for."""
 
-from decimal import Decimal
 from typing import Any
 
 from django.http import QueryDict
@@ -9,7 +8,7 @@ from portal.accounts.models import User
 from portal.core.tagging import Tagging
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
-from portal.web.forms.order import GBIT, MBIT, OrderForm, unjudged
+from portal.web.forms.order import OrderForm, rate_initial, unjudged
 
 
 class ChangeForm(OrderForm):
@@ -34,6 +33,8 @@ class ChangeForm(OrderForm):
             description=wanted["description"],
             svc_mtu=wanted["svc_mtu"],
             cir_bps=wanted["cir_bps"],
+            eir_bps=wanted["eir_bps"],
+            bursts={name: wanted[name] for name in ("cbs_bytes", "ebs_bytes")},
             transport=wanted["transport"],
             a_end=_members(wanted["a_end"]),
             z_end=_members(wanted["z_end"]),
@@ -46,11 +47,12 @@ def _members(end: EndRequest) -> dict[str, Any]:
 
 def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
     ends = {f"{end.side}_end": _end(end) for end in vll.ends.all()}
-    unit = GBIT if vll.cir_bps % GBIT == 0 else MBIT
     line = {
         "description": vll.description,
-        "cir": format((Decimal(vll.cir_bps) / unit).normalize(), "f"),
-        "cir_unit": unit,
+        **rate_initial("cir", vll.cir_bps),
+        **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
+        "cbs_bytes": vll.requested_cbs_bytes,
+        "ebs_bytes": vll.requested_ebs_bytes,
         "svc_mtu": vll.svc_mtu,
         "transport": vll.requested_transport,
     }

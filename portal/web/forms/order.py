@@ -27,6 +27,8 @@ from portal.web.held import Held, held_of
 
 AUTO = "auto"
 MBIT, GBIT = 10**6, 10**9
+UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
+_LINE = ("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes")
 
 TAGGINGS = [
     (Tagging.UNTAGGED, _("Whole port (EPL)")),
@@ -112,9 +114,7 @@ class LineForm(TablerForm):
             "invalid": _("Write a number, such as 100."),
         },
     )
-    cir_unit = forms.TypedChoiceField(
-        label=_("Unit"), coerce=int, choices=[(MBIT, "Mbit/s"), (GBIT, "Gbit/s")], initial=MBIT
-    )
+    cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
     svc_mtu = forms.IntegerField(
         label=_("Service MTU"),
         initial=1500,
@@ -133,14 +133,58 @@ class LineForm(TablerForm):
         help_text=_("Automatic takes the cheapest that fits the MTU and the routers"),
     )
 
+    eir = forms.DecimalField(
+        label=_("Excess bandwidth (EIR)"),
+        required=False,
+        min_value=Decimal(0),
+        max_value=Decimal(10**9),
+        help_text=_("Forwarded beyond the bandwidth where there is room; not reserved"),
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        error_messages={"invalid": _("Write a number, such as 100, or nothing.")},
+    )
+    eir_unit = forms.TypedChoiceField(
+        label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
+    )
+    cbs_bytes = forms.IntegerField(
+        label=_("Committed burst (CBS)"),
+        required=False,
+        help_text=_("In bytes; empty for 10 ms at the bandwidth"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": _("Write a whole number of bytes, or nothing.")},
+    )
+    ebs_bytes = forms.IntegerField(
+        label=_("Excess burst (EBS)"),
+        required=False,
+        help_text=_("In bytes; empty for 10 ms at the excess bandwidth"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": _("Write a whole number of bytes, or nothing.")},
+    )
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if "cir" in cleaned and "cir_unit" in cleaned:
-            bps = cleaned["cir"] * cleaned["cir_unit"]
-            if bps != int(bps):
-                self.add_error("cir", _("This is no whole number of bit/s."))
-            cleaned["cir_bps"] = int(bps)
+        for name in ("cir", "eir"):
+            if name in cleaned and f"{name}_unit" in cleaned:
+                bps = (cleaned[name] or 0) * (cleaned[f"{name}_unit"] or MBIT)
+                if bps != int(bps):
+                    self.add_error(name, _("This is no whole number of bit/s."))
+                cleaned[f"{name}_bps"] = int(bps)
         return cleaned
+
+    @property
+    def asks_excess(self) -> bool:
+        """Whether something stands, or is wrong, in the part that is folded away otherwise."""
+        names = ("eir", "cbs_bytes", "ebs_bytes")
+        return any(self[name].value() not in (None, "", "0") or self[name].errors for name in names)
+
+
+# Where the form asks otherwise than the REST shape.
+_FIELDS = {
+    "cir_bps": "cir",
+    "eir_bps": "eir",
+    "exact_match": "more_tags",
+    "a_end": "port",
+    "z_end": "port",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +227,7 @@ class OrderForm:
         return {
             "a_end": self.a_end.request(),
             "z_end": self.z_end.request(),
-            **{name: line[name] for name in ("description", "svc_mtu", "cir_bps", "transport")},
+            **{name: line[name] for name in _LINE},
             "hold": self.hold_id,
         }
 
@@ -198,9 +242,7 @@ class OrderForm:
             self.use_hold(None)
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
-        field = {"cir_bps": "cir", "exact_match": "more_tags", "a_end": "port", "z_end": "port"}.get(
-            name, name
-        )
+        field = _FIELDS.get(name, name)
         form.add_error(field if field in form.fields else None, words.sentence(error))
 
     def problems(self) -> Iterator[Problem]:
@@ -229,9 +271,13 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
 def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
     """The form as it would be filled in for what is held."""
     ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
-    unit = GBIT if held.hold.cir_bps % GBIT == 0 else MBIT
-    cir = format((Decimal(held.hold.cir_bps) / unit).normalize(), "f")
-    return {**ends, "line": {"cir": cir, "cir_unit": unit}}
+    return {**ends, "line": rate_initial("cir", held.hold.cir_bps)}
+
+
+def rate_initial(name: str, bps: int) -> dict[str, Any]:
+    """A rate (bit/s) as the number and the unit of the form's field."""
+    unit = GBIT if bps % GBIT == 0 else MBIT
+    return {name: format((Decimal(bps) / unit).normalize(), "f"), f"{name}_unit": unit}
 
 
 def _end_initial(end: VllEnd) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     now = clock.now()
     context = {
         "vll": vll,
+        "profile": vll.profile,
         "history": vll_history(vll),
         "policed": policed(vll=vll, since=now - _POLICED_FOR, until=now, now=now),
         **_live_part(request, vll),

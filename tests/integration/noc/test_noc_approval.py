@@ -69,7 +69,7 @@ def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nor
 def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User) -> None:
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
     assert "Alpine Dairy orders up to 1 Gbit/s by itself; this is more." in said
-    assert "Bandwidth 2 Gbit/s" in said
+    assert "Bandwidth (CIR) 2 Gbit/s" in said
     assert "A end: Port rhino:host-cust1" in said
     assert "Approve this order" not in said
 
@@ -79,7 +79,7 @@ def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> 
     activate(vll)
     changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
     said = text(signed_in(nora).get(f"/noc/orders/{changed.pk}/"))
-    assert "Bandwidth 1 Gbit/s 2 Gbit/s" in said
+    assert "Bandwidth (CIR) 1 Gbit/s 2 Gbit/s" in said
     assert "Outer VLAN" not in said
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.api.v1.serializers.bandwidth import EIR_HELP, burst_field
 from portal.api.v1.serializers.orders import AUTO, OuterVlanField
 from portal.api.v1.serializers.strict import (
     MAX_SAFE_INTEGER,
@@ -38,6 +39,9 @@ class VllChangeSerializer(StrictSerializer):
     z_end = EndChangeSerializer(required=False)
     svc_mtu = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
     cir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER)
+    cbs_bytes = burst_field("CBS", required=False)
+    eir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP)
+    ebs_bytes = burst_field("EBS", required=False)
     transport = serializers.ChoiceField(choices=[AUTO, *[t.value for t in Transport]], required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +57,9 @@ class VllChangeSerializer(StrictSerializer):
     @property
     def changes(self) -> Changes:
         """What the operation takes."""
-        return Changes(**self.validated_data)
+        asked = dict(self.validated_data)
+        bursts = {name: asked.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in asked}
+        return Changes(**asked, bursts=bursts)
 
 
 class CoolingOffSerializer(serializers.Serializer[Any]):

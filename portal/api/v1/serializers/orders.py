@@ -5,6 +5,7 @@ from typing import Any, Literal
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.v1.serializers.bandwidth import EIR_HELP, burst_field
 from portal.api.v1.serializers.facts import FactsField
 from portal.api.v1.serializers.strict import (
     MAX_SAFE_INTEGER,
@@ -69,6 +70,11 @@ class OrderAddSerializer(StrictSerializer):
     z_end = EndSerializer()
     svc_mtu = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
     cir_bps = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
+    cbs_bytes = burst_field("CBS", required=False, default=None)
+    eir_bps = StrictIntegerField(
+        required=False, default=0, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP
+    )
+    ebs_bytes = burst_field("EBS", required=False, default=None)
     transport = serializers.ChoiceField(
         choices=[AUTO, *[t.value for t in Transport]], required=False, default=AUTO
     )

@@ -47,7 +47,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
         ]
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
-        """Why what comes in at this end is not held to the CIR; null where it is."""
+        """Why what comes in at this end is not held to the bandwidth profile; null where it is."""
         why = unpoliced(end)
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
@@ -58,6 +58,8 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
     policed = serializers.BooleanField(read_only=True)
+    cbs_bytes = serializers.IntegerField(source="profile.cbs_bytes", read_only=True)
+    ebs_bytes = serializers.IntegerField(source="profile.ebs_bytes", read_only=True)
     a_end = serializers.SerializerMethodField()
     z_end = serializers.SerializerMethodField()
 
@@ -79,6 +81,11 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "svc_mtu",
             "frame",
             "cir_bps",
+            "cbs_bytes",
+            "requested_cbs_bytes",
+            "eir_bps",
+            "ebs_bytes",
+            "requested_ebs_bytes",
             "policed",
             "revision",
             "a_end",

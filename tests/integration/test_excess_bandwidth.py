@@ -1,0 +1,207 @@
+"""An EIR and bursts: ordered, changed, policed and shown, but never booked."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.inventory.models import ObservedRouter, Port
+from portal.vll.models import Order, Vll
+from portal.vll.operations import order_retry
+from provisioning.intent import intent_for
+from provisioning.load import end_rows
+from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.test_api_lifecycle import codes, patch
+from tests.integration.test_api_v1 import body, client, post
+from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.test_order_page import fields, mistakes, submit
+
+pytestmark = pytest.mark.django_db
+MBIT = 10**6
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """1 Gbit/s and half as much again, active."""
+    placed = order(isp, alice, eir_bps=500 * MBIT, ebs_bytes=100_000).vll
+    activate(placed)
+    return placed
+
+
+def profile(isp: Isp, router: str) -> Any:
+    ObservedRouter.objects.update(policing="subinterface")
+    intent = intent_for(router=router, generation=1, rows=end_rows(isp.routers[router]))
+    (present,) = json.loads(intent.document())["present"]
+    return present["bandwidth"]
+
+
+def shown(user: User, vll: Vll) -> dict[str, Any]:
+    document = client(user).get(f"/api/v1/vlls/{vll.pk}").json()
+    names = ("cir_bps", "cbs_bytes", "requested_cbs_bytes", "eir_bps", "ebs_bytes", "requested_ebs_bytes")
+    return {name: document[name] for name in names}
+
+
+def test_an_order_without_excess_gets_none(isp: Isp, alice: User) -> None:
+    placed = post(alice, body(isp))
+    assert placed.status_code == 202
+    assert shown(alice, Vll.objects.get()) == {
+        "cir_bps": GBIT,
+        "cbs_bytes": 1_250_000,
+        "requested_cbs_bytes": None,
+        "eir_bps": 0,
+        "ebs_bytes": 0,
+        "requested_ebs_bytes": None,
+    }
+
+
+def test_excess_is_ordered_and_reaches_both_routers_but_only_the_cir_is_booked(isp: Isp, alice: User) -> None:
+    placed = post(alice, body(isp, eir_bps=9 * GBIT, cbs_bytes=20_000))
+    assert placed.status_code == 202, placed.content
+    expected = {"cir_bps": GBIT, "cbs_bytes": 20_000, "eir_bps": 9 * GBIT, "ebs_bytes": 11_250_000}
+    assert profile(isp, "rhino") == profile(isp, "hippo") == expected
+    assert set(Port.objects.filter(booked_bps__gt=0).values_list("booked_bps", flat=True)) == {GBIT}
+    assert shown(alice, Vll.objects.get()) == expected | {
+        "requested_cbs_bytes": 20_000,
+        "requested_ebs_bytes": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "field"),
+    [
+        ({"eir_bps": 10**12 + 1}, "eir-out-of-range", "eir_bps"),
+        ({"eir_bps": 9 * GBIT + 1}, "peak-above-port", "eir_bps"),
+        ({"cbs_bytes": 1525}, "burst-out-of-range", "cbs_bytes"),
+        ({"cbs_bytes": 2**31}, "burst-out-of-range", "cbs_bytes"),
+        ({"eir_bps": 1, "ebs_bytes": 1525}, "burst-out-of-range", "ebs_bytes"),
+        ({"ebs_bytes": 20_000}, "excess-burst-without-rate", "ebs_bytes"),
+        ({"eir_bps": -1}, "min_value", "eir_bps"),
+        ({"eir_bps": "7"}, "not_integer", "eir_bps"),
+        ({"cbs_bytes": 1518.0}, "not_integer", "cbs_bytes"),
+    ],
+)
+def test_what_cannot_be_policed_so_is_refused_and_validation_agrees(
+    isp: Isp, alice: User, asked: dict[str, Any], code: str, field: str
+) -> None:
+    refused = post(alice, body(isp, **asked))
+    assert refused.status_code == 422
+    assert [(each["code"], each["field"]) for each in refused.json()["errors"]] == [(code, field)]
+    said = client(alice).post("/api/v1/vlls/validate", body(isp, **asked), format="json")
+    if said.status_code == 200:
+        assert [reason["code"] for reason in said.json()["reasons"]] == [code]
+    assert not Vll.objects.exists()
+
+
+def test_a_burst_of_exactly_the_largest_frame_is_enough(isp: Isp, alice: User) -> None:
+    # 1500 bytes, 14 of Ethernet, two tags of the customer's own (Z is a whole port) and the one of the A end.
+    asked = {"cbs_bytes": 1526, "eir_bps": 1, "ebs_bytes": 1526}
+    assert post(alice, body(isp, **asked)).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"eir_bps": -1},
+        {"eir_bps": 10**12 + 1},
+        {"requested_cbs_bytes": 1513},
+        {"requested_ebs_bytes": 1513},
+        {"eir_bps": 0},
+    ],
+)
+def test_the_database_refuses_it_too(vll: Vll, broken: dict[str, int]) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Vll.objects.filter(pk=vll.pk).update(**broken)
+
+
+def test_excess_can_be_changed_and_null_leaves_the_burst_to_us_again(isp: Isp, alice: User, vll: Vll) -> None:
+    changed = patch(alice, vll, {"eir_bps": 800 * MBIT, "ebs_bytes": None, "cbs_bytes": 30_000})
+    assert changed.status_code == 202
+    assert changed.json()["order"]["changes"] == ["bandwidth"]
+    activate(vll)
+    after = shown(alice, vll)
+    assert (after["eir_bps"], after["ebs_bytes"], after["cbs_bytes"]) == (800 * MBIT, 1_000_000, 30_000)
+    assert set(Port.objects.filter(booked_bps__gt=0).values_list("booked_bps", flat=True)) == {GBIT}
+
+
+def test_without_an_eir_its_burst_goes_as_well(alice: User, vll: Vll) -> None:
+    assert patch(alice, vll, {"eir_bps": 0}).status_code == 202
+    activate(vll)
+    assert (vll.eir_bps, vll.requested_ebs_bytes) == (0, None)
+
+
+def test_a_named_burst_without_a_rate_is_refused(alice: User, vll: Vll) -> None:
+    refused = patch(alice, vll, {"eir_bps": 0, "ebs_bytes": 50_000})
+    assert (refused.status_code, codes(refused)) == (422, ["excess-burst-without-rate"])
+
+
+def test_a_packet_that_the_bursts_no_longer_hold_is_refused(alice: User, isp: Isp) -> None:
+    placed = order(isp, alice, cbs_bytes=2000).vll
+    activate(placed)
+    refused = patch(alice, placed, {"svc_mtu": 2000})
+    assert (refused.status_code, codes(refused)) == (422, ["burst-out-of-range"])
+
+
+def test_a_refused_change_returns_to_the_profile_of_before(isp: Isp, alice: User, vll: Vll) -> None:
+    patch(alice, vll, {"eir_bps": 800 * MBIT})
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert (vll.eir_bps, vll.requested_ebs_bytes) == (500 * MBIT, 100_000)
+    activate(vll)
+    failed = Order.objects.get(action="modify")
+    assert failed.state == "failed"
+    order_retry(user=alice, order=failed, now=clock.now())
+    vll.refresh_from_db()
+    assert (vll.eir_bps, vll.requested_ebs_bytes) == (800 * MBIT, 100_000)
+
+
+def test_the_limit_for_approval_counts_both_rates(isp: Isp, alice: User, dairy: Customer) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    assert order(isp, alice, eir_bps=1).state == "held"
+
+
+def test_an_order_that_was_kept_before_there_was_excess_can_still_be_undone(alice: User, vll: Vll) -> None:
+    patch(alice, vll, {"svc_mtu": 1400})
+    changing = Order.objects.get(action="modify")
+    names = ("eir_bps", "requested_cbs_bytes", "requested_ebs_bytes")
+    old = {
+        side: {k: v for k, v in getattr(changing, side).items() if k not in names}
+        for side in ("before", "after")
+    }
+    Order.objects.filter(pk=changing.pk).update(**old)
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert (vll.svc_mtu, vll.eir_bps) == (1500, 0)
+
+
+def test_the_page_shows_the_whole_profile(alice: User, vll: Vll) -> None:
+    page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    assert "1 Gbit/s + 500 Mbit/s EIR" in page
+    assert "Committed burst (CBS) 1250000 bytes" in page
+    assert "Excess bandwidth (EIR) 500 Mbit/s, not reserved" in page
+    assert "Excess burst (EBS) 100000 bytes" in page
+
+
+def test_the_form_orders_excess_and_offers_it_for_change(isp: Isp, alice: User) -> None:
+    sent = fields(isp, eir="0.5", eir_unit=str(GBIT), cbs_bytes="20000", ebs_bytes="")
+    assert submit(alice, sent).status_code == 302
+    vll = Vll.objects.get()
+    assert (vll.eir_bps, vll.requested_cbs_bytes, vll.requested_ebs_bytes) == (500 * MBIT, 20_000, None)
+    activate(vll)
+    page = signed_in(alice).get(f"/vlls/{vll.pk}/change/").content.decode()
+    assert 'name="eir" value="500"' in page
+    assert 'name="cbs_bytes" value="20000"' in page
+    answered = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent | {"eir": "", "revision": vll.revision})
+    assert answered.status_code == 302
+    vll.refresh_from_db()
+    assert (vll.eir_bps, vll.requested_cbs_bytes) == (0, 20_000)
+
+
+def test_a_mistake_in_the_excess_is_told_beside_its_field_which_is_open_then(isp: Isp, alice: User) -> None:
+    answered = submit(alice, fields(isp, eir="90", eir_unit=str(GBIT)))
+    assert answered.status_code == 422
+    told = "rhino:host-cust1 runs at 10 Gbit/s; CIR and EIR together are 91.5 Gbit/s. Order less excess."
+    assert mistakes(answered) == {"id_eir": told}
+    assert "<details open" in answered.content.decode().split("Line</legend>")[1]
