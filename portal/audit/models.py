@@ -23,7 +23,8 @@ TRACKED: dict[type[models.Model], str] = {
     ApiToken: "id user name prefix scopes allowed_networks created_at expires_at revoked_at",
     Authenticator: "id user type created_at",
     Site: "id name",
-    Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since held_since retired_at",
+    Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since drained_since held_since"
+    " retired_at",
     Port: "id router interface description kind customer speed_bps bookable_bps max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",

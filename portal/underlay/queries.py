@@ -17,6 +17,9 @@ from portal.underlay.topology import Topology
 
 # An agent that has been silent, or without a VPP to look at, for longer no longer vouches for its MTUs.
 SILENT_AFTER = timedelta(minutes=5)
+# What a drained router advertises for its links: the largest that still counts (IS-IS wide metrics, RFC 5305;
+# for OSPF RFC 6987 says 0xffff). Paths through it are used when there is no other, and it can be reached.
+STUB_METRIC = 2**24 - 2
 
 
 class _Key(NamedTuple):
@@ -114,12 +117,16 @@ def _build(silent: frozenset[int]) -> Topology:
         )
     }
 
+    columns = ("pk", "name", "agent_url", "drained_since")
+    routers = list(models.Router.objects.order_by("pk").values_list(*columns))
+    drained = {pk for pk, _name, _agent_url, since in routers if since is not None}
+
     def side(link: models.BackboneLink, which: str) -> LinkSide:
         router, interface = getattr(link, f"{which}_router_id"), getattr(link, f"{which}_interface")
         return LinkSide(
             router=router,
             interface=interface,
-            metric=getattr(link, f"{which}_metric"),
+            metric=STUB_METRIC if router in drained else getattr(link, f"{which}_metric"),
             declared_ip_mtu=getattr(link, f"{which}_ip_mtu"),
             observed_ip_mtu=observed.get((router, interface)),
             observed_stale=router in silent,
@@ -130,9 +137,7 @@ def _build(silent: frozenset[int]) -> Topology:
     return Topology(
         routers=[
             Router(id=pk, name=name, agent_observed=bool(agent_url))
-            for pk, name, agent_url in models.Router.objects.order_by("pk").values_list(
-                "pk", "name", "agent_url"
-            )
+            for pk, name, agent_url, _since in routers
         ],
         links=[
             Link(

@@ -120,6 +120,14 @@ class RouterInMaintenance(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class RouterIsDrained(Conflict):
+    """A drained router stays under maintenance until the drain ends."""
+
+    router: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port takes."""
 

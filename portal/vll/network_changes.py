@@ -41,7 +41,7 @@ def link_change(
     *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> BackboneLink:
     """As the inventory's. Raises LinesAffected where the underlay would no longer carry lines."""
-    with _watched(str(link), accepted=accept_affected, user=user, now=now):
+    with watched(str(link), accepted=accept_affected, user=user, now=now):
         return operations.link_change(link=link, user=user, now=now, **changes)
 
 
@@ -50,12 +50,13 @@ def link_create(
     *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
 ) -> BackboneLink:
     """As the inventory's. A new link may be a shorter way, and narrower: LinesAffected as above."""
-    with _watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
+    with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return operations.link_create(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
 
 
 @contextmanager
-def _watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
+def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
+    """Refuse what is done inside, or note it at the lines, where the underlay carries fewer of them then."""
     before = lines_off_the_path()
     yield
     _settle(lines_off_the_path() - before, name, accepted=accepted, user=user, now=now)

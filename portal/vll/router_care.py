@@ -1,7 +1,8 @@
 """What the NOC does to a router while it works on it. Each function owns one transaction.
 
-Maintenance: no new work, but what is there goes on being converged. Hold: nothing is sent at all, so
-that nobody's hands meet the portal's. Retry: now, and not when the pause after failures is over.
+Maintenance: no new work, but what is there goes on being converged; portal.vll.drain goes further. Hold:
+nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause after
+failures is over.
 """
 
 from datetime import datetime
@@ -11,6 +12,7 @@ from django.db import transaction
 from portal.accounts.models import User
 from portal.events.operations import announce, send_task
 from portal.inventory.models import Router
+from portal.vll.errors import RouterIsDrained
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.converging import CONVERGE_ROUTER
 
@@ -19,7 +21,9 @@ RECONCILE_ROUTER = "provisioning.reconcile_router"
 
 @transaction.atomic
 def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
-    """Begin or end the maintenance; what is so already stays so."""
+    """Begin or end the maintenance; what is so already stays so. Raises RouterIsDrained at its end."""
+    if not on and Router.objects.filter(pk=router.pk, drained_since__isnull=False).exists():
+        raise RouterIsDrained(router=router.name)
     rows = Router.objects.filter(pk=router.pk, maintenance_since__isnull=on)
     if rows.update(maintenance_since=now if on else None):
         kind = "router.maintenance_began" if on else "router.maintenance_ended"

@@ -52,6 +52,9 @@ _TEXTS: dict[type[DomainError], str] = {
         "{router} is under maintenance and takes no new lines at the moment. Lines in service are not"
         " affected. Try again later, or choose a port on another router."
     ),
+    errors.RouterIsDrained: gettext_noop(
+        "{router} is drained, so its maintenance goes on. End the drain first."
+    ),
     errors.FrameTooLargeForPort: gettext_noop(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
         " there. Order a smaller svc-mtu."

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 
 from portal.web.noc_kinds import KINDS, Kind
-from portal.web.views import noc_history, noc_inventory, noc_orders, noc_overview, noc_router
+from portal.web.views import noc_drain, noc_history, noc_inventory, noc_orders, noc_overview, noc_router
 
 
 def _pages_of(kind: Kind) -> list[URLPattern]:
@@ -29,6 +29,7 @@ urlpatterns = [
     path("people/<int:user_id>/history/", noc_history.person, name="noc-person-history"),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
     path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),
+    path("routers/<int:router_id>/drain/", noc_drain.page, name="noc-router-drain"),
     path("routers/<int:router_id>/enrolment/", noc_router.enrolment, name="noc-router-enrolment"),
     path("routers/<int:router_id>/revoke/", noc_router.revoke, name="noc-router-revoke"),
 ]

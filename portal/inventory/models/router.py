@@ -19,6 +19,8 @@ class Router(models.Model):
     generation = models.BigIntegerField(default=0)
     # Since when it takes no new work; what it has goes on being converged.
     maintenance_since = models.DateTimeField(null=True, blank=True)
+    # Since when paths avoid it as transit; a drained router is under maintenance as well.
+    drained_since = models.DateTimeField(null=True, blank=True)
     # Since when no intent is sent to it; what is ordered waits.
     held_since = models.DateTimeField(null=True, blank=True)
     # Since when it is kept for the record only.
@@ -33,6 +35,10 @@ class Router(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["agent_url"], condition=~Q(agent_url=""), name="an_agent_serves_one_router"
+            ),
+            models.CheckConstraint(
+                condition=Q(drained_since__isnull=True) | Q(maintenance_since__isnull=False),
+                name="a_drained_router_is_under_maintenance",
             ),
             models.CheckConstraint(
                 condition=Q(retired_at__isnull=True) | Q(agent_url=""), name="a_retired_router_has_no_agent"

@@ -33,6 +33,8 @@ _SENTENCES = {
     "hold.ordered": gettext_noop("Ordered with a hold"),
     "router.maintenance_began": gettext_noop("Maintenance began"),
     "router.maintenance_ended": gettext_noop("Maintenance ended"),
+    "router.drain_began": gettext_noop("Drain began: paths avoid it"),
+    "router.drain_ended": gettext_noop("Drain ended"),
     "router.held": gettext_noop("Held: nothing is sent to it"),
     "router.released": gettext_noop("Released; it catches up"),
     "router.retried": gettext_noop("Asked to be tried again"),

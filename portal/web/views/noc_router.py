@@ -62,8 +62,12 @@ def care(request: SignedInRequest, router_id: int) -> HttpResponse:
     router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
     if do is None:
         return HttpResponse(status=400)
-    do(router, request.user)
-    messages.success(request, _("It is done, or on its way."))
+    try:
+        do(router, request.user)
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("It is done, or on its way."))
     return redirect("web:noc-router", router_id=router.pk)
 
 

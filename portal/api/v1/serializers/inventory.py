@@ -32,6 +32,9 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "cpu",
             "cores",
             "generation",
+            "maintenance_since",
+            "drained_since",
+            "held_since",
         ]
 
 

@@ -1,0 +1,86 @@
+"""Maintenance, drain, hold and retry of a router, and what is left on one that is drained."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.inventory import RouterSerializer
+from portal.api.v1.serializers.router_care import CareSerializer, DrainEndSerializer, DrainProgressSerializer
+from portal.api.v1.views.kept_by_noc import NocAlone
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.vll import drain, router_care
+from portal.vll.models import VllEnd
+
+_ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
+_DO: dict[str, Callable[..., None]] = {
+    "maintenance-begin": lambda **asked: router_care.router_maintenance_set(on=True, **asked),
+    "maintenance-end": lambda **asked: router_care.router_maintenance_set(on=False, **asked),
+    "drain-begin": drain.drain_begin,
+    "drain-end": drain.drain_end,
+    "hold": lambda **asked: router_care.router_hold_set(on=True, **asked),
+    "release": lambda **asked: router_care.router_hold_set(on=False, **asked),
+    "retry": router_care.router_retry,
+}
+
+
+class RouterCareView(APIView):
+    """What the NOC does to a router while it works on it."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(request=CareSerializer, responses={200: RouterSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Begin or end maintenance, a drain or a hold, or try again now; for NOC staff."""
+        router = get_object_or_404(_ROUTERS, pk=pk)
+        body = CareSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        do, accepted = body.validated_data["do"], body.validated_data["accept_affected"]
+        more = {"accept_affected": accepted} if do.startswith("drain") else {}
+        _DO[do](router=router, user=caller(request), now=clock.now(), **more)
+        return Response(RouterSerializer(_ROUTERS.get(pk=pk)).data)
+
+
+class RouterDrainView(APIView):
+    """How far a drain is."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(responses={200: DrainProgressSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """How many ends are left on a router; for NOC staff."""
+        router = get_object_or_404(_ROUTERS, pk=pk)
+        found = drain.drain_progress(router)
+        document: dict[str, Any] = {
+            "drained_since": router.drained_since,
+            "carrying": found.carrying,
+            "stopped": found.steps[drain.DrainStep.STOPPED],
+            "leaving": found.leaving,
+            "is_drained": found.is_drained,
+        }
+        return Response(DrainProgressSerializer(document).data)
+
+
+class RouterEndsView(generics.ListAPIView[VllEnd]):
+    """The ends on a router of lines that are not over, and what a drain does about each; for NOC staff."""
+
+    permission_classes = [NocAlone]
+    queryset = VllEnd.objects.none()
+    serializer_class = DrainEndSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[VllEnd]:
+        if "pk" not in self.kwargs:
+            return VllEnd.objects.none()
+        return drain.ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))
