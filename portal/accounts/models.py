@@ -48,6 +48,10 @@ class User(AbstractUser):
         NOC_ADMIN = "nocAdmin"
 
     noc_role = models.CharField(max_length=10, choices=NocRole, default=NocRole.NONE)
+    # The customer with whose retirement this account was closed; it opens again when that is undone.
+    closed_with = models.ForeignKey(
+        Customer, on_delete=models.SET_NULL, null=True, blank=True, related_name="closed_accounts"
+    )
     # What the API token that this user acts through lacks; never stored.
     noc_powers_left_behind = False
 
@@ -55,6 +59,10 @@ class User(AbstractUser):
         constraints = [
             models.CheckConstraint(
                 condition=Q(noc_role__in=["none", "noc", "nocAdmin"]), name="noc_role_is_a_known_role"
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_with__isnull=True) | Q(is_active=False),
+                name="an_account_that_was_closed_is_not_active",
             ),
             # Single sign-on and invitations find people by it.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),

@@ -1,4 +1,4 @@
-"""The end of a customer: its people keep only what other customers give them, and its past stays."""
+"""The end of a customer and its return: its people keep what other customers give them, its past stays."""
 
 from datetime import datetime
 
@@ -18,4 +18,14 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
     members = User.objects.filter(memberships__customer=customer, noc_role=User.NocRole.NONE)
     leaving = list(members.exclude(pk__in=elsewhere).values_list("pk", flat=True))
     ApiToken.objects.filter(user__in=leaving, revoked_at__isnull=True).update(revoked_at=now)
-    User.objects.filter(pk__in=leaving).update(is_active=False)
+    User.objects.filter(pk__in=leaving, is_active=True).update(is_active=False, closed_with=customer)
+
+
+def customer_reopen(*, customer: Customer) -> None:
+    """Undo the retirement of ``customer``, which the caller has locked.
+
+    The accounts that were closed with it open again, with the roles that they had. Tokens and invitations
+    stay revoked: whoever held one may have handed it on.
+    """
+    Customer.objects.filter(pk=customer.pk).update(retired_at=None)
+    User.objects.filter(closed_with=customer).update(is_active=True, closed_with=None)

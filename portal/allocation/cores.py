@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection
 
 from portal.allocation.capacity import bookable_load, largest_cir, load_per_core
-from portal.allocation.errors import RouterFull
+from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.models import CoreBooking
 from portal.core.transport import Transport
 from portal.inventory.models import Router
@@ -102,6 +102,17 @@ def cores_check(*, ends: Mapping[str, EndLoad], transport: Transport) -> None:
     for router, (side, load) in wanted.items():
         if booked[router.pk] > bookable_of(router):
             raise _full(router, side, load, booked[router.pk] - load, transport, ends)
+
+
+def cores_suffice(router: Router) -> None:
+    """Whether the router still has what is booked on it, for whoever changes it. Raises CoresBelowBooked."""
+    booked, bookable = booked_on([router])[router.pk], bookable_of(router)
+    if booked > bookable:
+        raise CoresBelowBooked(
+            router=router.name,
+            booked_cores=_cores_of(router, booked),
+            bookable_cores=_cores_of(router, bookable),
+        )
 
 
 def cores_settle(

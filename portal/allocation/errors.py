@@ -33,6 +33,16 @@ class PortFull(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class CoresBelowBooked(Conflict):
+    """The router would have fewer cores than its lines have booked; in cores, rounded to a thousandth."""
+
+    router: str
+    booked_cores: float
+    bookable_cores: float
+    field: str = "cores"
+
+
+@dataclass(eq=False, kw_only=True)
 class RouterFull(Conflict):
     """The router's cores do not carry the packets of this rate besides what is booked.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django.db import models
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
@@ -73,6 +74,16 @@ def person_history(pk: int) -> list[Change]:
             *changes(Authenticator, _rows(Authenticator, "authenticator", user_id=pk)),
         ]
     )
+
+
+def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """``rows`` of an audited table with ``changed_at`` and ``changed_by`` (a user name, or None)."""
+    newest = EVENTS[rows.model].objects.filter(pgh_obj_id=OuterRef("pk")).order_by("-pgh_id")
+    found: QuerySet[Any] = rows.annotate(
+        changed_at=Subquery(newest.values("pgh_created_at")[:1]),
+        changed_by=Subquery(newest.values("pgh_context__username")[:1]),
+    )
+    return found
 
 
 def _rows(model: type[models.Model], name: str, **owner: int) -> dict[Any, str]:

@@ -12,12 +12,14 @@ from allauth.mfa.models import Authenticator
 from django.db import models
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.vll.models import Order, Vll, VllEnd
 
 TRACKED: dict[type[models.Model], str] = {
     Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
-    User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role",
+    User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role"
+    " closed_with",
     Membership: "id user customer role",
     Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",
     ApiToken: "id user name prefix scopes allowed_networks created_at expires_at revoked_at",
@@ -28,6 +30,7 @@ TRACKED: dict[type[models.Model], str] = {
     Port: "id router interface description kind customer speed_bps bookable_bps max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
+    ReservedVniRange: "id first last reason",
     Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
     " eir_bps requested_ebs_bytes requested_transport encapsulation family vni frame revision wanted_present"
     " decommission_at",
@@ -46,7 +49,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
     " drift",
     # What a modify order keeps of the line is in the line's own events.
-    Order: "state_at alarmed_at before after",
+    Order: "state_at alarmed_at before after described",
 }
 
 

@@ -47,7 +47,7 @@ def lines_off_the_path() -> set[UUID]:
 
 def lines_too_large_for(port: Port) -> set[UUID]:
     """The lines whose largest frame, with the tags that select it, is more than the port takes."""
-    ends = _live_ends().filter(port=port).values_list("vll", "vll__frame", "tagging")
+    ends = live_ends().filter(port=port).values_list("vll", "vll__frame", "tagging")
     return {
         line
         for line, frame, tagging in ends
@@ -57,7 +57,7 @@ def lines_too_large_for(port: Port) -> set[UUID]:
 
 def _tunnels() -> dict[_Tunnel, list[tuple[UUID, Transport, int]]]:
     """The lines with a tunnel, by the routers and the family that it runs between."""
-    ends = _live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
+    ends = live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
     routers: dict[UUID, dict[str, int]] = defaultdict(dict)
     facts: dict[UUID, tuple[Transport, int]] = {}
     columns = ("vll", "side", "port__router", "vll__encapsulation", "vll__family", "vll__frame")
@@ -72,5 +72,6 @@ def _tunnels() -> dict[_Tunnel, list[tuple[UUID, Transport, int]]]:
     return found
 
 
-def _live_ends() -> QuerySet[VllEnd]:
+def live_ends() -> QuerySet[VllEnd]:
+    """The ends of lines that are to be there."""
     return VllEnd.objects.filter(vll__wanted_present=True).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

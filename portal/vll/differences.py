@@ -12,6 +12,7 @@ from portal.vll.states import AdminStatus
 class ChangeKind(models.TextChoices):
     """What can be changed about a line in service."""
 
+    DESCRIPTION = "description"
     BANDWIDTH = "bandwidth"
     SVC_MTU = "svc-mtu"
     TRANSPORT = "transport"
@@ -25,6 +26,7 @@ class ChangeKind(models.TextChoices):
 
 
 _KINDS = {
+    "description": ChangeKind.DESCRIPTION,
     "cir_bps": ChangeKind.BANDWIDTH,
     "requested_cbs_bytes": ChangeKind.BANDWIDTH,
     "eir_bps": ChangeKind.BANDWIDTH,
@@ -65,8 +67,9 @@ class Difference:
 
 def differences_of(order: Order) -> list[Difference]:
     """What a modify order makes of its line; nothing for any other order."""
-    before, after = order.before or {}, order.after or {}
-    found = [Difference("", name, before.get(name), after.get(name)) for name in _LINE]
+    before, after, described = order.before or {}, order.after or {}, order.described or {}
+    found = [Difference("", "description", described.get("before"), described.get("after"))]
+    found += [Difference("", name, before.get(name), after.get(name)) for name in _LINE]
     for side in "az":
         was, will_be = before.get(side, {}), after.get(side, {})
         found += [Difference(side, name, was.get(name), will_be.get(name)) for name in _END]

@@ -230,6 +230,17 @@ class LinesAffected(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class LoopbackInUse(Conflict):
+    """Tunnels of lines end on the address, which is to go from its router."""
+
+    router: str
+    address: str
+    count: int
+    example: str
+    field: str
+
+
+@dataclass(eq=False, kw_only=True)
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""
 

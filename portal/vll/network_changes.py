@@ -12,11 +12,12 @@ from uuid import UUID
 from django.db import transaction
 
 from portal.accounts.models import User
+from portal.allocation.cores import bookable_of, cores_suffice
 from portal.events.operations import announce
 from portal.inventory import operations
-from portal.inventory.models import BackboneLink, Port
-from portal.vll.carried import lines_off_the_path, lines_too_large_for
-from portal.vll.errors import LinesAffected
+from portal.inventory.models import BackboneLink, Port, Router
+from portal.vll.carried import lines_off_the_path, lines_too_large_for, live_ends
+from portal.vll.errors import LinesAffected, LoopbackInUse
 from portal.vll.models import Vll
 
 _NAMED = 5
@@ -37,6 +38,25 @@ def port_change(
 
 
 @transaction.atomic
+def router_change(
+    *, router: Router, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> Router:
+    """As the inventory's. Raises LoopbackInUse where tunnels end on an address that is to go.
+
+    Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
+    """
+    before = Router.objects.select_for_update().get(pk=router.pk)
+    for name in ("loopback4", "loopback6"):
+        address = getattr(before, name)
+        if name in changes and address is not None and changes[name] != address:
+            _check_loopback(before, address, field=name)
+    changed = operations.router_change(router=router, user=user, now=now, **changes)
+    if {"cores", "cpu"} & set(changes) and not accept_affected and _weaker(before, changed):
+        cores_suffice(changed)
+    return changed
+
+
+@transaction.atomic
 def link_change(
     *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> BackboneLink:
@@ -52,6 +72,19 @@ def link_create(
     """As the inventory's. A new link may be a shorter way, and narrower: LinesAffected as above."""
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return operations.link_create(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
+
+
+def _check_loopback(router: Router, address: str, *, field: str) -> None:
+    ends = live_ends().filter(port__router=router, tunnel_address=address)
+    if example := ends.select_related("vll").order_by("pk").first():
+        raise LoopbackInUse(
+            router=router.name, address=address, count=ends.count(), example=str(example.vll), field=field
+        )
+
+
+def _weaker(before: Router, after: Router) -> bool:
+    """A router that is overbooked already may have other things changed, and become stronger."""
+    return bookable_of(after) < bookable_of(before)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from portal.accounts.models import Customer, User
-from portal.accounts.retirement import customer_retire
+from portal.accounts.retirement import customer_reopen, customer_retire
 from portal.events.operations import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.rows import in_use, row_remove
@@ -72,6 +72,17 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
         customer_retire(customer=customer, now=now)
         data = {"id": customer.pk, "name": customer.name}
         announce("customer.retired", now=now, actor=user.username, customer_id=customer.pk, data=data)
+
+
+@transaction.atomic
+def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
+    """Undo a retirement: the customer may be given ports and order again. One in service stays as it is."""
+    locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    if locked.retired_at is None:
+        return
+    customer_reopen(customer=locked)
+    data = {"id": customer.pk, "name": customer.name}
+    announce("customer.reopened", now=now, actor=user.username, customer_id=customer.pk, data=data)
 
 
 def _users_of(port: Port) -> list[str]:

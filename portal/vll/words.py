@@ -108,6 +108,14 @@ _TEXTS: dict[type[DomainError], str] = {
     allocation.NoVlanFree: gettext_noop(
         "{port} has no VLAN left that fits. Remove a line from it, or choose another port."
     ),
+    allocation.CoresBelowBooked: gettext_noop(
+        "The lines of {router} have booked {booked_cores} of its cores, and {bookable_cores} would be left."
+        " Move lines away first, or accept that they may lose packets."
+    ),
+    errors.LoopbackInUse: gettext_noop(
+        "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
+        " their transport to the other IP version first; then change the address."
+    ),
     allocation.VniPoolExhausted: gettext_noop(
         "Every VNI is leased, resting or reserved. Ask the NOC to widen the pool."
     ),

@@ -15,6 +15,7 @@ from portal.vll.models import Order
 from portal.vll.states import OrderAction
 
 _NAMES = {
+    "description": gettext_noop("Name or reference"),
     "cir_bps": gettext_noop("Bandwidth (CIR)"),
     "requested_cbs_bytes": gettext_noop("Committed burst (bytes)"),
     "eir_bps": gettext_noop("Excess bandwidth (EIR)"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,12 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
+from portal.audit.history import with_last_change
 from portal.core.units import rate_text
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
 from portal.inventory.search import RouterStatus, routers_with_status
-from portal.vll.network_changes import link_change, link_create, port_change
+from portal.vll.network_changes import link_change, link_create, port_change, router_change
 from portal.vll.retirement import customer_remove, port_remove, router_remove
 from portal.web.forms import inventory as forms
 from portal.web.narrowing import Choice, at_site
@@ -49,6 +51,10 @@ class Kind:
 
 def _rate(bps: int | None) -> str:
     return "–" if bps is None else rate_text(bps)
+
+
+def _at(moment: datetime | None) -> str:
+    return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _mtu(link: Any) -> Text:
@@ -100,7 +106,7 @@ ROUTERS = Kind(
     create_form=forms.RouterCreateForm,
     change_form=forms.RouterChangeForm,
     create=operations.router_create,
-    change=operations.router_change,
+    change=router_change,
     remove=router_remove,
 )
 PORTS = Kind(
@@ -188,10 +194,14 @@ VNI_RANGES = Kind(
     title=_("Reserved VNIs"),
     add=_("Reserve a range"),
     keyword="vni_range",
-    rows=ReservedVniRange.objects.all,
+    rows=lambda: with_last_change(ReservedVniRange.objects.all()),
     by=("first", "pk"),
     searchable=False,
-    columns=(),
+    columns=(
+        (_("VNIs"), lambda vni_range: vni_range.last - vni_range.first + 1),
+        (_("Last changed"), lambda vni_range: _at(vni_range.changed_at)),
+        (_("By"), lambda vni_range: vni_range.changed_by or "–"),
+    ),
     create_form=forms.VniRangeForm,
     change_form=forms.VniRangeForm,
     create=vni_range_create,

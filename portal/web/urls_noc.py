@@ -3,14 +3,22 @@
 from django.urls import URLPattern, path
 
 from portal.web.noc_kinds import KINDS, Kind
-from portal.web.views import noc_drain, noc_history, noc_inventory, noc_orders, noc_overview, noc_router
+from portal.web.views import (
+    noc_customer,
+    noc_drain,
+    noc_history,
+    noc_inventory,
+    noc_orders,
+    noc_overview,
+    noc_router,
+    noc_suggest,
+)
 
 
 def _pages_of(kind: Kind) -> list[URLPattern]:
     slug, the_kind, row = kind.slug, {"kind": kind}, f"<int:{kind.keyword}_id>"
-    recorded = [path(f"{slug}/{row}/history/", noc_history.history, the_kind, name=f"noc-{slug}-history")]
     return [
-        *(recorded if slug in noc_history.RECORDED else []),
+        path(f"{slug}/{row}/history/", noc_history.history, the_kind, name=f"noc-{slug}-history"),
         path(f"{slug}/", noc_inventory.listing, the_kind, name=f"noc-{slug}"),
         path(f"{slug}/add/", noc_inventory.create, the_kind, name=f"noc-{slug}-add"),
         path(f"{slug}/{row}/change/", noc_inventory.change, the_kind, name=f"noc-{slug}-change"),
@@ -26,6 +34,8 @@ urlpatterns = [
     path("orders/<uuid:order_id>/approve/", noc_orders.approve, name="noc-order-approve"),
     path("orders/<uuid:order_id>/reject/", noc_orders.reject, name="noc-order-reject"),
     *(page for kind in KINDS for page in _pages_of(kind)),
+    path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
+    path("suggest/<str:of>/", noc_suggest.suggest, name="noc-suggest"),
     path("people/<int:user_id>/history/", noc_history.person, name="noc-person-history"),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
     path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),

@@ -7,6 +7,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.vll.differences import differences_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify, order_resume, order_suspend
 from tests.integration.answers import activate
@@ -65,3 +66,18 @@ def test_stopping_and_going_on_have_names(alice: User, vll: Vll) -> None:
 
 def test_a_new_line_changes_nothing(alice: User, vll: Vll) -> None:
     assert kinds(alice, vll.orders.get()) == []
+
+
+def test_a_changed_description_is_named_beside_the_rest(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice, description="Milk").vll
+    activate(vll)
+    changed = order_modify(
+        user=alice, vll=vll, changes=Changes(description="Cheese", cir_bps=1000), now=clock.now()
+    )
+    assert kinds(alice, changed) == ["description", "bandwidth"]
+    assert (differences_of(changed)[0].before, differences_of(changed)[0].after) == ("Milk", "Cheese")
+    activate(vll)
+    same = order_modify(
+        user=alice, vll=vll, changes=Changes(description="Cheese", cir_bps=2000), now=clock.now()
+    )
+    assert kinds(alice, same) == ["bandwidth"]

@@ -89,6 +89,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,
         "link_id": isp.links["rhino-hippo"].pk,
+        "of": "customers",
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
 

@@ -23,3 +23,12 @@ class IsNoc(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc
+
+
+class IsNocAdmin(BasePermission):
+    """NOC admins only: they remove, and take removals back."""
+
+    message = "Only NOC admins may do this."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return caller(request).is_noc_admin

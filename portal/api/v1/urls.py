@@ -66,8 +66,10 @@ urlpatterns = [
     path("links/<int:pk>/history", history.LinkHistoryView.as_view(), name="link-history"),
     path("customers", inventory.CustomersView.as_view(), name="customers"),
     path("customers/<int:pk>", inventory.CustomerView.as_view(), name="customer"),
+    path("customers/<int:pk>/reopen", inventory.CustomerReopenView.as_view(), name="customer-reopen"),
     path("customers/<int:pk>/history", history.CustomerHistoryView.as_view(), name="customer-history"),
     path("people/<int:pk>/history", history.PersonHistoryView.as_view(), name="person-history"),
     path("vni-ranges", inventory.VniRangesView.as_view(), name="vni-ranges"),
+    path("vni-ranges/<int:pk>/history", history.VniRangeHistoryView.as_view(), name="vni-range-history"),
     path("vni-ranges/<int:pk>", inventory.VniRangeView.as_view(), name="vni-range"),
 ]

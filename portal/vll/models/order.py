@@ -31,6 +31,8 @@ class Order(models.Model):
     # Of a modify: what it replaces and what it makes of it (portal.vll.content.Content as JSON).
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
+    # Of a modify that also gave another description: {"before", "after"}. That holds at once, and stays.
+    described = models.JSONField(null=True)
     retry_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="retries")
 
     objects = TenantQuerySet.as_manager()

@@ -71,8 +71,10 @@ def order_modify(
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
     before = content_of(vll)
-    if changes.description is not None:
-        describe_locked(vll, changes.description, actor=user.username, now=now)
+    described = None
+    if changes.description not in (None, vll.description):
+        described = {"before": vll.description, "after": changes.description}
+        describe_locked(vll, changes.description or "", actor=user.username, now=now)
     order_id = uuid.uuid4()
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if after == before:
@@ -88,6 +90,7 @@ def order_modify(
         held=held,
         retry_of=retry_of,
         data=_why_other_transport(before, after, found),
+        described=described,
     )
 
 
@@ -118,10 +121,11 @@ def order_change(
     held: bool = False,
     retry_of: Order | None = None,
     data: dict[str, Any] | None = None,
+    described: dict[str, str] | None = None,
 ) -> Order:
     """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest.
 
-    ``data``: what its event says besides.
+    ``data``: what its event says besides. ``described``: the description before and after, where it changed.
     """
     order = order_acknowledge(
         vll=vll,
@@ -135,6 +139,7 @@ def order_change(
         after=after.as_json(),
         retry_of=retry_of,
         data=data,
+        described=described,
     )
     if not held:
         revise(vll, after, now=now)

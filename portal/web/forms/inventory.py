@@ -7,11 +7,11 @@ from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
-from portal.accounts.models import Customer
 from portal.core.errors import DomainError
-from portal.inventory.models import Port, Router, Site
+from portal.inventory.models import Port
 from portal.vll import words
 from portal.web.forms.look import TablerForm
+from portal.web.forms.named import NamedField
 
 _MBIT = 10**6
 _LARGEST = 2**53 - 1
@@ -74,7 +74,7 @@ class CustomerForm(InventoryForm):
 
 
 class RouterChangeForm(InventoryForm):
-    site = forms.ModelChoiceField(label=_("Site"), queryset=Site.objects.order_by("name"))
+    site = NamedField(label=_("Site"), of="sites")
     # The stubs do not know that the field hands its keywords on to CharField.
     loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
@@ -91,9 +91,16 @@ class RouterChangeForm(InventoryForm):
     )
     cpu = forms.CharField(label=_("CPU"), max_length=50, required=False)
     cores = _number(label=_("Cores"), initial=1)
+    accept_affected = forms.BooleanField(
+        label=_("Even if fewer cores stay than are booked"),
+        required=False,
+        initial=False,
+        help_text=_("You are told when that is so"),
+    )
 
 
 class RouterCreateForm(RouterChangeForm):
+    accept_affected = None  # type: ignore[assignment]
     name = forms.CharField(
         label=_("Name"),
         validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Write a–z, 0–9 and hyphens, 63 at most."))],
@@ -103,11 +110,7 @@ class RouterCreateForm(RouterChangeForm):
 
 
 class PortChangeForm(InventoryForm):
-    customer = forms.ModelChoiceField(
-        label=_("Customer"),
-        queryset=Customer.objects.filter(retired_at__isnull=True).order_by("name"),
-        required=False,
-    )
+    customer = NamedField(label=_("Customer"), of="customers", required=False)
     description = forms.CharField(label=_("Description"), max_length=100, required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
     speed_bps = MbitField(label=_("Speed (Mbit/s)"))
@@ -124,20 +127,15 @@ class PortChangeForm(InventoryForm):
 
 class PortCreateForm(PortChangeForm):
     accept_affected = None  # type: ignore[assignment]
-    router = forms.ModelChoiceField(
-        label=_("Router"), queryset=Router.objects.filter(retired_at__isnull=True).order_by("name")
-    )
+    router = NamedField(label=_("Router"), of="routers")
     interface = forms.CharField(label=_("Interface"), max_length=63, help_text=_("As VPP shows it"))
     field_order = ["router", "interface"]
 
 
 def _side_fields(which: str) -> dict[str, forms.Field]:
     letter = which.upper()
-    routers = Router.objects.filter(retired_at__isnull=True).order_by("name")
     return {
-        f"{which}_router": forms.ModelChoiceField(
-            label=_("%(side)s router") % {"side": letter}, queryset=routers
-        ),
+        f"{which}_router": NamedField(label=_("%(side)s router") % {"side": letter}, of="routers"),
         f"{which}_interface": forms.CharField(
             label=_("%(side)s interface") % {"side": letter}, max_length=63
         ),

@@ -19,6 +19,7 @@ _WHAT = {
     "router": gettext_noop("Router"),
     "port": gettext_noop("Port"),
     "backbonelink": gettext_noop("Link"),
+    "reservedvnirange": gettext_noop("Reserved range"),
     "customer": gettext_noop("Customer"),
     "membership": gettext_noop("Membership"),
     "invitation": gettext_noop("Invitation"),

@@ -7,13 +7,19 @@ from django.shortcuts import render
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
+from portal.allocation.models import ReservedVniRange
 from portal.audit.history import Change, customer_history, object_history, person_history
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, Kind
+from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
 
-MODELS = {SITES.slug: Site, ROUTERS.slug: Router, PORTS.slug: Port, LINKS.slug: BackboneLink}
-RECORDED = (*MODELS, CUSTOMERS.slug)
+MODELS = {
+    SITES.slug: Site,
+    ROUTERS.slug: Router,
+    PORTS.slug: Port,
+    LINKS.slug: BackboneLink,
+    VNI_RANGES.slug: ReservedVniRange,
+}
 
 
 @requires(policies.may_run_the_network)

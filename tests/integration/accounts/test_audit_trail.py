@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
+from portal.allocation.models import ReservedVniRange
 from portal.audit.context import working
 from portal.audit.history import changes, vll_history
 from portal.audit.models import EVENTS, TRACKED
@@ -40,6 +41,7 @@ class TestWhatIsRecorded:
     def test_every_tracked_table_records_its_rows(self, vll: Vll, alice: User) -> None:
         token_create(user=alice, name="ci", now=clock.now())
         with_totp(alice)
+        ReservedVniRange.objects.create(first=1, last=9, reason="lab")
         silent = [model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()]
         assert silent == ["Invitation"]
 

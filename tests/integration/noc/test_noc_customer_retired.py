@@ -9,12 +9,13 @@ from portal.accounts import policies
 from portal.accounts.invitations import invite, open_invitations
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.core import clock
+from portal.events.models import Event
 from portal.inventory.errors import InUse, Retired
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_change, port_change
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
-from portal.vll.retirement import customer_remove
+from portal.vll.retirement import customer_remove, customer_return
 from tests.integration.answers import activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
@@ -94,3 +95,37 @@ def test_both_doors_retire_and_list_it(over: Vll, dairy: Customer, nina: User) -
     assert "Alpine Dairy" not in text(page.get("/noc/customers/", {"retired": "no"}))
     shown = client(nina).get("/api/v1/customers", {"retired": "true"}).json()["results"]
     assert [row["name"] for row in shown if row["retired_at"]] == ["Alpine Dairy"]
+
+
+def test_a_retirement_is_taken_back_with_its_people_but_without_their_tokens(
+    over: Vll, isp: Isp, ada: User, alice: User, dairy: Customer, nora: User
+) -> None:
+    gone_before = User.objects.create(username="gone", is_active=False)
+    Membership.objects.create(user=gone_before, customer=dairy, role="viewer")
+    api = client(alice)
+    customer_remove(customer=dairy, **by(nora))
+    customer_return(customer=dairy, **by(nora))
+    customer_return(customer=dairy, **by(nora))
+    dairy.refresh_from_db()
+    assert dairy.retired_at is None
+    assert authenticate(username="alice", password="correct horse battery") == alice
+    assert not User.objects.get(pk=gone_before.pk).is_active
+    assert api.get("/api/v1/vlls").status_code == 401
+    for port in Port.objects.all():
+        port_change(port=port, customer=dairy, **by(nora))
+    assert order(isp, User.objects.get(pk=alice.pk)).state == "acknowledged"
+    assert Event.objects.filter(kind="customer.reopened", customer_id=dairy.pk).count() == 1
+
+
+def test_both_doors_take_it_back_for_noc_admins_alone(
+    over: Vll, dairy: Customer, nora: User, nina: User
+) -> None:
+    customer_remove(customer=dairy, **by(nora))
+    assert client(nora).post(f"/api/v1/customers/{dairy.pk}/reopen").status_code == 403
+    assert signed_in(nora).post(f"/noc/customers/{dairy.pk}/reopen/").status_code == 403
+    assert "Reopen" in text(signed_in(nina).get("/noc/customers/", {"retired": "yes"}))
+    assert client(nina).post(f"/api/v1/customers/{dairy.pk}/reopen").json()["retired_at"] is None
+    customer_remove(customer=dairy, **by(nora))
+    said = text(signed_in(nina).post(f"/noc/customers/{dairy.pk}/reopen/", follow=True))
+    assert "Its API tokens stay revoked." in said
+    assert Customer.objects.get(pk=dairy.pk).retired_at is None

@@ -81,3 +81,24 @@ def test_everybody_reads_their_own_and_nobody_elses(alice: User, charlie: User) 
 def test_the_networks_history_is_the_nocs(isp: Isp, alice: User, kind: str) -> None:
     assert Router.objects.exists()
     assert client(alice).get(f"/api/v1/{kind}/1/history").status_code == 403
+
+
+def test_reserved_vnis_say_who_changed_them_and_when(nina: User) -> None:
+    page, api = signed_in(nina), client(nina)
+    made = api.post("/api/v1/vni-ranges", {"first": 1, "last": 99, "reason": "lab"}, format="json").json()
+    url = f"/api/v1/vni-ranges/{made['id']}"
+    changed = api.patch(url, {"last": 199}, format="json", headers={"If-Match": "*"})
+    assert changed.status_code == 200
+    newest, oldest = api.get(f"{url}/history").json()["results"]
+    assert (newest["before"], newest["after"], newest["by"]["username"]) == (
+        {"last": 99},
+        {"last": 199},
+        "nina",
+    )
+    assert oldest["operation"] == "insert"
+    listed = text(page.get("/noc/vni-ranges/"))
+    assert "1-199: lab 199" in listed
+    assert "UTC nina" in listed
+    assert "199" in text(page.get(f"/noc/vni-ranges/{made['id']}/history/"))
+    assert api.delete(url).status_code == 204
+    assert api.get(f"{url}/history").json()["results"][0]["operation"] == "delete"

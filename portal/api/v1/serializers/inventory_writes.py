@@ -39,7 +39,7 @@ class CustomerWriteSerializer(StrictSerializer):
     cooling_off_s = _number(allow_null=True, required=False)
 
 
-class RouterChangeSerializer(StrictSerializer):
+class RouterFactsSerializer(StrictSerializer):
     """``agent_url`` "" for a router that only carries traffic."""
 
     site = _named(Site)
@@ -52,7 +52,13 @@ class RouterChangeSerializer(StrictSerializer):
     cores = _number(required=False)
 
 
-class RouterCreateSerializer(RouterChangeSerializer):
+class RouterChangeSerializer(RouterFactsSerializer):
+    """``accept_affected``: even if fewer cores stay than the lines have booked."""
+
+    accept_affected = StrictBooleanField(required=False)
+
+
+class RouterCreateSerializer(RouterFactsSerializer):
     name = StrictCharField(validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
 
 

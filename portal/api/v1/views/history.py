@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.history import HISTORY
 from portal.api.v1.permissions import IsNoc, caller
 from portal.audit.history import Change, customer_history, object_history, person_history, vll_history
@@ -88,6 +89,15 @@ class LinkHistoryView(KeptHistoryView):
 
     def changes(self, pk: int) -> list[Change]:
         return object_history(BackboneLink, pk)
+
+
+class VniRangeHistoryView(KeptHistoryView):
+    """The newest 200 changes of a reserved range, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(ReservedVniRange, pk)
 
 
 class CustomerHistoryView(KeptHistoryView):

@@ -3,12 +3,18 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.v1.filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
-from portal.api.v1.permissions import caller
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.permissions import IsNocAdmin, caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
     LinkSerializer,
@@ -28,11 +34,12 @@ from portal.api.v1.serializers.inventory_writes import (
     VniRangeWriteSerializer,
 )
 from portal.api.v1.views.kept_by_noc import KeptItemView, KeptListView, NocAlone, NocWrites
+from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
-from portal.vll.network_changes import link_change, link_create, port_change
-from portal.vll.retirement import customer_remove, port_remove, router_remove
+from portal.vll.network_changes import link_change, link_create, port_change, router_change
+from portal.vll.retirement import customer_remove, customer_return, port_remove, router_remove
 
 
 def _ports(view: Any) -> QuerySet[Port]:
@@ -109,7 +116,7 @@ class RouterView(KeptItemView):
     serializer_class = RouterSerializer
     queryset = Router.objects.filter(retired_at__isnull=True).select_related("site")
     write_serializer = RouterChangeSerializer
-    change, remove, keyword = operations.router_change, router_remove, "router"
+    change, remove, keyword = router_change, router_remove, "router"
 
 
 class LinksView(KeptListView):
@@ -160,6 +167,20 @@ class CustomerView(KeptItemView):
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
     change, remove, keyword = operations.customer_change, customer_remove, "customer"
+
+
+class CustomerReopenView(APIView):
+    """Takes back the retirement of a customer."""
+
+    permission_classes = [IsNocAdmin]
+
+    @extend_schema(request=None, responses={200: CustomerSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Undo a retirement; for NOC admins. Accounts open again; API tokens stay revoked."""
+        customer = get_object_or_404(Customer, pk=pk)
+        customer_return(customer=customer, user=caller(request), now=clock.now())
+        return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
 class VniRangesView(KeptListView):

@@ -1,0 +1,82 @@
+"""What the NOC changes about a router is checked against the lines that end on it."""
+
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.allocation.errors import CoresBelowBooked
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.vll.errors import LoopbackInUse
+from portal.vll.models import Vll
+from portal.vll.network_changes import router_change
+from portal.vll.operations import Changes, order_modify
+from tests.integration.answers import activate
+from tests.integration.isp import GBIT, Isp
+from tests.integration.noc.test_noc_api import client
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """10 Gbit/s of VXLAN over IPv4 from rhino, which has 4 cores, to hippo."""
+    placed = order(isp, alice, cir_bps=10 * GBIT).vll
+    activate(placed)
+    return placed
+
+
+def change(isp: Isp, user: User, **changes: Any) -> Router:
+    return router_change(router=isp.routers["rhino"], user=user, now=clock.now(), **changes)
+
+
+def test_fewer_cores_than_are_booked_are_asked_about(isp: Isp, nora: User, vll: Vll) -> None:
+    with pytest.raises(CoresBelowBooked) as refused:
+        change(isp, nora, cores=1, cpu="Atom C3558")
+    assert refused.value.booked_cores > refused.value.bookable_cores
+    assert Router.objects.get(name="rhino").cores == 4
+    assert change(isp, nora, cores=1, cpu="Atom C3558", accept_affected=True).cores == 1
+
+
+def test_a_router_that_is_overbooked_may_have_other_things_changed(isp: Isp, nora: User, vll: Vll) -> None:
+    change(isp, nora, cores=1, cpu="Atom C3558", accept_affected=True)
+    assert change(isp, nora, cores=1, cpu="Atom C3558", agent_url="https://rhino.example:9440").cores == 1
+    assert change(isp, nora, cores=2).cores == 2
+
+
+@pytest.mark.parametrize("new", [None, "10.255.9.9"])
+def test_a_loopback_that_ends_tunnels_stays(isp: Isp, nora: User, vll: Vll, new: str | None) -> None:
+    with pytest.raises(LoopbackInUse) as refused:
+        change(isp, nora, loopback4=new, accept_affected=True)
+    assert (refused.value.address, refused.value.count, refused.value.example) == ("10.255.0.1", 1, "ZRH-AMS")
+    assert change(isp, nora, loopback6=None).loopback6 is None
+
+
+def test_after_the_lines_have_changed_their_ip_version_it_goes(
+    isp: Isp, alice: User, nora: User, vll: Vll
+) -> None:
+    order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
+    activate(vll)
+    assert change(isp, nora, loopback4="10.255.9.9").loopback4 == "10.255.9.9"
+
+
+def test_both_doors_ask(isp: Isp, nora: User, vll: Vll) -> None:
+    url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
+
+    def patch(**body: Any) -> Any:
+        return client(nora).patch(url, body, format="json", headers={"If-Match": "*"})
+
+    refused = patch(cores=1, cpu="Atom C3558")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (409, "cores")
+    assert patch(loopback4="10.255.9.9").json()["errors"][0]["code"] == "loopback-in-use"
+    page, form = signed_in(nora), f"/noc/routers/{isp.routers['rhino'].pk}/change/"
+    sent = {"site": "Zürich", "loopback4": "10.255.0.1", "loopback6": "fd00:255::1", "cores": "1"}
+    sent |= {"agent_url": "https://127.0.0.1:9441", "cpu": "Atom C3558"}
+    answered = page.post(form, sent)
+    assert answered.status_code == 422
+    assert "have booked" in text(answered)
+    assert page.post(form, sent | {"accept_affected": "on"}).status_code == 302
+    assert patch(cores=1, accept_affected=True).status_code == 200
