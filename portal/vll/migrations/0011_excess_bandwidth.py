@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0004_customer_retired_at"),
-        ("vll", "0009_plan_result"),
+        ("vll", "0010_status_look"),
     ]
 
     operations = [

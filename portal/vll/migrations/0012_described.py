@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("vll", "0010_excess_bandwidth"),
+        ("vll", "0011_excess_bandwidth"),
     ]
 
     operations = [
