@@ -32,9 +32,11 @@ type router struct {
 	restart func() error
 	// forwards says why frames of an access do not pass; nil where that would take real frames.
 	forwards func(name string) error
-	folder   string
-	api      string
-	stats    string
+	// pair gives a port a Linux CP pair; nil where the stand-in has none.
+	pair   func(port string) error
+	folder string
+	api    string
+	stats  string
 }
 
 var (
@@ -56,11 +58,21 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 		test(t, r)
 	})
 	t.Run("real VPP", func(t *testing.T) {
-		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
-		r := newRouter(t, real.APISocket(), real.StatsSocket())
-		r.restart = func() error { return real.Restart(t.Context()) }
+		r, _ := newRealRouter(t)
 		test(t, r)
 	})
+}
+
+// newRealRouter skips the test where no VPP is installed.
+func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
+	t.Helper()
+	real := realvpp.StartOrSkip(t, realvpp.Options{
+		Plugins: []string{"vxlan", "geneve", "gre", "policer", "linux_cp", "linux_cp_unittest"},
+	})
+	r := newRouter(t, real.APISocket(), real.StatsSocket())
+	r.restart = func() error { return real.Restart(t.Context()) }
+	r.pair = pairer(real)
+	return r, real
 }
 
 // furnish makes the ports loop100..loop103 and loop0 with the local addresses.
