@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.fd.io/govpp/api"
@@ -25,6 +26,14 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
+// Look reads VPP again, starting from the snapshot that was planned from.
+type Look interface {
+	// Again reads all keys, and all of what the plan touches.
+	Again(context.Context) (*observe.Snapshot, error)
+	// Ports reads these ports and their sub-interfaces, and nothing else.
+	Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error)
+}
+
 // Result is what came of a plan.
 type Result struct {
 	// Failed are the ends of which an operation was refused or withheld; the first reason counts.
@@ -40,10 +49,10 @@ type Result struct {
 // Run sends the operations, which stand in order of stage. Of an end whose operation fails, later stages
 // are skipped; all other ends proceed. What was made is tagged even then, so that it has an owner.
 //
-// Creates are checked against now, the snapshot that was planned from, and once something has been
-// deleted against a new one that look takes, like all deletes. An error means that the session ended and
-// that an unknown part has been done.
-func Run(ctx context.Context, session Session, ops []plan.Op, now *observe.Snapshot, look func(context.Context) (*observe.Snapshot, error)) (*Result, error) {
+// Right before deletes and creates the keys that they go by are read anew: a plan may have waited for a disk,
+// and one create of a VLAN that somebody has made meanwhile stops their frames. An error means that the
+// session ended and that an unknown part has been done.
+func Run(ctx context.Context, session Session, ops []plan.Op, look Look) (*Result, error) {
 	r := &run{session: session, Result: Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}}
@@ -53,11 +62,9 @@ func Run(ctx context.Context, session Session, ops []plan.Op, now *observe.Snaps
 			continue
 		}
 		if stage == plan.Delete || stage == plan.Create {
-			if stage == plan.Delete || r.deleted {
-				var err error
-				if now, err = look(ctx); err != nil {
-					return &r.Result, err
-				}
+			now, err := r.lookAgain(ctx, batch, look)
+			if err != nil {
+				return &r.Result, err
 			}
 			batch = r.recheck(batch, now)
 		}
@@ -73,6 +80,21 @@ type run struct {
 	Result
 	session Session
 	deleted bool
+}
+
+// lookAgain reads what the checks of a batch go by. Where only sub-interfaces are made these are their ports:
+// of tunnels VPP refuses a second one without harm to the first.
+func (r *run) lookAgain(ctx context.Context, batch []plan.Op, look Look) (*observe.Snapshot, error) {
+	if batch[0].Stage == plan.Delete || r.deleted {
+		return look.Again(ctx)
+	}
+	var ports []uint32
+	for _, op := range batch {
+		if create, ok := op.Action.(plan.CreateSub); ok && !slices.Contains(ports, create.Port.Index) {
+			ports = append(ports, create.Port.Index)
+		}
+	}
+	return look.Ports(ctx, ports)
 }
 
 // due are the operations of a stage that are still to be done.

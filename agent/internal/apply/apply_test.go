@@ -59,9 +59,11 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 	return replies, nil
 }
 
-func looks(s *observe.Snapshot) func(context.Context) (*observe.Snapshot, error) {
-	return func(context.Context) (*observe.Snapshot, error) { return s.Index(), nil }
-}
+// looks shows the same whenever somebody looks.
+type looks struct{ *observe.Snapshot }
+
+func (l looks) Again(context.Context) (*observe.Snapshot, error)           { return l.Index(), nil }
+func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
 
 // ports is a snapshot of these interfaces, by default of the port that build uses.
 func ports(interfaces ...*observe.Interface) *observe.Snapshot {
@@ -100,7 +102,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, both(), ports(), looks(ports()))
+	result, err := Run(t.Context(), s, both(), looks{ports()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, build(alice, 1), ports(), looks(ports()))
+	result, err := Run(t.Context(), s, build(alice, 1), looks{ports()})
 	if err != nil || len(result.Untagged) != 2 || result.Failed[alice] == nil {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -143,7 +145,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 
 func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 	s := &session{lacks: "create_subif"}
-	result, err := Run(t.Context(), s, build(alice, 1), ports(), looks(ports()))
+	result, err := Run(t.Context(), s, build(alice, 1), looks{ports()})
 	if err != nil || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
 		t.Errorf("%v %+v", err, result.Failed[alice])
 	}
@@ -151,7 +153,7 @@ func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 
 func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	gone := errors.New("gone")
-	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), ports(), looks(ports()))
+	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), looks{ports()})
 	if !errors.Is(err, gone) || len(result.Failed) != 0 {
 		t.Errorf("%v %+v", err, result.Failed)
 	}
@@ -171,7 +173,7 @@ func TestNothingIsDeletedThatIsNoLongerWhatWasPlannedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			result, err := Run(t.Context(), s, []plan.Op{op}, ports(sub), looks(&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}))
+			result, err := Run(t.Context(), s, []plan.Op{op}, looks{&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +199,7 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 		return 0
 	}}
 	now := ports(port, old)
-	result, err := Run(t.Context(), s, ops, now, looks(now))
+	result, err := Run(t.Context(), s, ops, looks{now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,11 +208,11 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatStandsInTheSnapshotIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
+func TestWhatStandsThereByNowIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
 	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
 	s := &session{}
 	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)
-	result, err := Run(t.Context(), s, build(alice, 1), now, looks(now))
+	result, err := Run(t.Context(), s, build(alice, 1), looks{now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,15 +23,22 @@ func describeInterface(i *observe.Interface) string { return plan.Describe(i) }
 // tunnel, both beside the agent's work.
 func (r *router) furnishForeign() {
 	r.t.Helper()
-	port := r.ports[3]
-	r.subByHand(port, 900, 900)
-	r.tunnelByHand(intent.Tunnel{Local: locals[4], Remote: remotes[4], VNI: 900})
+	r.lineByHand(r.ports[3], 900, 900)
+}
+
+// lineByHand makes somebody's line: a sub-interface that is up and bears a tag of theirs, cross-connected with a
+// tunnel whose VNI is the VLAN.
+func (r *router) lineByHand(port string, id uint32, vlan uint16) {
+	r.t.Helper()
+	r.subByHand(port, id, vlan)
+	r.tunnelByHand(intent.Tunnel{Local: locals[4], Remote: remotes[4], VNI: uint32(vlan)})
 	s := r.snapshot()
-	sub := r.index(port + ".900")
-	tunnel := interface_types.InterfaceIndex(s.Tunnels[slices.IndexFunc(s.Tunnels, func(t *observe.Tunnel) bool { return t.VNI == 900 })].Index)
+	sub := r.index(fmt.Sprintf("%s.%d", port, id))
+	tunnel := interface_types.InterfaceIndex(s.Tunnels[slices.IndexFunc(s.Tunnels, func(t *observe.Tunnel) bool { return t.VNI == uint32(vlan) })].Index)
 	r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: sub, Tag: "somebody's"})
 	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: sub, TxSwIfIndex: tunnel, Enable: true})
 	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: tunnel, TxSwIfIndex: sub, Enable: true})
+	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: sub, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
 }
 
 // deleteByHand deletes a sub-interface or a VXLAN tunnel.

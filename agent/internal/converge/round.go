@@ -38,7 +38,7 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 			return nil, writes, err
 		}
 		touched := targets(ops)
-		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, again(session, snapshot, touched))
+		result, err := apply.Run(ctx, counting{session, e}, ops, &again{session, snapshot, touched})
 		writes += result.Writes
 		if err != nil {
 			return nil, writes, err
@@ -91,17 +91,26 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// again reads what the checks before deletes and creates go by: all keys of sub-interfaces, and all of what is
-// touched.
-func again(session Session, before *observe.Snapshot, touched map[uint32]bool) func(context.Context) (*observe.Snapshot, error) {
-	return func(ctx context.Context) (*observe.Snapshot, error) {
-		if len(touched) <= fewTouched {
-			if s, ok, err := observe.Glance(ctx, session, before, touched); ok || err != nil {
-				return s, err
-			}
+// again reads what the checks before deletes and creates go by.
+type again struct {
+	session Session
+	before  *observe.Snapshot
+	touched map[uint32]bool
+}
+
+// Again reads all keys of sub-interfaces, and all of what is touched.
+func (a *again) Again(ctx context.Context) (*observe.Snapshot, error) {
+	if len(a.touched) <= fewTouched {
+		if s, ok, err := observe.Glance(ctx, a.session, a.before, a.touched); ok || err != nil {
+			return s, err
 		}
-		return observe.Take(ctx, session, boot(session))
 	}
+	return observe.Take(ctx, a.session, boot(a.session))
+}
+
+// Ports reads these ports and their sub-interfaces, and nothing else.
+func (a *again) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
+	return observe.Ports(ctx, a.session, a.before, ports)
 }
 
 func readBack(ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result) (*observe.Snapshot, error) {

@@ -1,0 +1,99 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/memclnt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+)
+
+// afterLook is a session at which something happens once, right after the first look at VPP is complete.
+type afterLook struct {
+	*vpp.Session
+	once   sync.Once
+	happen func()
+	sent   []string // changes
+}
+
+func (a *afterLook) Call(ctx context.Context, request api.Message) (api.Message, error) {
+	reply, err := a.Session.Call(ctx, request)
+	if _, last := request.(*memclnt.ControlPing); last {
+		a.once.Do(a.happen)
+	}
+	return reply, err
+}
+
+func (a *afterLook) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
+	if isChange(requests) {
+		for _, request := range requests {
+			a.sent = append(a.sent, request.GetMessageName())
+		}
+	}
+	return a.Session.Calls(ctx, requests)
+}
+
+// TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem: a second sub-interface with the same VLAN is refused and
+// stops the frames of the first. The agent writes to disk twice between its look and the create, which is time
+// enough.
+func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
+	for name, later := range map[string]bool{"first intent, after a full look": false, "later intent, after a glance": true} {
+		t.Run(name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				beside, raced, free := vxlanEnd(5, r.ports[0]), vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+				if later {
+					r.put([]intent.End{beside}).mustAllBe(t, "verified")
+				}
+				session := &afterLook{Session: r.session}
+				theirs, before := r.ports[0]+".7", error(nil)
+				session.happen = func() {
+					r.lineByHand(r.ports[0], 7, raced.Access.Outer)
+					if r.forwards != nil {
+						before = r.forwards(theirs)
+					}
+				}
+				r.mu.Lock()
+				r.Engine.session = session // the same connection: what was seen through it stays seen
+				r.mu.Unlock()
+				outcome := r.put([]intent.End{beside, raced, free})
+				if e := outcome.of(t, raced.Key); e.Status != "pending" || e.Reason.Object != describeInterface(r.snapshot().ByName(theirs)) {
+					t.Errorf("the raced one is %+v %+v", e, e.Reason)
+				}
+				for _, other := range []intent.End{beside, free} {
+					if e := outcome.of(t, other.Key); e.Status != "verified" {
+						t.Errorf("%s is %+v %+v", other.Key, e, e.Reason)
+					}
+				}
+				want := 2
+				if later {
+					want = 1
+				}
+				if got := countOf(session.sent, "create_subif"); got != want {
+					t.Errorf("%d sub-interfaces were asked for, want %d", got, want)
+				}
+				if r.forwards != nil {
+					if after := r.forwards(theirs); fmt.Sprint(after) != fmt.Sprint(before) {
+						t.Errorf("of their frames: %v, before: %v", after, before)
+					}
+				}
+				if e := r.Converge(t.Context()).of(t, raced.Key); e.Status != "conflict" || e.Reason.Code != "foreign_subinterface" {
+					t.Errorf("then it is %+v %+v", e, e.Reason)
+				}
+			})
+		})
+	}
+}
+
+func countOf(names []string, name string) (n int) {
+	for _, each := range names {
+		if each == name {
+			n++
+		}
+	}
+	return n
+}
