@@ -95,6 +95,9 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if lost := journal.Lost(); lost != nil {
+		log.Error("what was being made when the agent ended is not known; what has no tag of its own may be in the way", "error", lost)
+	}
 	l, err := listen(ctx, c)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,15 @@ func parse(data []byte, folder string) (*Config, error) {
 	if len(c.ControlSocket) > maxSocketPath {
 		wrong = append(wrong, fmt.Errorf("control_socket: %s has more than %d bytes (unix(7))", c.ControlSocket, maxSocketPath))
 	}
+	if c.Listen != "" && port(c.Listen) == port(c.Metrics.Listen) {
+		wrong = append(wrong, fmt.Errorf("metrics.listen: %s has the port of listen, which speaks TLS", c.Metrics.Listen))
+	}
 	return c, errors.Join(wrong...)
+}
+
+func port(address string) string {
+	_, port, _ := net.SplitHostPort(address) // was checked with its key
+	return port
 }
 
 // flatten turns nested sections into dotted paths. Sections are known by the table: what is a section there

@@ -86,6 +86,8 @@ func TestWhatIsWrongIsNamedByItsPath(t *testing.T) {
 		"no listener":            {"listen: 127.0.0.1:9443", "", "listen: is required"},
 		"no key":                 {", key: router.key", "", "tls.key: is required"},
 		"no TLS to portal":       {"https://portal", "http://portal", "report.url: "},
+		"a user for a portal":    {"https://portal", "https://me@portal", "report.url: "},
+		"one port for two":       {"router: rhino", "router: rhino\nmetrics: {listen: \"[::1]:9443\"}", "metrics.listen: [::1]:9443 has the port of listen"},
 		"too often":              {"3s", "3ms", "report.interval: 3ms is not in"},
 		"a bare number":          {"3s", "3", "report.interval: 3 is no duration"},
 		"no such policy":         {"router: rhino", "router: rhino\ndrift: maybe", `drift: "maybe" is not one of auto, hold`},

@@ -175,8 +175,12 @@ func isAddress(s string) error {
 }
 
 func isHTTPS(s string) error {
-	if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("%q is not an https URL", s)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%q has a user, a query or a fragment, of which a door has none", s)
 	}
 	return nil
 }

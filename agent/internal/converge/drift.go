@@ -94,11 +94,15 @@ func (e *Engine) resume() bool {
 
 // repair looks at VPP, converges when it differs from the held intent, and says whether it did. A glance is
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
-// refused wait for their time, and under Hold drift is left alone.
+// refused wait for their time, and under Hold drift is left alone. What a converge left unfinished is finished.
 func (e *Engine) repair(ctx context.Context) bool {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
+	if e.unfinished(held) {
+		e.convergeLocked(ctx, held, e.patience.withheld(held, e.now()), e.lookAhead(ctx, e.take))
+		return true
+	}
 	withheld, todo, _ := e.compare(ctx, held, e.glance)
 	if todo == nil || len(todo.Ops) == 0 {
 		return false
@@ -119,6 +123,15 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.convergeLocked(ctx, held, withheld, ahead)
 	e.settled.keep(before, withheld)
 	return true
+}
+
+// unfinished is true while the held intent has not been carried out in the VPP that is connected, for example
+// because the disk took no journal: then no difference is drift, not even under Hold.
+func (e *Engine) unfinished(held *intent.Intent) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	connected := e.session != nil && e.session.Err() == nil
+	return held != nil && connected && (e.applied == nil || e.applied.Generation != held.Generation)
 }
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.

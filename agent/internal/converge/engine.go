@@ -55,6 +55,7 @@ type Engine struct {
 	session Session
 	refused error // why there is no session, if that is more than that VPP is away
 	seen    seen
+	made    map[uint32]int64 // by interface: the look after which it was made here
 	applied *Applied
 	totals  Totals
 	changed chan struct{}
@@ -134,7 +135,7 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen = session, nil, seen{look: e.nextLook()}
+	e.session, e.applied, e.seen, e.made = session, nil, seen{look: e.nextLook()}, make(map[uint32]int64)
 }
 
 // Refused hears why VPP could not be used; nil when it could.
@@ -169,6 +170,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	ahead := e.lookAhead(ctx, look)
 	if err := e.store.Accept(in); err != nil {
 		ahead.cancel()
+		<-ahead.done // or what it sees would replace what is seen later
 		return nil, err
 	}
 	if again {

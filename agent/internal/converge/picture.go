@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"longline.dev/agent/internal/apply"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
@@ -19,6 +20,8 @@ type Picture struct {
 	// Drift are the differences that others made: those that are held, and those that were repaired since
 	// somebody last asked for a picture.
 	Drift map[intent.Key][]plan.Drift
+	// Made is, by index, after which look the agent last made an interface there; absent if it found it there.
+	Made map[uint32]int64
 }
 
 // seen is what is known of VPP without asking it again.
@@ -60,6 +63,7 @@ func (e *Engine) Picture(ctx context.Context) (*Picture, error) {
 	p.Drift = e.settled.drift(p.Plan.Ops)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	p.Made = maps.Clone(e.made)
 	if e.seen.snapshot == snapshot {
 		e.seen.latest = p
 	}
@@ -154,6 +158,15 @@ func (e *Engine) see(session Session, snapshot *observe.Snapshot, full bool) {
 	if full {
 		e.seen.fully = e.now()
 		e.totals.FullLooks++
+	}
+}
+
+// noteMade remembers what was made, so that its counters are not compared with those of what was there before.
+func (e *Engine) noteMade(result *apply.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, index := range result.Made {
+		e.made[index] = e.seen.look
 	}
 }
 

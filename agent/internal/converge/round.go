@@ -40,6 +40,7 @@ func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[inte
 		touched := targets(ops)
 		result, err := apply.Run(ctx, counting{session, e}, ops, &again{session, snapshot, touched})
 		writes += result.Writes
+		e.noteMade(result)
 		if err != nil {
 			return nil, writes, err
 		}

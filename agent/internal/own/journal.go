@@ -72,9 +72,11 @@ type JournalFile struct {
 	path    string
 	written []byte
 	journal Journal
+	lost    error
 }
 
-// OpenJournal reads the journal in the folder; none is an empty one.
+// OpenJournal reads the journal in the folder; none is an empty one, and so is one that cannot be understood:
+// a power cut may have torn it, and that was the end of the VPP that it speaks of. Error: it cannot be read.
 func OpenJournal(folder string) (*JournalFile, error) {
 	f := &JournalFile{path: filepath.Join(folder, "journal.json")}
 	data, err := os.ReadFile(f.path)
@@ -84,12 +86,17 @@ func OpenJournal(folder string) (*JournalFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	if err := json.Unmarshal(data, &f.journal); err != nil {
-		return nil, fmt.Errorf("read the journal %s: %w", f.path, err)
+	var journal Journal
+	if err := json.Unmarshal(data, &journal); err != nil {
+		f.lost = fmt.Errorf("the journal %s is torn: %w", f.path, err)
+		return f, nil
 	}
-	f.written = data
+	f.written, f.journal = data, journal
 	return f, nil
 }
+
+// Lost is why what was claimed before is not known, nil when it is.
+func (f *JournalFile) Lost() error { return f.lost }
 
 // Of is the journal of that run of VPP; what was claimed in another run is gone.
 func (f *JournalFile) Of(boot Boot) Journal {

@@ -88,7 +88,8 @@ func accesses(p *converge.Picture) []Access {
 	for _, h := range p.Plan.Owned {
 		if h.Tunnel == nil {
 			found[h.End] = append(found[h.End], Access{
-				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name, Policer: policerOf(h.End, p),
+				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name,
+				Made: p.Made[h.Interface.Index], Policer: policerOf(h.End, p),
 			})
 		}
 	}

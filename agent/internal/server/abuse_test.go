@@ -244,6 +244,36 @@ func TestACrowdOfSilentConnectionsDoesNotShutThePortalOut(t *testing.T) {
 	hungUp(t, first)
 }
 
+func TestConnectionsThatAskedOnceAndFellSilentMakeRoomForNewOnes(t *testing.T) {
+	crowd := newCrowd(2)
+	arrive := func() net.Conn {
+		here, there := net.Pipe()
+		t.Cleanup(func() { here.Close(); there.Close() })
+		crowd.watch(here, http.StateNew)
+		return here
+	}
+	answered := func(c net.Conn) {
+		crowd.watch(c, http.StateActive)
+		crowd.watch(c, http.StateIdle)
+	}
+	first, second := arrive(), arrive()
+	answered(second)
+	answered(first)
+	third := arrive()
+	if !closed(second) {
+		t.Error("who has been silent for longest is still there")
+	}
+	crowd.watch(second, http.StateClosed)
+	for _, c := range []net.Conn{first, third} {
+		if closed(c) {
+			t.Error("somebody else was hung up on")
+		}
+	}
+}
+
+// closed is true after somebody here called Close.
+func closed(c net.Conn) bool { return errors.Is(c.SetDeadline(time.Time{}), io.ErrClosedPipe) }
+
 func TestHTTP2IsNotSpoken(t *testing.T) {
 	d := open(t, &engine{})
 	d.client.Transport.(*http.Transport).ForceAttemptHTTP2 = true

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// crowd bounds the connections of a listener. When there are too many, the oldest of those that have not
-// brought a whole request goes: whoever opens connections and keeps silent pushes out himself, and the
-// portal, which speaks at once, still gets in.
+// crowd bounds the connections of a listener. When there are too many, the one goes that has been silent for
+// longest, since it came or since its last answer: whoever opens connections and keeps silent pushes out
+// himself, and the portal, which speaks at once, still gets in.
 type crowd struct {
 	limit int
 
 	mu      sync.Mutex
 	members int
-	silent  map[net.Conn]uint64 // since when, by order of arrival
+	silent  map[net.Conn]uint64 // since when, in the order in which they fell silent
 	arrived uint64
 }
 
@@ -32,6 +32,11 @@ func (c *crowd) watch(connection net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.mu.Lock()
 		delete(c.silent, connection)
+		c.mu.Unlock()
+	case http.StateIdle:
+		c.mu.Lock()
+		c.arrived++
+		c.silent[connection] = c.arrived
 		c.mu.Unlock()
 	case http.StateClosed, http.StateHijacked:
 		c.mu.Lock()

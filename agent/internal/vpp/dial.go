@@ -3,6 +3,7 @@ package vpp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -71,7 +72,7 @@ func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 			return nil, err
 		}
 	}
-	go s.keepAlive()
+	go s.keepAlive(d.BootMS)
 	return s, nil
 }
 
@@ -98,7 +99,7 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	if err != nil {
 		return err
 	}
-	s.info.Version = version.(*vpe.ShowVersionReply).Version
+	s.info.Version = strings.ToValidUTF8(version.(*vpe.ShowVersionReply).Version, "\uFFFD")
 	if threads, err := s.Call(ctx, &vlib.ShowThreads{}); err == nil {
 		s.info.Workers = max(0, len(threads.(*vlib.ShowThreadsReply).ThreadData)-1) // the first is the main thread
 	} else if s.Err() != nil {
@@ -116,7 +117,10 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	return nil
 }
 
-func (s *Session) keepAlive() {
+// errStatsAppeared ends a session that knows no boot time once there is one: the next session has it.
+var errStatsAppeared = errors.New("VPP's stats segment can be read now")
+
+func (s *Session) keepAlive(bootMS func(context.Context) (int64, error)) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
 	for {
@@ -125,6 +129,11 @@ func (s *Session) keepAlive() {
 			return
 		case <-ticker.C:
 			_, _ = s.Call(context.Background(), &memclnt.ControlPing{}) // a failure ends the session
+			if s.info.BootMS == 0 && bootMS != nil {
+				if _, err := bootMS(context.Background()); err == nil {
+					s.fail(errStatsAppeared)
+				}
+			}
 		}
 	}
 }
