@@ -86,6 +86,7 @@ func (e *Engine) resume() bool {
 	if e.settled.ends == nil {
 		e.settled.all = true
 	}
+	e.unfinished = false
 	e.mu.Lock()
 	e.applied = &Applied{Generation: held.Generation, AtMS: e.now().UnixMilli()}
 	e.mu.Unlock()
@@ -99,7 +100,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	if e.unfinished(held) {
+	if e.unfinished && held != nil {
 		e.convergeLocked(ctx, held, e.patience.withheld(held, e.now()), e.lookAhead(ctx, e.take))
 		return true
 	}
@@ -123,15 +124,6 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.convergeLocked(ctx, held, withheld, ahead)
 	e.settled.keep(before, withheld)
 	return true
-}
-
-// unfinished is true while the held intent has not been carried out in the VPP that is connected, for example
-// because the disk took no journal: then no difference is drift, not even under Hold.
-func (e *Engine) unfinished(held *intent.Intent) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	connected := e.session != nil && e.session.Err() == nil
-	return held != nil && connected && (e.applied == nil || e.applied.Generation != held.Generation)
 }
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.

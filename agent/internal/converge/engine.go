@@ -50,6 +50,9 @@ type Engine struct {
 	busy     sync.Mutex // held while VPP is changed or the intent is replaced
 	settled  settled    // with busy
 	patience patience   // with busy
+	// unfinished is true after a converge that did not get to its end, for example because the disk took no
+	// journal: until one does, no difference is drift, not even under Hold. With busy.
+	unfinished bool
 
 	mu      sync.Mutex
 	session Session
@@ -215,6 +218,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld
 		outcome = unavailable(in, err)
 	}
 	outcome.Look, _ = e.seenNow()
+	e.unfinished = !outcome.Applied
 	e.settled.note(outcome)
 	e.patience.note(in, outcome, withheld, e.now())
 	e.mu.Lock()
