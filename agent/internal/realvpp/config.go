@@ -14,6 +14,9 @@ func startup(install Install, folder, prefix string, options Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unix { nodaemon runtime-dir %s cli-listen %s log %s nosyslog }\n",
 		folder, filepath.Join(folder, "cli.sock"), filepath.Join(folder, "vpp.log"))
+	if options.Group != 0 {
+		fmt.Fprintf(&b, "unix { gid %d }\n", options.Group)
+	}
 	fmt.Fprintf(&b, "api-segment { prefix %s }\n", prefix)
 	fmt.Fprintf(&b, "socksvr { socket-name %s }\n", filepath.Join(folder, "api.sock"))
 	fmt.Fprintf(&b, "statseg { socket-name %s size %s update-interval 1 }\n",

@@ -21,6 +21,8 @@ type Options struct {
 	Plugins []string
 	// StatsSegment is its size, "32M"; "" means enough for tens of thousands of interfaces.
 	StatsSegment string
+	// Group, by number, may use the sockets too; 0: whoever may already.
+	Group int
 }
 
 // VPP is a private, running VPP.
@@ -43,6 +45,13 @@ func Start(ctx context.Context, install Install, options Options) (*VPP, error) 
 	if err := os.WriteFile(v.path("startup.conf"), []byte(config), 0o600); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
+	}
+	if options.Group != 0 {
+		// VPP opens its sockets to the group, and somebody has to open the way to them.
+		if err := os.Chmod(folder, 0o711); err != nil {
+			os.RemoveAll(folder)
+			return nil, err
+		}
 	}
 	if err := v.run(ctx); err != nil {
 		v.Stop()

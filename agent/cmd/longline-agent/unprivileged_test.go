@@ -1,0 +1,113 @@
+package main
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/realvpp"
+)
+
+// serviceID is the service's own user and group, which no account has. vppGroup is the group that VPP opens its
+// sockets to: "nogroup", since VPP takes only one that exists.
+const (
+	serviceID = 64_001
+	vppGroup  = 65_534
+)
+
+// TestTheAgentNeedsNothingButTheGroupOfVPP runs the built program as the systemd unit does: as a user of its own,
+// without capabilities, in one further group.
+func TestTheAgentNeedsNothingButTheGroupOfVPP(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can start a program as another user")
+	}
+	t.Run("vppsim", func(t *testing.T) {
+		a := newAgent(t)
+		for _, socket := range []string{a.sim.APISocket(), a.sim.StatsSocket()} {
+			allow(t, os.Chmod(filepath.Dir(socket), 0o711), os.Chown(socket, 0, vppGroup), os.Chmod(socket, 0o770))
+		}
+		a.asService(t)
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}, Group: vppGroup})
+		a := newAgent(t)
+		config, err := os.ReadFile(a.config)
+		allow(t, err)
+		beside := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
+		allow(t, os.WriteFile(a.config, []byte(beside.Replace(string(config))), 0o600))
+		a.asService(t)
+	})
+}
+
+// asService starts the program without and with the group of VPP, and looks at what it can reach.
+func (a *agent) asService(t *testing.T) {
+	folder := filepath.Dir(filepath.Dir(a.config)) // of the whole test: its certificates are beside
+	program := filepath.Join(folder, "longline-agent")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	allow(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(path, serviceID, serviceID)
+	}))
+	a.stranger(t, program)
+	stop := a.service(t, program, vppGroup)
+	defer stop()
+	a.awaitReady()
+	vpp := a.state()["vpp"].(map[string]any)
+	if vpp["connected"] != true || vpp["boot_ms"] == nil {
+		t.Errorf("VPP or its stats segment is out of reach: %v", vpp)
+	}
+	if answer := a.put("vxlan4-dot1q.json"); answer["applied"] != true {
+		t.Errorf("it answered %v", answer)
+	}
+}
+
+// stranger is the same program in no further group: it runs, and VPP's sockets keep it out.
+func (a *agent) stranger(t *testing.T, program string) {
+	stop := a.service(t, program)
+	defer stop()
+	for deadline := time.Now().Add(patience); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not answer")
+		}
+	}
+	if vpp := a.state()["vpp"].(map[string]any); vpp["connected"] != false {
+		t.Errorf("whoever is on the machine may change VPP: %v", vpp)
+	}
+}
+
+func (a *agent) service(t *testing.T, program string, groups ...uint32) (stop func()) {
+	t.Helper()
+	var said strings.Builder
+	command := exec.Command(program, "-config", a.config)
+	command.Stdout, command.Stderr = &said, &said
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: serviceID, Gid: serviceID, Groups: groups}, Pdeathsig: syscall.SIGKILL,
+	}
+	allow(t, command.Start())
+	return func() {
+		a.client.CloseIdleConnections()
+		allow(t, command.Process.Signal(syscall.SIGTERM))
+		if err := command.Wait(); err != nil {
+			t.Errorf("it ended with %v\n%s", err, said.String())
+		}
+	}
+}
+
+func allow(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
