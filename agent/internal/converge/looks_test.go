@@ -93,7 +93,7 @@ func TestLookingForDriftReadsNoTunnels(t *testing.T) {
 			}
 		}
 		delete(session.sent, "ip_address_dump") // two for each port
-		want := map[string]int{"sw_interface_dump": 10, "l2_xconnect_dump": 10, "bridge_domain_dump": 10, "control_ping": 10}
+		want := map[string]int{"sw_interface_dump": 10, "l2_xconnect_dump": 10, "bridge_domain_dump": 10}
 		if !maps.Equal(session.sent, want) {
 			t.Errorf("sent %v\nwant %v", session.sent, want)
 		}

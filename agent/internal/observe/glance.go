@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -24,6 +26,7 @@ func Glance(ctx context.Context, session Session, old *Snapshot, touched map[uin
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),
 		LCP: old.LCP, Supported: old.Supported,
 		Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
+		prefixes: make(map[uint32][]netip.Prefix),
 	}
 	dumps := []api.Message{
 		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
@@ -37,20 +40,33 @@ func Glance(ctx context.Context, session Session, old *Snapshot, touched map[uin
 		}
 		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
 	}
-	if err := session.Dump(ctx, dumps, s.add); err != nil {
+	asked := old.addressed(old.Interfaces)
+	if err := session.Dump(ctx, append(dumps, addressDumps(asked)...), s.add); err != nil {
 		return nil, false, fmt.Errorf("glance: %w", err)
 	}
 	if !sameInterfaces(old, s, touched) {
-		return nil, false, sameProcess(ctx, session, old.Boot.PID)
+		return nil, false, nil
 	}
 	s.Index()
-	if err := session.Dump(ctx, s.addressDumps(s.Interfaces), s.add); err != nil {
+	if err := session.Dump(ctx, addressDumps(s.others(touched, asked)), s.add); err != nil {
 		return nil, false, fmt.Errorf("glance at addresses: %w", err)
 	}
 	if err := s.glanceAtPolicers(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("glance at %w", err)
 	}
-	return s.indexAddresses(), true, sameProcess(ctx, session, old.Boot.PID)
+	return s.takeAddresses(), true, nil
+}
+
+// others are the touched interfaces that may have addresses and have not been asked about. Of all others it is
+// the same as before, because they are the same.
+func (s *Snapshot) others(touched map[uint32]bool, asked []*Interface) []*Interface {
+	var there []*Interface
+	for index := range touched {
+		if i := s.ByIndex(index); i != nil && !slices.ContainsFunc(asked, func(a *Interface) bool { return a.Index == index }) {
+			there = append(there, i)
+		}
+	}
+	return s.addressed(there)
 }
 
 // sameInterfaces: VPP gives indices and names out again, so all that an interface is made with counts, and

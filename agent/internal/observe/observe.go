@@ -36,13 +36,12 @@ const anyInterface = interface_types.InterfaceIndex(NoIndex)
 // Take reads a snapshot. Its cost is two dumps, one of them without addresses: interfaces that carry the
 // agent's tag have none, so a thousand VLLs cost no more requests than none.
 //
-// All of it comes from one connection and so from one VPP process; boot is checked against the process
-// that answers at the end.
+// All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it.
 func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
-		Supported: capabilities(session),
-		Policing:  policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
+		Supported: capabilities(session), prefixes: make(map[uint32][]netip.Prefix),
+		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
 	}
 	if err := session.Dump(ctx, s.configurationDumps(), s.add); err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
@@ -51,13 +50,13 @@ func Take(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error
 		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
 	}
 	s.Index()
-	if err := session.Dump(ctx, s.addressDumps(s.Interfaces), s.add); err != nil {
+	if err := session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add); err != nil {
 		return nil, fmt.Errorf("observe addresses: %w", err)
 	}
 	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
 		return nil, fmt.Errorf("observe %w", err)
 	}
-	return s.indexAddresses(), sameProcess(ctx, session, boot.PID)
+	return s.takeAddresses(), nil
 }
 
 func capabilities(session Session) map[Capability]bool {
@@ -99,15 +98,20 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	return dumps
 }
 
-// addressDumps asks for the addresses of those interfaces that are not the agent's own work. Ports that
-// carry its tag are asked: they may have got addresses since.
-func (s *Snapshot) addressDumps(of []*Interface) []api.Message {
+// addressed are those interfaces that may have addresses: all that are not the agent's own work. Ports that
+// carry its tag are among them: they may have got addresses since.
+func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
 	tunnels := s.tunnelIndices()
-	var dumps []api.Message
 	for _, i := range of {
-		if _, ours := own.ParseTag(i.Tag); ours && (i.IsSub() || tunnels[i.Index]) {
-			continue
+		if _, ours := own.ParseTag(i.Tag); !ours || !i.IsSub() && !tunnels[i.Index] {
+			found = append(found, i)
 		}
+	}
+	return found
+}
+
+func addressDumps(of []*Interface) (dumps []api.Message) {
+	for _, i := range of {
 		for _, six := range []bool{false, true} {
 			dumps = append(dumps, &ip.IPAddressDump{SwIfIndex: interface_types.InterfaceIndex(i.Index), IsIPv6: six})
 		}
@@ -158,8 +162,6 @@ func (s *Snapshot) add(msg api.Message) {
 			s.Bridged[uint32(member.SwIfIndex)] = m.BdID
 		}
 	case *ip.IPAddressDetails:
-		if i := s.ByIndex(uint32(m.SwIfIndex)); i != nil {
-			i.Addresses = append(i.Addresses, netip.PrefixFrom(vpp.Addr(m.Prefix.Address), int(m.Prefix.Len)))
-		}
+		s.prefixes[uint32(m.SwIfIndex)] = append(s.prefixes[uint32(m.SwIfIndex)], netip.PrefixFrom(vpp.Addr(m.Prefix.Address), int(m.Prefix.Len)))
 	}
 }

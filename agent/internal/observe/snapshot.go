@@ -71,6 +71,8 @@ type Snapshot struct {
 	byName  map[string]*Interface
 	subs    map[uint32][]*Interface // sub-interfaces of a port, sorted by index
 	local   map[netip.Addr]bool
+
+	prefixes map[uint32][]netip.Prefix // addresses while they are being read, by interface
 }
 
 // Capability is a set of messages that belong together.
@@ -100,7 +102,17 @@ func (s *Snapshot) Index() *Snapshot {
 	return s.indexAddresses()
 }
 
-// indexAddresses is the part of Index that depends on addresses alone.
+// takeAddresses gives the interfaces the addresses that were read.
+func (s *Snapshot) takeAddresses() *Snapshot {
+	for index, prefixes := range s.prefixes {
+		if i := s.ByIndex(index); i != nil {
+			i.Addresses = prefixes
+		}
+	}
+	s.prefixes = nil
+	return s.indexAddresses()
+}
+
 func (s *Snapshot) indexAddresses() *Snapshot {
 	s.local = make(map[netip.Addr]bool)
 	for _, i := range s.Interfaces {

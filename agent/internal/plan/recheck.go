@@ -18,9 +18,10 @@ type subID struct{ port, id uint32 }
 
 // NewCheck prepares the look-ups, so that a plan is checked in one pass however long it is.
 func NewCheck(now *observe.Snapshot) *Check {
+	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &Check{
-		now: now, subs: make(map[selection]*observe.Interface), ids: make(map[subID]*observe.Interface),
-		tunnels: make(map[intent.Identity]*observe.Tunnel), byIndex: make(map[uint32]*observe.Tunnel),
+		now: now, subs: make(map[selection]*observe.Interface, interfaces), ids: make(map[subID]*observe.Interface, interfaces),
+		tunnels: make(map[intent.Identity]*observe.Tunnel, tunnels), byIndex: make(map[uint32]*observe.Tunnel, tunnels),
 	}
 	for _, i := range now.Interfaces {
 		if !i.IsSub() {

@@ -68,7 +68,7 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 
 // Dump sends the requests and hands every message that answers one of them to each, in order. The end
 // is marked by a control_ping behind the requests, because some dumps end without a reply of their own
-// (gre_tunnel_dump on 25.10 and 26.02). each must be quick and must not use the session.
+// (gre_tunnel_dump on 25.10 and 26.02); it also names the process, which has to be the one of Info. each must be quick and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
 	return s.DumpEach(ctx, reqs, func(_ int, answer api.Message) { each(answer) })
 }
@@ -99,7 +99,14 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	for i, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
 		handle := func(msg api.Message) { each(i, msg); tick() }
 		if i == len(reqs) {
-			handle = func(api.Message) { fenced = true; tick() }
+			handle = func(msg api.Message) {
+				if ping, ok := msg.(*memclnt.ControlPingReply); !ok || ping.VpePID != s.info.PID {
+					s.failLocked(fmt.Errorf("%w: %s instead of a ping of process %d", ErrProtocol, msg.GetMessageName(), s.info.PID))
+					return
+				}
+				fenced = true
+				tick()
+			}
 		}
 		context, err := s.send(req, handle)
 		if err != nil {

@@ -82,6 +82,16 @@ func TestADumpIsCompleteAndEndsWithoutAReplyOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestADumpThatAnotherProcessAnswersEndsTheSession(t *testing.T) {
+	session, _ := dial(t)
+	session.info.PID++ // as it was known before
+	err := session.Dump(t.Context(), []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}}, func(api.Message) {})
+	if !errors.Is(err, ErrProtocol) {
+		t.Errorf("got %v", err)
+	}
+	mustEnd(t, session)
+}
+
 func TestAMessageThatVPPLacksIsNamedAndTheSessionLives(t *testing.T) {
 	session, _ := dial(t)
 	var unsupported *UnsupportedError
