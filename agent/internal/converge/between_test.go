@@ -7,35 +7,38 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/memclnt"
+	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/vpp"
 )
 
-// afterLook is a session at which something happens once, right after the first look at VPP is complete.
-type afterLook struct {
+// late is a session at which something happens once, as late as possible before the first change: when the ports
+// are looked at once more, or else with the change itself.
+type late struct {
 	*vpp.Session
 	once   sync.Once
 	happen func()
 	sent   []string // changes
 }
 
-func (a *afterLook) Call(ctx context.Context, request api.Message) (api.Message, error) {
-	reply, err := a.Session.Call(ctx, request)
-	if _, last := request.(*memclnt.ControlPing); last {
-		a.once.Do(a.happen)
-	}
-	return reply, err
-}
-
-func (a *afterLook) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
-	if isChange(requests) {
-		for _, request := range requests {
-			a.sent = append(a.sent, request.GetMessageName())
+func (l *late) Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error {
+	for _, request := range requests {
+		if ports, ok := request.(*interfaces.SwInterfaceDump); ok && ports.NameFilterValid {
+			l.once.Do(l.happen)
 		}
 	}
-	return a.Session.Calls(ctx, requests)
+	return l.Session.Dump(ctx, requests, each)
+}
+
+func (l *late) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
+	if isChange(requests) {
+		l.once.Do(l.happen)
+		for _, request := range requests {
+			l.sent = append(l.sent, request.GetMessageName())
+		}
+	}
+	return l.Session.Calls(ctx, requests)
 }
 
 // TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem: a second sub-interface with the same VLAN is refused and
@@ -49,7 +52,7 @@ func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
 				if later {
 					r.put([]intent.End{beside}).mustAllBe(t, "verified")
 				}
-				session := &afterLook{Session: r.session}
+				session := &late{Session: r.session}
 				theirs, before := r.ports[0]+".7", error(nil)
 				session.happen = func() {
 					r.lineByHand(r.ports[0], 7, raced.Access.Outer)

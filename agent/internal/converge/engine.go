@@ -170,7 +170,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	if again {
 		look = e.take
 	}
-	ahead := e.lookAhead(ctx, look)
+	ahead := e.lookAhead(ctx, look, in)
 	if err := e.store.Accept(in); err != nil {
 		ahead.cancel()
 		<-ahead.done // or what it sees would replace what is seen later
@@ -201,7 +201,7 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := e.take(ctx, session)
+	snapshot, err := e.take(ctx, session, in)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,9 @@ func (r *router) litter(random *rand.Rand) {
 			r.tunnelByHand(intent.Tunnel{Local: locals[family], Remote: remotes[family], VNI: 1 + vni})
 		}
 	}
+	used := map[string]bool{r.ports[3]: true} // by that line
 	if random.IntN(2) == 0 {
+		used[r.ports[2]] = true
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: r.index(r.ports[2]), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: ip_types.NewAddress([]byte{10, 9, 0, 1}), Len: 24}})
 	}
@@ -201,10 +203,21 @@ func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts 
 // pictureOf is all that VPP shows of these interfaces, and whether they forward: a refused sub-interface
 // with the same VLAN stops that without a trace in any dump.
 func (r *router) pictureOf(s *observe.Snapshot, of map[uint32]string) map[string]string {
+	var ports []*observe.Interface
+	for index := range of {
+		if i := s.ByIndex(index); i != nil && !i.IsSub() {
+			ports = append(ports, i)
+		}
+	}
+	s, err := observe.AskAbout(r.t.Context(), r.session, s, ports)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	picture := make(map[string]string)
 	for index, name := range of {
 		if i := s.ByIndex(index); i != nil {
-			picture[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v", *i, s.Connects[index], s.Bridged[index], s.LCP[index], s.Policed[index])
+			picture[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v, use %+v", *i, s.Connects[index], s.Bridged[index], s.LCP[index],
+				s.Policed[index], s.Uses[index])
 			if r.forwards != nil {
 				picture[name] += fmt.Sprint(r.forwards(name))
 			}

@@ -115,8 +115,11 @@ func (e *Engine) seenNow() (int64, *observe.Snapshot) {
 func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }
 
 // take reads all of VPP.
-func (e *Engine) take(ctx context.Context, session Session) (*observe.Snapshot, error) {
+func (e *Engine) take(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	snapshot, err := observe.Take(ctx, session, boot(session))
+	if err == nil {
+		snapshot, err = e.askAbout(ctx, session, snapshot, ins)
+	}
 	if err == nil {
 		e.see(session, snapshot, true)
 	}
@@ -125,25 +128,33 @@ func (e *Engine) take(ctx context.Context, session Session) (*observe.Snapshot, 
 
 // glance reads what others can change in place, and all of VPP when that is not enough or when FullLook has
 // passed since it was last done.
-func (e *Engine) glance(ctx context.Context, session Session) (*observe.Snapshot, error) {
+func (e *Engine) glance(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
 	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fully) < e.FullLook
 	e.mu.Unlock()
 	if old == nil || !fresh {
-		return e.take(ctx, session)
+		return e.take(ctx, session, ins...)
 	}
 	snapshot, ok, err := observe.Glance(ctx, session, old, nil)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return e.take(ctx, session)
+		return e.take(ctx, session, ins...)
+	}
+	if snapshot, err = e.askAbout(ctx, session, snapshot, ins); err != nil {
+		return nil, err
 	}
 	e.mu.Lock()
 	e.totals.Glances++
 	e.mu.Unlock()
 	e.see(session, snapshot, false)
 	return snapshot, nil
+}
+
+// askAbout asks for what others do with ports that the held intent or these want whole.
+func (e *Engine) askAbout(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
+	return observe.AskAbout(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
 }
 
 // see remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of

@@ -119,7 +119,11 @@ func readBack(ctx context.Context, session Session, before *observe.Snapshot, to
 		touched[index] = true
 	}
 	if len(touched) > fewTouched {
-		return observe.Take(ctx, session, boot(session))
+		s, err := observe.Take(ctx, session, boot(session))
+		if err == nil {
+			s.Uses = before.Uses
+		}
+		return s, err
 	}
 	return observe.Refresh(ctx, session, before, touched)
 }
@@ -149,12 +153,13 @@ type ahead struct {
 	err      error
 }
 
-// looker is a way to look at VPP.
-type looker func(context.Context, Session) (*observe.Snapshot, error)
+// looker is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
+// more than of others.
+type looker func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
 // lookAhead only reads, so it may run before the intent is safe. The one who asked may go away meanwhile:
 // half of a plan is worse than all of it.
-func (e *Engine) lookAhead(ctx context.Context, look looker) *ahead {
+func (e *Engine) lookAhead(ctx context.Context, look looker, ins ...*intent.Intent) *ahead {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &ahead{done: make(chan struct{}), cancel: cancel}
 	if a.session, a.err = e.Session(); a.err != nil {
@@ -163,7 +168,7 @@ func (e *Engine) lookAhead(ctx context.Context, look looker) *ahead {
 	}
 	go func() {
 		defer close(a.done)
-		a.snapshot, a.err = look(ctx, a.session)
+		a.snapshot, a.err = look(ctx, a.session, ins...)
 	}()
 	return a
 }

@@ -19,7 +19,7 @@ func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: old.Bridged, LCP: old.LCP,
 		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
-		prefixes: make(map[uint32][]netip.Prefix),
+		Uses: old.Uses, prefixes: make(map[uint32][]netip.Prefix),
 	}
 	for _, i := range old.Interfaces {
 		if !touched[i.Index] {

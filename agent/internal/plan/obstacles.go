@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
 )
 
 // obstacles finds the ends, beyond those already blocked, that cannot be made or removed.
@@ -125,10 +128,35 @@ func (d *differ) wholePortObstacle(end intent.End, port *observe.Interface) *Rea
 	if linux, paired := d.LCP[port.Index]; paired {
 		return inUse(port, "is paired with the Linux interface %s", linux)
 	}
+	if use, used := d.Uses[port.Index]; used {
+		return conflict("port_in_use", d.describe(use.Object), "%s %s", port.Name, use.How)
+	}
 	if d.Policed[port.Index] && !d.policedByUs(port.Index) {
 		return inUse(port, "has a policer that the agent did not apply")
 	}
 	return nil
+}
+
+// PortsToTake are the ports that ends want whole and that bear no tag of theirs yet, so that somebody else may
+// use them; sorted by index.
+func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
+	var ports []*observe.Interface
+	for _, in := range ins {
+		for _, end := range in.Present {
+			if end.Access.Tagging != intent.Untagged {
+				continue
+			}
+			port := s.ByName(end.Access.Interface)
+			if port == nil || port.IsSub() {
+				continue
+			}
+			if tag, ours := own.ParseTag(port.Tag); !ours || tag.Key != end.Key {
+				ports = append(ports, port)
+			}
+		}
+	}
+	slices.SortFunc(ports, func(a, b *observe.Interface) int { return cmp.Compare(a.Index, b.Index) })
+	return slices.Compact(ports)
 }
 
 func (d *differ) tunnelObstacle(end intent.End) *Reason {

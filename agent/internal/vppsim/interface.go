@@ -35,7 +35,11 @@ type iface struct {
 	sub      *subif
 	l2       l2mode
 
-	addresses []ip_types.AddressWithPrefix
+	addresses  []ip_types.AddressWithPrefix
+	ip6        bool      // enabled without an address
+	tables     [2]uint32 // IPv4, IPv6
+	unnumbered *iface    // whose addresses it uses
+	bond       *iface    // that it is a member of
 }
 
 func (i *iface) isSub() bool { return i.sub != nil }

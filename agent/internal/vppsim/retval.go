@@ -10,6 +10,7 @@ const (
 	retvalInvalidRegistration int32 = -31
 	retvalVLANExists          int32 = -56
 	retvalAddressNotFound     int32 = -60
+	retvalIP6NotEnabled       int32 = -62
 	retvalNotEthernet         int32 = -71
 	retvalTagCount            int32 = -72
 	retvalTunnelExists        int32 = -75

@@ -34,7 +34,7 @@ func on[T any, P interface {
 func operations() []operation {
 	return slices.Concat(
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
-		l2Operations(), vtrOperations(), bridgeOperations(), ipOperations(), routeOperations(),
+		l2Operations(), vtrOperations(), bridgeOperations(), bondOperations(), ipOperations(), ipUseOperations(), routeOperations(),
 		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(), policerOperations(),
 	)
 }

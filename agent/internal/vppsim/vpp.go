@@ -35,6 +35,7 @@ type vpp struct {
 	geneves    tunnels
 	gres       tunnels
 	bridges    map[uint32]*bridge
+	tables     [2]map[uint32]bool // the IPv4 and IPv6 tables besides 0
 	policers   policers
 	routes     []Route
 	counted    time.Time // traffic is counted up to here
@@ -53,6 +54,7 @@ func boot(config Config) (*vpp, error) {
 		vlans:     map[vlanKey]uint32{},
 		rewrites:  map[uint32]tagRewrite{},
 		bridges:   map[uint32]*bridge{},
+		tables:    [2]map[uint32]bool{{}, {}},
 		policers:  policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
 		routes:    append([]Route(nil), config.Routes...),
 		counted:   config.Clock(),
