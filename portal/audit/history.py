@@ -35,13 +35,15 @@ class Change:
 
 
 def vll_history(vll: Vll) -> list[Change]:
-    """The newest changes of a VLL, its ends and its orders. The caller has looked up the VLL in a scope."""
-    sides = {end.pk: f"{end.side}_end" for end in VllEnd.objects.filter(vll=vll)}
-    orders = Order.objects.filter(vll=vll).values_list("pk", flat=True)
+    """The newest changes of a VLL, its ends (best prefetched) and its orders.
+
+    The caller has looked up the VLL in a scope.
+    """
+    sides = {end.pk: f"{end.side}_end" for end in vll.ends.all()}
     found = [
         *changes(Vll, {vll.pk: "vll"}),
         *changes(VllEnd, sides),
-        *changes(Order, dict.fromkeys(orders, "order")),
+        *changes(Order, "order", among=Order.objects.filter(vll=vll).values("pk")),
     ]
     return sorted(found, key=lambda change: (change.at, change.what == "order", change.number), reverse=True)[
         :SHOWN
@@ -96,9 +98,13 @@ def _newest(found: list[Change]) -> list[Change]:
     return sorted(found, key=lambda change: (change.at, change.number), reverse=True)[:SHOWN]
 
 
-def changes(model: type[models.Model], rows: dict[Any, str]) -> list[Change]:
-    """All changes of these rows of ``model``, oldest first; ``rows`` gives each a name."""
-    events = EVENTS[model].objects.filter(pgh_obj_id__in=list(rows)).order_by("pgh_id").values()
+def changes(
+    model: type[models.Model], names: dict[Any, str] | str, *, among: models.QuerySet[Any, Any] | None = None
+) -> list[Change]:
+    """All changes of rows of ``model``, oldest first: of those that ``names`` gives each a name, or of the
+    rows ``among``, which share one."""
+    rows = list(names) if among is None else among
+    events = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("pgh_id").values()
     last: dict[Any, dict[str, Any]] = {}
     found = []
     for event in events:
@@ -110,7 +116,7 @@ def changes(model: type[models.Model], rows: dict[Any, str]) -> list[Change]:
             Change(
                 at=event["pgh_created_at"],
                 number=event["pgh_id"],
-                what=rows[row],
+                what=names if isinstance(names, str) else names[row],
                 operation=event["pgh_label"],
                 by=event["pgh_context"] or {},
                 before=before,

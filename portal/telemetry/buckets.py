@@ -19,6 +19,9 @@ from portal.vll.models import Vll
 SIDES = ("a", "z")
 Columns = tuple[str, ...]
 Rows = dict[int, tuple[Any, ...]]
+# Samples are read in series, each of which PostgreSQL takes for 1,000 rows: it would compile for longer than
+# it then runs.
+_UNCOMPILED = "SET LOCAL jit = off"
 _THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
 
 
@@ -56,8 +59,7 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
 
     What is marked there, or below, is made of the next finer rows.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL jit = off")
+    with connection.cursor() as cursor:
         # The marks come first: what is rolled up after this look can still be read where it was.
         stale = _stale(cursor, vll, starts, table)
         return _read(cursor, vll, range(starts.start, starts.stop, table.step_s), table, stale, columns)
@@ -107,9 +109,13 @@ def _read(
 
 def _counted_now(cursor: Any, vll: Vll, starts: Iterable[int], columns: Columns) -> Rows:
     times = [_time(start) for start in starts]
-    cursor.execute(FROM_SAMPLES, {"vlls": [vll.pk] * len(times), "starts": times, "reach": LONGEST_SAMPLE})
     kept = [2 + COLUMNS.index(column) for column in columns]
-    return {int(row[1].timestamp()): tuple(row[at] for at in kept) for row in cursor}
+    with transaction.atomic():
+        cursor.execute(_UNCOMPILED)
+        cursor.execute(
+            FROM_SAMPLES, {"vlls": [vll.pk] * len(times), "starts": times, "reach": LONGEST_SAMPLE}
+        )
+        return {int(row[1].timestamp()): tuple(row[at] for at in kept) for row in cursor}
 
 
 def _summed(rows: Rows, step_s: int) -> Rows:
@@ -137,8 +143,7 @@ def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int
     found: dict[str, dict[int, Bucket]] = {side: {} for side in SIDES}
     any_simulated = False
     with transaction.atomic(), connection.cursor() as cursor:
-        # PostgreSQL takes each series for 1,000 rows and would compile for longer than it then runs.
-        cursor.execute("SET LOCAL jit = off")
+        cursor.execute(_UNCOMPILED)
         cursor.execute(_BUCKETS.format(counted=unit.counted, factor=unit.factor), asked)
         for side, number, into, out, covered_s, simulated in cursor.fetchall():
             found[side][starts.start + number * starts.step] = Bucket(into, out, covered_s)

@@ -6,10 +6,10 @@ Like all counts: differences over time, rolled up, and nothing where nothing can
 from datetime import datetime
 from typing import Any
 
-from portal.telemetry.buckets import SIDES, Rows, rolled_up, starts_of
+from portal.telemetry.buckets import SIDES, rolled_up, starts_of
 from portal.telemetry.queries import RangeEmpty
 from portal.telemetry.rollups import COLOURS
-from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, Table, finest_kept
+from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, finest_kept
 from portal.vll.models import Vll
 
 _WHATS = ("bytes", "packets")
@@ -27,22 +27,26 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
         raise RangeEmpty
     finest = finest_kept(since, now=now)
     table = finest if finest in ROLLUPS else FIVE_MINUTES
-    ends = {f"{side}_end": _end(vll, side, starts_of(since, until, table.step_s), table) for side in SIDES}
+    columns = tuple(column for side in SIDES for column in _columns(side))
+    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, (*columns, "simulated"))
+    width = len(columns) // len(SIDES)
+    ends = {
+        side: [counts for row in rows.values() if (counts := row[at * width : (at + 1) * width])[-1]]
+        for at, side in enumerate(SIDES)
+    }
     return {
         "step_s": table.step_s,
-        **{name: end for name, (end, _) in ends.items()},
-        "simulated": any(simulated for _, simulated in ends.values()),
+        **{f"{side}_end": _summary(counted) for side, counted in ends.items()},
+        "simulated": any(row[-1] for row in rows.values() if row[width - 1] or row[-2]),
     }
 
 
-def _end(vll: Vll, side: str, starts: range, table: Table) -> tuple[dict[str, Any], bool]:
-    counts = tuple(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS)
-    rows = rolled_up(vll, starts, table, (*counts, f"{side}_policed_ms", "simulated"))
-    return _summary(rows), any(row[-1] for row in rows.values() if row[-2])
+def _columns(side: str) -> tuple[str, ...]:
+    """What is counted at an end, colour by colour, and last for how long."""
+    return (*(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS), f"{side}_policed_ms")
 
 
-def _summary(rows: Rows) -> dict[str, Any]:
-    counted = [row for row in rows.values() if row[-2]]
+def _summary(counted: list[tuple[Any, ...]]) -> dict[str, Any]:
     if not counted:
         return {"counted_s": 0, **dict.fromkeys(COLOURS), "violate_ratio": None}
     totals = [round(sum(row[at] for row in counted)) for at in range(len(COLOURS) * len(_WHATS))]
@@ -52,7 +56,7 @@ def _summary(rows: Rows) -> dict[str, Any]:
     }
     packets = sum(colours[colour]["packets"] for colour in COLOURS)
     return {
-        "counted_s": round(sum(row[-2] for row in counted) / 1000),
+        "counted_s": round(sum(row[-1] for row in counted) / 1000),
         **colours,
         "violate_ratio": colours["violate"]["packets"] / packets if packets else None,
     }

@@ -28,7 +28,7 @@ API = {
     "validate": 14,
     "list": 3,
     "list, narrowed": 3,
-    "search": 3,
+    "search": 4,
     "orders": 2,
     "detail": 3,
     "job": 4,
@@ -37,7 +37,7 @@ API = {
 PAGES = {
     "/": 10,
     "/?q=milk": 10,
-    "/vlls/{vll}/": 23,
+    "/vlls/{vll}/": 13,
     "/vlls/{vll}/status/": 8,
     "/orders/": 3,
     "/ports/": 3,
@@ -45,7 +45,7 @@ PAGES = {
     "/orders/new/": 5,
     "/search/?q=100": 5,
     "/routers/": 5,
-    "/noc/": 14,
+    "/noc/": 13,
 }
 
 

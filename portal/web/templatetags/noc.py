@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import template
+from django.template import Context
 
 from portal.vll.models import Order
 from portal.vll.states import OrderState
@@ -10,10 +11,13 @@ from portal.vll.states import OrderState
 register = template.Library()
 
 
-@register.simple_tag
-def held_order_count() -> int:
-    """How many orders wait for the NOC's approval."""
-    return Order.objects.filter(state=OrderState.HELD).count()
+@register.simple_tag(takes_context=True)
+def held_order_count(context: Context) -> int:
+    """How many orders wait for the NOC's approval: the header and the NOC's own navigation say the same."""
+    request: Any = context["request"]
+    if not hasattr(request, "held_order_count"):
+        request.held_order_count = Order.objects.filter(state=OrderState.HELD).count()
+    return int(request.held_order_count)
 
 
 @register.filter
