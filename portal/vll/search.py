@@ -1,35 +1,51 @@
 """Finding VLLs by whatever somebody has at hand: a name, a port, a number, an id."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import IsNull
 
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll, VllEnd
 
+_TRIGRAM = 3
+_FEW_PORTS = 500
 
-def vlls_found(text: str) -> QuerySet[Any, Any]:
-    """The ids of the VLLs that ``text`` may mean; the caller narrows them to a tenant.
 
-    A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot.
+def vlls_found(text: str) -> Q:
+    """Whether a VLL is what ``text`` may mean; the caller narrows the VLLs to a tenant.
+
+    A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot. Where
+    ``text`` fits many ports, and so many VLLs, the newest are soon found by looking at one after the other.
     """
     text = text.strip()
     ports = Port.objects.filter(Q(interface__icontains=text) | Q(router__name__icontains=text))
-    found = [
-        Vll.objects.filter(description__icontains=text).values("pk"),
-        VllEnd.objects.filter(port__in=ports).values("vll"),
-    ]
+    ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
+    # As a list PostgreSQL counts them; as a query it guesses far too many.
+    lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
     if text.isascii() and text.isdigit() and len(text) < 9:
         number = int(text)
-        found += [
-            Vll.objects.filter(vni=number).values("pk"),
-            VllEnd.objects.filter(outer_vlan=number).values("vll"),
-            VllEnd.objects.filter(inner_vlan=number).values("vll"),
-        ]
+        lines.append(Q(vni=number))
+        ends += [Q(outer_vlan=number), Q(inner_vlan=number)]
+    if len(ids) > _FEW_PORTS:
+        # As EXISTS it would be answered for all VLLs first.
+        one_end = VllEnd.objects.filter(reduce(or_, ends), vll=OuterRef("pk")).values("pk")[:1]
+        return reduce(or_, lines, Q(IsNull(Subquery(one_end), False)))
+    found: list[QuerySet[Any, Any]] = [Vll.objects.filter(line).values("pk") for line in lines]
+    found += [VllEnd.objects.filter(end).values("vll") for end in ends]
     if row := _uuid(text):
         found += [Vll.objects.filter(pk=row).values("pk"), Order.objects.filter(pk=row).values("vll")]
-    return found[0].union(*found[1:])
+    return Q(pk__in=found[0].union(*found[1:]))
+
+
+def _described(text: str) -> Q:
+    """Part of the description; of a text that is too short for an index of trigrams, where a word begins."""
+    if len(text) >= _TRIGRAM:
+        return Q(description__icontains=text)
+    return Q(description__istartswith=text) | Q(description__icontains=f" {text}")
 
 
 def _uuid(text: str) -> UUID | None:

@@ -147,3 +147,17 @@ def test_rows_of_one_moment_are_paged_without_gap_or_repeat(isp: Isp, alice: Use
 def test_a_filter_stays_on_the_next_page(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
     page = client(alice).get("/api/v1/vlls", {"router": "rhino", "limit": 1}).json()
     assert "router=rhino" in page["next"]
+
+
+def test_a_short_text_is_found_where_a_word_begins(alice: User, tunnel: Vll, local: Vll) -> None:
+    assert ids(alice, "vlls", q="mi") == ids(alice, "vlls", q="10") == [str(tunnel.pk)]
+    assert ids(alice, "vlls", q="lk") == []
+
+
+def test_a_text_that_fits_many_ports_is_found_all_the_same(
+    alice: User, charlie: User, tunnel: Vll, local: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")]
+    monkeypatch.setattr("portal.vll.search._FEW_PORTS", -1)
+    assert [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")] == few
+    assert ids(charlie, "vlls", q="rhino") == []

@@ -43,7 +43,7 @@ PAGES = {
     "/ports/": 3,
     # Each end has a select of its own, narrowed by its own search.
     "/orders/new/": 5,
-    "/search/?q=100": 5,
+    "/search/?q=100": 6,
     "/routers/": 5,
     "/noc/": 13,
 }

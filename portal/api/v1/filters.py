@@ -91,7 +91,8 @@ class VllFilters(django_filters.FilterSet):
     vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="A VLAN, outer or inner, of either end.")
     q = text(
         method="found",
-        about="Part of a description or of a port's name; a VNI, a VLAN; an id of a VLL or an order.",
+        about="Part of a description (shorter than three characters: the beginning of a word) or of a port's"
+        " name; a VNI, a VLAN; an id of a VLL or an order.",
     )
 
     class Meta:
@@ -108,7 +109,7 @@ class VllFilters(django_filters.FilterSet):
         return rows.filter(_with_end(Q(outer_vlan=value) | Q(inner_vlan=value)))
 
     def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
-        return rows.filter(pk__in=vlls_found(value))
+        return rows.filter(vlls_found(value))
 
 
 class OrderFilters(django_filters.FilterSet):
