@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -147,12 +147,11 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
             )
             size += int(cursor.fetchone()[0])
         cursor.execute("ANALYZE")
-    took = {
-        step_s: [_graph_ms(random.choice(vlls), step_s) for _ in range(GRAPHS)] for step_s in (None, 14_400)
-    }
+    ask = _asker()
+    took = {step_s: [ask(random.choice(vlls), step_s) for _ in range(GRAPHS)] for step_s in (86_400, 14_400)}
     finer = percentile(took[14_400], 95)
-    note = f"{VLLS} VLLs, by day as the page asks; in steps of 4 hours {finer:.0f} ms"
-    yield Figure("year_graph_p95_ms", percentile(took[None], 95), "ms", note)
+    note = f"GET with a token, {VLLS} VLLs, by day as the page asks; in steps of 4 hours {finer:.0f} ms"
+    yield Figure("year_graph_p95_ms", percentile(took[86_400], 95), "ms", note)
     yield Figure(
         "telemetry_mb_per_vll_year",
         size / len(vlls) / 1e6,
@@ -161,11 +160,27 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
     )
 
 
-def _graph_ms(vll: Any, step_s: int | None) -> float:
-    from portal.core.clock import now
-    from portal.telemetry.queries import throughput
+def _asker() -> Callable[[Any, int], float]:
+    """Asks the API, in this process, for a year of a VLL in steps of so many seconds; the milliseconds."""
+    from django.conf import settings
+    from django.test import Client
 
-    until = now()
-    began = time.perf_counter()
-    throughput(vll=vll, since=until - timedelta(days=365), until=until, step_s=step_s, now=until)
-    return (time.perf_counter() - began) * 1000
+    from portal.accounts.models import User
+    from portal.accounts.tokens import token_create
+    from portal.core.clock import now
+
+    settings.LONGLINE_API_READS_PER_MIN = 0
+    nora = User.objects.create_user("nora", noc_role="noc")
+    _, token = token_create(user=nora, name="bench", now=now())
+    api = Client(headers={"Authorization": f"Bearer {token}", "Host": "localhost"})
+
+    def asked(vll: Any, step_s: int) -> float:
+        until = int(now().timestamp())
+        since = until - int(timedelta(days=365).total_seconds())
+        began = time.perf_counter()
+        answer = api.get(f"/api/v1/vlls/{vll.pk}/throughput?from={since}&to={until}&step={step_s}")
+        took = time.perf_counter() - began
+        assert answer.status_code == 200, answer.content
+        return took * 1000
+
+    return asked

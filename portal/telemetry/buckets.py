@@ -5,13 +5,13 @@ says the same in every graph.
 """
 
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
 
 from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES, LONGEST_SAMPLE
-from portal.telemetry.series import Bucket, merged
+from portal.telemetry.series import Bucket
 from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
 from portal.telemetry.units import Unit
 from portal.vll.models import Vll
@@ -45,24 +45,26 @@ def buckets_of(
     for side in SIDES:
         into, out = (_THROUGHPUT.index(f"{side}_{way}_{unit.counted}") for way in ("in", "out"))
         covered = _THROUGHPUT.index(f"{side}_covered_ms")
-        shorter = {
+        found[side] = {
             start: Bucket(row[into] * unit.factor, row[out] * unit.factor, row[covered] / 1000)
             for start, row in rows.items()
             if row[covered]
         }
-        found[side] = shorter if step_s == table.step_s else merged(shorter, step_s)
     return found, any(row[-1] for row in rows.values())
 
 
 def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
-    """The rows of ``table``, with these columns, by start (epoch s).
+    """These columns (sums, and last whether any is simulated), by start (epoch s), of the rows of ``table``.
 
-    What is marked there, or below, is made of the next finer rows.
+    What is marked there, or below, is made of the next finer rows. Where ``starts`` are further apart than
+    the rows, they are added up.
     """
     with connection.cursor() as cursor:
         # The marks come first: what is rolled up after this look can still be read where it was.
         stale = _stale(cursor, vll, starts, table)
-        return _read(cursor, vll, range(starts.start, starts.stop, table.step_s), table, stale, columns)
+        if starts.step == table.step_s:
+            return _read(cursor, vll, starts, table, stale, columns)
+        return _longer(cursor, vll, starts, table, stale, columns)
 
 
 def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
@@ -104,6 +106,31 @@ def _read(
         below = ROLLUPS[ROLLUPS.index(table) - 1]
         parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
         rows |= _summed(_read(cursor, vll, parts, below, stale, columns), table.step_s)
+    return rows
+
+
+# PostgreSQL has added a year of hours up long before Python has read them.
+_LONGER_ROWS = """
+SELECT extract(epoch FROM longer_at)::bigint, {sums}, bool_or(simulated)
+FROM (SELECT date_bin(%s, start_at, timestamptz 'epoch') AS longer_at, {columns} FROM {table}
+      WHERE vll_id = %s AND start_at >= %s AND start_at < %s) AS shorter
+GROUP BY longer_at
+"""
+
+
+def _longer(
+    cursor: Any, vll: Vll, starts: range, table: Table, stale: dict[int, set[int]], columns: Columns
+) -> Rows:
+    sums = ", ".join(f"sum({column})::float8" for column in columns[:-1])
+    cursor.execute(
+        _LONGER_ROWS.format(sums=sums, table=table.name, columns=", ".join(columns)),
+        [timedelta(seconds=starts.step), vll.pk, _time(starts.start), _time(starts.stop)],
+    )
+    marked = {start - start % starts.step for start in stale[table.step_s]}.intersection(starts)
+    rows: Rows = {row[0]: row[1:] for row in cursor if row[0] not in marked}
+    if marked:
+        parts = [part for start in marked for part in range(start, start + starts.step, table.step_s)]
+        rows |= _summed(_read(cursor, vll, parts, table, stale, columns), starts.step)
     return rows
 
 
