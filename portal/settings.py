@@ -295,7 +295,7 @@ LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
 LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
-# How long an event that an agent sends a second time is known for a repetition, in days.
+# How long what agents say has happened is kept, and known when it is sent a second time, in days.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 
 LOGGING = {

@@ -5,7 +5,10 @@ from django.db.models import Q
 
 
 class Event(models.Model):
-    """A fact for timelines and audit. Append-only; ids instead of relations, so that any app may announce."""
+    """A fact for timelines and audit. Append-only; ids instead of relations, so that any app may announce.
+
+    Only what agents say has happened is forgotten, after LONGLINE_ROUTER_EVENT_DAYS.
+    """
 
     at = models.DateTimeField()
     kind = models.CharField(max_length=64)

@@ -18,6 +18,15 @@ SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
 ON CONFLICT DO NOTHING
 RETURNING seq
 """
+# By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
+_FORGET = """
+WITH old AS (
+    DELETE FROM telemetry_routerevent WHERE stored_at < %s RETURNING router_id, boot_id, seq
+)
+DELETE FROM events_event AS event USING old
+WHERE event.router_id = old.router_id
+  AND event.data ->> 'boot_id' = old.boot_id::text AND event.data ->> 'seq' = old.seq::text
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,16 @@ def happenings_store(*, router: Router, boot_id: UUID, happenings: Sequence[Happ
     events = [_event(router, boot_id, each, now) for each in happenings if each.seq in new]
     Event.objects.bulk_create(events)
     return len(events)
+
+
+def happenings_forget(*, before: datetime) -> int:
+    """Delete what agents said that was stored before then; how many events.
+
+    One that an agent sends again after that counts as new.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [before])
+        return int(cursor.rowcount)
 
 
 def _event(router: Router, boot_id: UUID, happening: Happening, now: datetime) -> Event:

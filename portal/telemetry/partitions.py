@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from portal.telemetry.models import QuarantinedSample, RouterEvent
+from portal.telemetry.happenings import happenings_forget
+from portal.telemetry.models import QuarantinedSample
 from portal.telemetry.tables import SAMPLES, TABLES, Partition, Table
 
 log = logging.getLogger(__name__)
@@ -34,9 +35,7 @@ def partitions_keep(*, now: datetime) -> None:
             if partition.end <= oldest:
                 _drop(partition)
     QuarantinedSample.objects.filter(received_at__lt=now - SAMPLES.retention).delete()
-    RouterEvent.objects.filter(
-        stored_at__lt=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS)
-    ).delete()
+    happenings_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
 
 
 def _drop(partition: Partition) -> None:

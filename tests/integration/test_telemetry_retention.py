@@ -9,7 +9,10 @@ import psycopg
 import pytest
 from django.db import connection
 
+from portal.events.models import Event
+from portal.events.operations import announce
 from portal.telemetry import partitions
+from portal.telemetry.happenings import Happening, happenings_store
 from portal.telemetry.models import RouterEvent
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.tables import SAMPLES
@@ -53,11 +56,23 @@ def test_a_partition_that_is_being_read_is_dropped_in_a_later_round(
 
 
 @pytest.mark.django_db
-def test_events_are_known_for_repetitions_as_long_as_the_setting_says(isp: Isp, settings: Any) -> None:
+def test_what_agents_say_has_happened_is_kept_as_long_as_the_setting_says(isp: Isp, settings: Any) -> None:
     settings.LONGLINE_ROUTER_EVENT_DAYS = 30
+    rhino, boot = isp.routers["rhino"], uuid4()
+    announce("router.held", now=NOW - timedelta(days=400), router_id=rhino.pk, actor="nora")
     for seq, days in ((1, 29), (2, 31)):
-        RouterEvent.objects.create(
-            router=isp.routers["rhino"], boot_id=uuid4(), seq=seq, stored_at=NOW - timedelta(days=days)
-        )
+        # The clock of this agent has not been set.
+        said = Happening(seq, 0, "link-down", "host-cust1", None, None, None, None)
+        happenings_store(router=rhino, boot_id=boot, happenings=[said], now=NOW - timedelta(days=days))
+    happenings_store(router=isp.routers["hippo"], boot_id=boot, happenings=[said], now=NOW)
     partitions_keep(now=NOW)
-    assert [row.seq for row in RouterEvent.objects.all()] == [1]
+    assert sorted(RouterEvent.objects.values_list("router__name", "seq")) == [("hippo", 2), ("rhino", 1)]
+    left = Event.objects.filter(router_id__isnull=False).values_list("router_id", "kind", "data__seq")
+    assert sorted(left, key=str) == sorted(
+        [
+            (rhino.pk, "router.held", None),
+            (rhino.pk, "router.link-down", 1),
+            (isp.routers["hippo"].pk, "router.link-down", 2),
+        ],
+        key=str,
+    )
