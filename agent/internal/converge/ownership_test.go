@@ -66,6 +66,14 @@ func (r *router) litter(random *rand.Rand) {
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: r.index(r.ports[2]), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: ip_types.NewAddress([]byte{10, 9, 0, 1}), Len: 24}})
 	}
+	switch random.IntN(4) {
+	case 0:
+		port := r.ports[1+random.IntN(2)]
+		used[port] = true
+		r.sendInto(port)
+	case 1:
+		r.sendIntoWhatComesNext()
+	}
 	if random.IntN(2) == 0 {
 		r.must(&l2.SwInterfaceSetL2Bridge{RxSwIfIndex: r.index(r.ports[3]), BdID: 7, Enable: true})
 	}
@@ -218,7 +226,7 @@ func (r *router) pictureOf(s *observe.Snapshot, of map[uint32]string) map[string
 		if i := s.ByIndex(index); i != nil {
 			picture[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v, use %+v", *i, s.Connects[index], s.Bridged[index], s.LCP[index],
 				s.Policed[index], s.Uses[index])
-			if r.forwards != nil {
+			if r.forwards != nil && name != r.halfway() { // that one's frames go wherever its index leads by now
 				picture[name] += fmt.Sprint(r.forwards(name))
 			}
 		}

@@ -24,6 +24,7 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 		}
 		block(end.Key, d.accessObstacle(end))
 		block(end.Key, d.tunnelObstacle(end))
+		block(end.Key, d.intoObstacle(end))
 	}
 	// The two ends of a local cross-connect stand and fall together.
 	for _, end := range in.Present {
@@ -198,6 +199,49 @@ func (d *differ) leavingObstacle(index uint32) *Reason {
 			d.describe(from), d.describe(index))
 	}
 	return nil
+}
+
+// intoObstacle: what somebody else's interface sends into an access or a tunnel reaches the customer or leaves
+// with the customer's frames. VPP keeps a cross-connect by interface index, also when there is no interface of
+// that index any more, so even what has just been made can have one.
+func (d *differ) intoObstacle(end intent.End) *Reason {
+	for _, side := range d.sides(end) {
+		for _, from := range d.into[side.Index] {
+			if h := d.byIndex[from]; h != nil && (h.End.VLL == end.VLL || d.acts(h.End)) || d.serves(end, from) {
+				continue
+			}
+			return conflict("foreign_xconnect", d.describe(from), "%s sends into %s", d.describe(from), Describe(side))
+		}
+	}
+	return nil
+}
+
+// serves reports whether the interface is one of the VLL's, also a port whose claim is lost.
+func (d *differ) serves(end intent.End, index uint32) bool {
+	is := func(i *observe.Interface) bool { return i.Index == index }
+	return slices.ContainsFunc(d.sides(end), is) || slices.ContainsFunc(d.sides(d.otherEnd(end)), is)
+}
+
+// sides are the interfaces that are there and serve as the end's access and tunnel, or will.
+func (d *differ) sides(end intent.End) (there []*observe.Interface) {
+	access := d.access(end)
+	if access == nil && end.Access.Tagging == intent.Untagged {
+		access = d.ByName(end.Access.Interface)
+	}
+	for _, i := range []*observe.Interface{access, d.tunnel(end)} {
+		if i != nil {
+			there = append(there, i)
+		}
+	}
+	return there
+}
+
+// otherEnd is the one that a local cross-connect leads to; zero when there is none on this router.
+func (d *differ) otherEnd(end intent.End) intent.End {
+	if at, there := d.present[end.Other()]; there {
+		return d.in.Present[at]
+	}
+	return intent.End{}
 }
 
 // acts reports whether the plan may change what the end holds.

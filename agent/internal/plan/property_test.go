@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"longline.dev/agent/internal/intent"
@@ -51,6 +52,14 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 	for _, h := range left.Owned {
 		holds[h.End]++
 	}
+	for _, h := range left.Owned {
+		for from, to := range s.Connects {
+			theirs := s.ByIndex(from).Tag == "somebody's"
+			if to == h.Interface.Index && theirs && left.Blocked[h.End] == nil && !slices.Contains(left.Quarantined, h) {
+				t.Fatalf("%s holds %s, into which somebody else sends", h.End, h.Interface.Name)
+			}
+		}
+	}
 	for _, e := range in.Present {
 		sides := 2
 		if e.Tunnel.Encapsulation == intent.L2XC {
@@ -95,6 +104,10 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 		if t := randomTunnel(random); t.Encapsulation != intent.L2XC && !m.hasTunnel(t) {
 			m.tunnel(t, "")
 		}
+	}
+	if random.IntN(2) == 0 { // into a port, or into what will be made next
+		half := m.sub("cust3", 999, intent.Access{Tagging: intent.Dot1q, Outer: 999, Exact: true}, "somebody's")
+		m.s.Connects[half.Index] = []uint32{m.port("cust0").Index, m.port("cust1").Index, m.next + random.Uint32N(4)}[random.IntN(3)]
 	}
 	foreign := make(map[uint32]bool)
 	for _, i := range m.s.Interfaces {

@@ -1,0 +1,78 @@
+package converge
+
+import (
+	"maps"
+	"testing"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// halfway is the sub-interface of somebody that the two below connect.
+func (r *router) halfway() string { return r.ports[3] + ".800" }
+
+// sendInto lets somebody's sub-interface send into an interface, which does not send back.
+func (r *router) sendInto(name string) {
+	r.t.Helper()
+	r.subByHand(r.ports[3], 800, 800)
+	r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(r.halfway()), Tag: "somebody's"})
+	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(r.halfway()), TxSwIfIndex: r.index(name), Enable: true})
+}
+
+// sendIntoWhatComesNext leaves it sending into an index that the next interface gets.
+func (r *router) sendIntoWhatComesNext() {
+	r.t.Helper()
+	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: 800}).(*interfaces.CreateLoopbackInstanceReply)
+	r.sendInto("loop800")
+	r.must(&interfaces.DeleteLoopback{SwIfIndex: interface_types.InterfaceIndex(made.SwIfIndex)})
+}
+
+func TestWhatSomebodySendsIntoIsNamedAsAConflict(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(r *router, access, tunnel string)
+		whole   bool
+		later   bool // once the line is there
+	}{
+		"a port that is to be taken":         {prepare: func(r *router, access, _ string) { r.sendInto(access) }, whole: true},
+		"an interface that is made just now": {prepare: func(r *router, _, _ string) { r.sendIntoWhatComesNext() }},
+		"an access in service":               {prepare: func(r *router, access, _ string) { r.sendInto(access) }, later: true},
+		"a tunnel in service":                {prepare: func(r *router, _, tunnel string) { r.sendInto(tunnel) }, later: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				end, other := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+				access := r.ports[0] + ".101"
+				if c.whole {
+					access = r.ports[1]
+					end.Access = accessOf(intent.Untagged, access)
+				}
+				if c.later {
+					r.put([]intent.End{end}).mustAllBe(t, "verified")
+				}
+				c.prepare(r, access, "vxlan_tunnel0")
+				theirs := r.snapshot().ByName(r.halfway())
+				into := r.snapshot().Connects[theirs.Index]
+				for _, o := range []*Outcome{r.put([]intent.End{end, other}), r.Converge(t.Context())} {
+					if e := o.of(t, end.Key); e.Status != "conflict" || e.Reason.Code != "foreign_xconnect" || e.Reason.Object != describeInterface(theirs) {
+						t.Errorf("got %+v %+v", e, e.Reason)
+					}
+					if e := o.of(t, other.Key); e.Status != "verified" {
+						t.Errorf("the other is %+v %+v", e, e.Reason)
+					}
+				}
+				if now := r.snapshot().Connects[theirs.Index]; now != into {
+					t.Errorf("theirs sends into %d, and sent into %d", now, into)
+				}
+				r.disconnect(r.halfway())
+				before := maps.Clone(r.snapshot().Connects)
+				r.put([]intent.End{end, other}).mustAllBe(t, "verified")
+				if c.later && !maps.Equal(before, r.snapshot().Connects) {
+					t.Error("the line was connected anew")
+				}
+			})
+		})
+	}
+}
