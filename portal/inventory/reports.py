@@ -6,13 +6,17 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class InterfaceReport:
-    """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes."""
+    """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
+
+    ``linux_cp``: the Linux interface that it is paired with, "" for none.
+    """
 
     name: str
     admin_up: bool
     link_up: bool
     ip_mtu: int | None
     addresses: tuple[str, ...]
+    linux_cp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class ObservedReport:
     """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock.
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
+    ``vpp_plugins``: those that VPP has loaded; None: not known.
     """
 
     boot_id: UUID
@@ -45,3 +50,4 @@ class ObservedReport:
     interfaces: tuple[InterfaceReport, ...]
     routes: tuple[RouteReport, ...]
     look: int | None = None
+    vpp_plugins: tuple[str, ...] | None = None

@@ -96,6 +96,21 @@ def test_a_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> 
     assert routes(isp) == {"10.255.0.2": True, "fd00:255::2": False}
 
 
+def test_plugins_and_linux_cp_pairs_are_kept_and_follow_what_is_seen(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    paired = replace(BACKBONE, linux_cp="e0")
+    take(isp, replace(report, vpp_plugins=("linux_cp", "vxlan"), interfaces=(paired, LOOPBACK)), now)
+    seen = ObservedInterface.objects.filter(router=isp.routers["rhino"])
+    assert dict(seen.values_list("name", "linux_cp")) == {"host-bb0": "e0", "loop0": ""}
+    away = later(report, vpp_connected=False, vpp_plugins=None, interfaces=())
+    take(isp, away, now)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins == ["linux_cp", "vxlan"]
+    take(isp, later(away, vpp_connected=True, vpp_plugins=None, interfaces=report.interfaces), now)
+    assert not seen.exclude(linux_cp="").exists()
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins is None
+
+
 def test_tunnel_addresses_are_host_addresses_of_loopbacks(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:

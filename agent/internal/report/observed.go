@@ -26,7 +26,11 @@ func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {
-			b.Interfaces = append(b.Interfaces, interfaceOf(i))
+			body := interfaceOf(i)
+			if linux, paired := s.LCP[i.Index]; paired {
+				body.LinuxCP = printableOr(&linux)
+			}
+			b.Interfaces = append(b.Interfaces, body)
 		}
 	}
 	for _, address := range watched {

@@ -98,6 +98,8 @@ type vppBody struct {
 	BootMS    *int64  `json:"boot_ms"`
 	Simulated *bool   `json:"simulated"`
 	Workers   *int    `json:"workers"`
+	// Plugins are those that VPP has loaded; null when it does not tell.
+	Plugins []string `json:"plugins"`
 }
 
 func vppOf(status converge.Status) vppBody {
@@ -105,7 +107,7 @@ func vppOf(status converge.Status) vppBody {
 		return vppBody{}
 	}
 	info, simulated := *status.VPP, status.VPP.Simulated()
-	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers}
+	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers, Plugins: info.Plugins}
 	if info.BootMS != 0 {
 		body.BootMS = &info.BootMS
 	}
@@ -136,6 +138,7 @@ type interfaceBody struct {
 	IPMTU     *uint32  `json:"ip_mtu"`
 	Addresses []string `json:"addresses"`
 	Tag       *string  `json:"tag"`
+	LinuxCP   *string  `json:"linux_cp"`
 }
 
 type routeBody struct {

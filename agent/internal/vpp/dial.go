@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type Info struct {
 	// BootMS is when this VPP started (ms since the Unix epoch), 0 when its stats segment cannot be read.
 	BootMS  int64
 	Workers int
+	// Plugins are those that are loaded, sorted: "vxlan" for vxlan_plugin.so. Nil when VPP does not tell.
+	Plugins []string
 }
 
 // Simulated is true for vppsim, the stand-in that forwards no frames.
@@ -105,6 +108,12 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	} else if s.Err() != nil {
 		return err
 	}
+	// No message lists them: api_versions has no entries, neither on 25.10 nor on 26.06.
+	if listed, err := s.Call(ctx, &vlib.CliInband{Cmd: "show plugins"}); err == nil {
+		s.info.Plugins = pluginsOf(listed.(*vlib.CliInbandReply))
+	} else if s.Err() != nil {
+		return err
+	}
 	if bootMS != nil {
 		// Without the stats segment there are no counters and no adoption, and all else works.
 		if at, err := bootMS(ctx); err == nil {
@@ -115,6 +124,21 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 		return err
 	}
 	return nil
+}
+
+// pluginsOf reads the lines of `show plugins`: "  1. vxlan_plugin.so   25.10-release   VxLan Tunnels".
+func pluginsOf(reply *vlib.CliInbandReply) []string {
+	if reply.Retval != 0 {
+		return nil
+	}
+	var names []string
+	for word := range strings.FieldsSeq(strings.ToValidUTF8(reply.Reply, "\uFFFD")) {
+		if name, is := strings.CutSuffix(word, "_plugin.so"); is && name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // errStatsAppeared ends a session that knows no boot time once there is one: the next session has it.

@@ -2,7 +2,9 @@ package vppsim
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"go.fd.io/govpp/binapi/memclnt"
@@ -67,9 +69,30 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
 	case "show api clients":
 		c.reply(&vlib.CliInbandReply{Reply: v.listClients()})
+	case "show plugins":
+		c.reply(&vlib.CliInbandReply{Reply: v.listPlugins()})
 	default:
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version' and `show api clients'\n"})
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins' and `show api clients'\n"})
 	}
+}
+
+// pluginOf are messages by which a plugin shows that it is loaded.
+var pluginOf = map[string]string{
+	"geneve": "geneve_tunnel_dump", "gre": "gre_tunnel_dump", "linux_cp": "lcp_itf_pair_get", "vxlan": "vxlan_tunnel_v2_dump",
+}
+
+// listPlugins is laid out as in vlib/unix/plugin.c.
+func (v *vpp) listPlugins() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, " Plugin path is: none\n\n     %-41s%-33s%s\n", "Plugin", "Version", "Description")
+	absent, number := v.config.absentMessages(), 0
+	for _, name := range slices.Sorted(maps.Keys(pluginOf)) {
+		if !slices.Contains(absent, pluginOf[name]) {
+			number++
+			fmt.Fprintf(&b, "%3d. %-41s%-33s%s\n", number, name+"_plugin.so", v.config.Version, name)
+		}
+	}
+	return b.String()
 }
 
 // listClients is laid out as in vlibmemory/socket_api.c; VPP's %20s also cuts.

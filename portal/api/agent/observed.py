@@ -43,7 +43,8 @@ _REPORT = record(
                 "boot_ms": nullable(_MS),
                 "simulated": nullable(boolean),
                 "workers": nullable(integer(0, 1024)),
-            }
+            },
+            later={"plugins": (nullable(array(foreign_text(maximum=64), maximum=1000)), None)},
         ),
         "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
         "generation": record({"held": _GENERATION, "applied": _GENERATION}),
@@ -57,7 +58,8 @@ _REPORT = record(
                     "ip_mtu": nullable(integer(0, 2**31 - 1)),
                     "addresses": array(prefixed_address, maximum=1000),
                     "tag": nullable(foreign_text(maximum=63)),
-                }
+                },
+                later={"linux_cp": (nullable(foreign_text(maximum=63)), None)},
             ),
             maximum=100_000,
             unique="name",
@@ -104,6 +106,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
         vpp_version=vpp["version"],
         vpp_boot_ms=vpp["boot_ms"],
         vpp_workers=vpp["workers"],
+        vpp_plugins=vpp["plugins"],
         simulated=bool(vpp["simulated"]),
         encapsulations=body["encapsulations"],
         policing=body["policing"],
@@ -116,6 +119,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
                 link_up=interface["link_up"],
                 ip_mtu=interface["ip_mtu"],
                 addresses=interface["addresses"],
+                linux_cp=interface["linux_cp"] or "",
             )
             for interface in body["interfaces"]
             # No port and no link can have another name, so nobody would ever look for it.

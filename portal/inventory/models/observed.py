@@ -20,6 +20,8 @@ class ObservedRouter(models.Model):
     vpp_version = models.CharField(max_length=100, blank=True)
     vpp_booted_at = models.DateTimeField(null=True)
     vpp_workers = models.PositiveIntegerField(null=True)
+    # Those that it has loaded; null where the agent did not say.
+    vpp_plugins = models.JSONField(null=True)
     simulated = models.BooleanField(default=False)
     # What its VPP can do; while VPP is away, what it could. Null until a VPP was seen.
     encapsulations = models.JSONField(null=True)
@@ -42,6 +44,8 @@ class ObservedInterface(models.Model):
     admin_up = models.BooleanField()
     link_up = models.BooleanField()
     ip_mtu = models.PositiveIntegerField(null=True)
+    # The Linux interface that Linux CP pairs it with.
+    linux_cp = models.CharField(max_length=63, blank=True)
 
     class Meta:
         constraints = [

@@ -20,8 +20,8 @@ from portal.inventory.reports import InterfaceReport, ObservedReport
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
-_OF_VPP = ("encapsulations", "policing", "vpp_workers")
-_SEEN = ("admin_up", "link_up", "ip_mtu")
+_OF_VPP = ("encapsulations", "policing", "vpp_workers", "vpp_plugins")
+_SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
 
 
 @transaction.atomic
@@ -64,6 +64,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "vpp_version": report.vpp_version or "",
         "vpp_booted_at": booted_at,
         "vpp_workers": report.vpp_workers,
+        "vpp_plugins": None if report.vpp_plugins is None else list(report.vpp_plugins),
         "simulated": report.simulated,
         "encapsulations": list(report.encapsulations) if report.vpp_connected else None,
         "policing": report.policing,

@@ -115,6 +115,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": ends.select_related("vll__customer", "port").order_by("-vll__created_at")[:ENDS_SHOWN],
         "links": [{"link": link, "mismatch": mtu_mismatch(link)} for link in touching.order_by("pk")],
+        "paired": router.observed_interfaces.exclude(linux_cp="").order_by("name"),
         "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
         "certificates": router.certificates.order_by("-issued_at"),
     }

@@ -118,7 +118,9 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         reason={"message": "VLAN 100 is taken"},
         drift=[{"field": "admin_up", "desired": "true", "actual": "false"}],
     )
-    ObservedRouter.objects.filter(router=rhino).update(vpp_version="25.10", generation_held=9)
+    ObservedRouter.objects.filter(router=rhino).update(
+        vpp_version="25.10", generation_held=9, vpp_plugins=["linux_cp", "vxlan"]
+    )
     Attempt.objects.create(
         router=rhino,
         generation=7,
@@ -127,7 +129,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         outcome="refused",
         answer={"type": "busy"},
     )
-    ObservedInterface.objects.filter(router=rhino, name="bb-next").update(ip_mtu=1500)
+    ObservedInterface.objects.filter(router=rhino, name="bb-next").update(ip_mtu=1500, linux_cp="e0")
     shown = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
     for fact in (
         "25.10",
@@ -138,6 +140,8 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         "generation 7: Refused",
         "busy",
         "9000 / 9000 1500 / – Mismatch",
+        "2 loaded linux_cp, vxlan",
+        "Linux CP bb-next e0",
     ):
         assert fact in shown
 

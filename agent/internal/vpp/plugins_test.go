@@ -1,0 +1,35 @@
+package vpp
+
+import (
+	"slices"
+	"testing"
+
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+func TestVPPTellsItsPluginsByName(t *testing.T) {
+	tells := func(t *testing.T, socket string, want ...string) {
+		t.Helper()
+		session, err := Dialer{Socket: socket, Timeout: patience}.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(session.Close)
+		if got := session.Info().Plugins; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	t.Run("vppsim", func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{WithoutMessages: []string{"geneve_tunnel_dump"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		tells(t, sim.APISocket(), "gre", "vxlan")
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "gre"}})
+		tells(t, real.APISocket(), "gre", "vxlan")
+	})
+}
