@@ -77,12 +77,7 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
-		if err := r.restart(); err != nil {
-			t.Fatal(err)
-		}
-		<-r.session.Done()
-		r.connect()
-		r.furnish()
+		r.restartVPP()
 		r.attach(t.Context())
 		if off := r.fieldsOff(); len(off) != 0 {
 			t.Errorf("off after the restart: %v", off)

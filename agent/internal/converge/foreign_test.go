@@ -83,12 +83,7 @@ func TestAfterARestartOfVPPEverythingIsThereAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		ends := []intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}
 		r.put(ends).mustAllBe(t, "verified")
-		if err := r.restart(); err != nil {
-			t.Fatal(err)
-		}
-		<-r.session.Done()
-		r.connect()
-		r.furnish()
+		r.restartVPP()
 		if r.Ready() == nil {
 			t.Error("ready before anything was applied")
 		}

@@ -62,12 +62,7 @@ func TestUnderHoldANewRunOfVPPIsBuiltThoughTheFirstAttemptFailed(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
-		if err := r.restart(); err != nil {
-			t.Fatal(err)
-		}
-		<-r.session.Done()
-		r.connect()
-		r.furnish()
+		r.restartVPP()
 		freed := r.fullDisk()
 		r.attach(t.Context())
 		freed()

@@ -147,6 +147,17 @@ func (r *router) connect() {
 	r.Attach(session)
 }
 
+// restartVPP leaves nothing in VPP but its ports, and connects again; nothing is converged yet.
+func (r *router) restartVPP() {
+	r.t.Helper()
+	if err := r.restart(); err != nil {
+		r.t.Fatal(err)
+	}
+	<-r.session.Done()
+	r.connect()
+	r.furnish()
+}
+
 func (r *router) snapshot() *observe.Snapshot {
 	r.t.Helper()
 	s, err := observe.Take(r.t.Context(), r.session, boot(r.session))
