@@ -2,6 +2,8 @@ package converge
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/plan"
@@ -101,7 +103,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if e.unfinished && held != nil {
-		e.convergeLocked(ctx, held, e.patience.withheld(held, e.now()), e.lookAhead(ctx, e.take))
+		e.convergeLocked(ctx, held, nil, e.patience.withheld(held, e.now()), e.lookAhead(ctx, e.take))
 		return true
 	}
 	withheld, todo, _ := e.compare(ctx, held, e.glance)
@@ -121,9 +123,42 @@ func (e *Engine) repair(ctx context.Context) bool {
 			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
 	}
 	before := e.settled
-	e.convergeLocked(ctx, held, withheld, ahead)
+	e.convergeLocked(ctx, held, nil, withheld, ahead)
 	e.settled.keep(before, withheld)
 	return true
+}
+
+// noteRepaired remembers the drift that a document repairs in passing: what is to be done about settled ends that it
+// wants as the one before it did. Without this a change of one line would hide what somebody did to another.
+func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
+	if before == nil || len(ops) == 0 || e.unfinished { // what a converge left half done is no drift
+		return
+	}
+	found := e.settled.drift(ops)
+	maps.DeleteFunc(found, func(key intent.Key, _ []plan.Drift) bool {
+		was, is := endOf(before, key), endOf(in, key)
+		return was == nil || is == nil || *was != *is
+	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks everything, and that is no drift
+		return
+	}
+	if e.seen.repaired == nil {
+		e.seen.repaired = make(map[intent.Key][]plan.Drift)
+	}
+	maps.Copy(e.seen.repaired, found)
+	for key, drift := range found {
+		e.log.Warn("drift, repaired with a new document", "end", key.String(), "drift", drift)
+	}
+}
+
+func endOf(in *intent.Intent, key intent.Key) *intent.End {
+	at, there := slices.BinarySearchFunc(in.Present, key, func(end intent.End, key intent.Key) int { return end.Key.Compare(key) })
+	if !there {
+		return nil
+	}
+	return &in.Present[at]
 }
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.

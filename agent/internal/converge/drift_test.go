@@ -84,3 +84,54 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		drifted, changed := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+		r.put([]intent.End{drifted, changed}).mustAllBe(t, "verified")
+		told := func() map[string]bool {
+			t.Helper()
+			p, err := r.Picture(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields := make(map[string]bool)
+			for key, drift := range p.Drift {
+				for _, d := range drift {
+					fields[key.VLL[len(key.VLL)-1:]+" "+d.Field] = true
+				}
+			}
+			return fields
+		}
+		if first := told(); len(first) != 0 {
+			t.Errorf("without drift %v was told", first)
+		}
+		r.disconnect(r.ports[0] + ".101")
+		changed.Revision, changed.AdminUp = 2, false
+		r.put([]intent.End{drifted, changed, vxlanEnd(3, r.ports[1])}).mustAllBe(t, "verified")
+		if now := told(); len(now) != 2 || !now["1 xconnect"] || !now["1 rewrite"] {
+			t.Errorf("told %v, want what was done to the first alone", now)
+		}
+		if again := told(); len(again) != 0 {
+			t.Errorf("told again %v", again)
+		}
+	})
+}
+
+func TestThatARestartedVPPLacksEverythingIsNoDrift(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		ends := []intent.End{vxlanEnd(1, r.ports[0])}
+		r.put(ends).mustAllBe(t, "verified")
+		if err := r.restart(); err != nil {
+			t.Fatal(err)
+		}
+		<-r.session.Done()
+		r.connect()
+		r.furnish()
+		r.put(append(ends, vxlanEnd(2, r.ports[0]))).mustAllBe(t, "verified")
+		p, err := r.Picture(t.Context())
+		if err != nil || len(p.Drift) != 0 {
+			t.Errorf("%v, told %v", err, p.Drift)
+		}
+	})
+}

@@ -179,7 +179,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	if again {
 		clear(e.patience)
 	}
-	return e.convergeLocked(ctx, in, e.patience.withheld(in, e.now()), ahead), nil
+	return e.convergeLocked(ctx, in, held, e.patience.withheld(in, e.now()), ahead), nil
 }
 
 // Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
@@ -190,7 +190,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, e.lookAhead(ctx, e.take))
+	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take))
 }
 
 // Look compares VPP with an intent and changes nothing. Error: ErrNoVPP or that of the connection.
@@ -208,10 +208,11 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), nil), snapshot, nil
 }
 
-// convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it.
-func (e *Engine) convergeLocked(ctx context.Context, in *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) *Outcome {
+// convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it. before is the
+// intent that was held when what is now to be done came about, nil when drift is not to be looked for.
+func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) *Outcome {
 	started := e.now()
-	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, withheld, ahead)
+	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, ahead)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
 		e.see(ahead.session, nil, false)

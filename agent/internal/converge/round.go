@@ -22,12 +22,13 @@ const (
 
 // round brings VPP to the intent. Without anything to do it takes one snapshot and writes nothing; else it
 // reads back what it did and plans again, and only an end with nothing left to do counts as verified.
-func (e *Engine) round(ctx context.Context, in *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) (*Outcome, int, error) {
+func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) (*Outcome, int, error) {
 	session, snapshot, err := ahead.wait()
 	if err != nil {
 		return nil, 0, err
 	}
 	todo := e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld)
+	e.noteRepaired(before, in, todo.Ops)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
 		ops := without(todo.Ops, failed)
