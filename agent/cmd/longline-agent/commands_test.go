@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -165,6 +166,14 @@ func TestASecondAgentOnTheSameStateDoesNotStart(t *testing.T) {
 	a.awaitReady()
 	if _, err := invoke(t, "-config", a.config); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("got %v", err)
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), []string{"-config", a.config}, io.Discard, &said); err == nil {
+		t.Error("it started")
+	}
+	line := make(map[string]any)
+	if err := json.Unmarshal(said.Bytes(), &line); err != nil || line["level"] != "ERROR" || !strings.Contains(line["error"].(string), "another process") {
+		t.Errorf("the log has %q: %v", said.String(), err)
 	}
 	if _, err := invoke(t, "state", "-config", a.config); err != nil {
 		t.Errorf("the first is gone: %v", err)

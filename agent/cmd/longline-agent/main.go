@@ -31,10 +31,13 @@ func main() {
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	var usage *usageError
+	var logged *loggedError
 	switch {
 	case errors.As(err, &usage):
 		fmt.Fprintln(os.Stderr, "longline-agent:", err, "(see longline-agent -help)")
 		os.Exit(2)
+	case errors.As(err, &logged):
+		os.Exit(1)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "longline-agent:", err)
 		os.Exit(1)
@@ -45,6 +48,9 @@ func main() {
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
+
+// loggedError is in the log already, in its form.
+type loggedError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if slices.ContainsFunc(args, asksForHelp) {
@@ -83,7 +89,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "%s is valid\n", *path)
 		return err
 	}
-	return serve(ctx, c, slog.New(slog.NewJSONHandler(stderr, nil)).With("router", c.Router))
+	log := slog.New(slog.NewJSONHandler(stderr, nil)).With("router", c.Router)
+	if err := serve(ctx, c, log); err != nil {
+		log.Error("the agent ends", "error", err)
+		return &loggedError{err}
+	}
+	return nil
 }
 
 // asksForHelp is for all commands: there is one manual.

@@ -77,7 +77,7 @@ EXIT STATUS
   0 done or stopped by a signal; 1 failed; 2 the command line was wrong
 
 LOGS
-  JSON lines on standard error
+  JSON lines on standard error; only what is wrong with the command line or the configuration is told in words
 
 VPP
   Releases ` + releases + `. What a VPP can do is read from its message table, not from its version: what it
