@@ -75,6 +75,8 @@ func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	return r, real
 }
 
+var customerPorts = []string{"loop100", "loop101", "loop102", "loop103"}
+
 // furnish makes the ports loop100..loop103 and loop0 with the local addresses.
 func (r *router) furnish() {
 	r.t.Helper()
@@ -89,7 +91,7 @@ func (r *router) furnish() {
 				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(locals[6]), Len: 128}})
 		}
 	}
-	r.ports = []string{"loop100", "loop101", "loop102", "loop103"}
+	r.ports = customerPorts
 }
 
 // must sends a request beside the engine, as somebody else would.

@@ -50,19 +50,21 @@ func (a SetPolicing) Target() Ref   { return a.Interface }
 // policerRef names a policer, which is no interface.
 func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
 
-func (a AddPolicer) CLI() string { return "policer add " + policerCLI(a.Name, a.Bandwidth) }
-
-func (a UpdatePolicer) CLI() string {
-	return fmt.Sprintf("policer update index %d %s", a.Index, policerCLI(a.Name, a.Bandwidth))
+func (a AddPolicer) CLI() string {
+	return fmt.Sprintf("policer add name %s %s", a.Name, policerCLI(a.Bandwidth))
 }
 
-func policerCLI(name string, b intent.Bandwidth) string {
+func (a UpdatePolicer) CLI() string {
+	return fmt.Sprintf("configure policer index %d %s", a.Index, policerCLI(a.Bandwidth))
+}
+
+func policerCLI(b intent.Bandwidth) string {
 	c := observe.PolicerConfig(b)
-	if b.EIR == 0 {
-		return fmt.Sprintf("name %s type 1r2c rate kbps cir %d cb %d conform-action transmit violate-action drop", name, c.Cir, c.Cb)
+	rates := fmt.Sprintf("type 1r2c rate kbps cir %d cb %d", c.Cir, c.Cb)
+	if b.EIR > 0 {
+		rates = fmt.Sprintf("type 2r3c-2698 rate kbps cir %d cb %d eir %d eb %d", c.Cir, c.Cb, c.Eir, c.Eb)
 	}
-	return fmt.Sprintf("name %s type 2r3c-2698 rate kbps cir %d cb %d eir %d eb %d conform-action transmit exceed-action transmit violate-action drop",
-		name, c.Cir, c.Cb, c.Eir, c.Eb)
+	return rates + " conform-action transmit exceed-action transmit violate-action drop"
 }
 
 func (a DeletePolicer) CLI() string { return fmt.Sprintf("policer del index %d", a.Index) }
@@ -94,10 +96,10 @@ func (b *builder) police(end intent.End, access Ref) {
 	switch want := observe.PolicerConfig(end.Bandwidth); {
 	case there == nil:
 		b.add(end.Key, Create, 2, AddPolicer{name, end.Bandwidth},
-			Drift{Field: "policer", Desired: policerCLI(name, end.Bandwidth)}, "the policer is missing")
+			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth)}, "the policer is missing")
 	case there.Config != want:
 		b.add(end.Key, Set, 1, UpdatePolicer{name, there.Index, end.Bandwidth},
-			Drift{Field: "policer", Desired: policerCLI(name, end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
+			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
 			"the bandwidth profile changed")
 	}
 	on := b.policedByUs(access.Index) && !b.unpoliced[access.Index]
