@@ -1,7 +1,7 @@
 """The underlay as the database knows it now, built anew only when it changed."""
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -10,6 +10,7 @@ from django.db import connection
 from portal.core.frames import MtuPolicy
 from portal.core.transport import Encapsulation, Family
 from portal.inventory import models
+from portal.inventory.models.link import link_name
 from portal.underlay.ends import LineEnd
 from portal.underlay.links import Link, LinkSide, Router
 from portal.underlay.policy import PathPolicy
@@ -110,6 +111,7 @@ def _key(now: datetime) -> _Key:
 
 
 def _build(silent: frozenset[int]) -> Topology:
+    # Rows as tuples: of thousands, making the models takes most of the time.
     observed = {
         (router, name): ip_mtu
         for router, name, ip_mtu in models.ObservedInterface.objects.values_list(
@@ -117,39 +119,38 @@ def _build(silent: frozenset[int]) -> Topology:
         )
     }
 
-    columns = ("pk", "name", "agent_url", "drained_since")
-    routers = list(models.Router.objects.order_by("pk").values_list(*columns))
-    drained = {pk for pk, _name, _agent_url, since in routers if since is not None}
-
-    def side(link: models.BackboneLink, which: str) -> LinkSide:
-        router, interface = getattr(link, f"{which}_router_id"), getattr(link, f"{which}_interface")
+    def side(router: int, interface: str, metric: int, ip_mtu: int | None) -> LinkSide:
         return LinkSide(
             router=router,
             interface=interface,
-            metric=STUB_METRIC if router in drained else getattr(link, f"{which}_metric"),
-            declared_ip_mtu=getattr(link, f"{which}_ip_mtu"),
+            metric=metric,
+            declared_ip_mtu=ip_mtu,
             observed_ip_mtu=observed.get((router, interface)),
             observed_stale=router in silent,
             observed_missing=(router, interface) not in observed,
         )
 
-    links = models.BackboneLink.objects.select_related("a_router", "z_router").order_by("pk")
+    def link(
+        pk: int, in_service: bool, ipv4: bool, ipv6: bool, a_name: str, z_name: str, *sides: Any
+    ) -> Link:
+        a, z = side(*sides[:4]), side(*sides[4:])
+        carried = ((Family.V4, ipv4), (Family.V6, ipv6))
+        return Link(
+            id=pk,
+            name=link_name(a_name, a.interface, z_name, z.interface),
+            a=a,
+            z=z,
+            families=frozenset(family for family, does in carried if does),
+            in_service=in_service,
+        )
+
+    links = models.BackboneLink.objects.order_by("pk").values_list(
+        *("pk", "in_service", "ipv4", "ipv6", "a_router__name", "z_router__name"),
+        *("a_router_id", "a_interface", "a_metric", "a_ip_mtu"),
+        *("z_router_id", "z_interface", "z_metric", "z_ip_mtu"),
+    )
+    routers = models.Router.objects.order_by("pk").values_list("pk", "name", "agent_url")
     return Topology(
-        routers=[
-            Router(id=pk, name=name, agent_observed=bool(agent_url))
-            for pk, name, agent_url, _since in routers
-        ],
-        links=[
-            Link(
-                id=link.pk,
-                name=str(link),
-                a=side(link, "a"),
-                z=side(link, "z"),
-                families=frozenset(
-                    family for family, carried in ((Family.V4, link.ipv4), (Family.V6, link.ipv6)) if carried
-                ),
-                in_service=link.in_service,
-            )
-            for link in links
-        ],
+        routers=[Router(id=pk, name=name, agent_observed=bool(agent_url)) for pk, name, agent_url in routers],
+        links=[link(*row) for row in links],
     )

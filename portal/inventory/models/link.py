@@ -36,4 +36,9 @@ class BackboneLink(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.a_router}:{self.a_interface} — {self.z_router}:{self.z_interface}"
+        return link_name(str(self.a_router), self.a_interface, str(self.z_router), self.z_interface)
+
+
+def link_name(a_router: str, a_interface: str, z_router: str, z_interface: str) -> str:
+    """What a link is called everywhere: by its routers' names and their interfaces."""
+    return f"{a_router}:{a_interface} — {z_router}:{z_interface}"
