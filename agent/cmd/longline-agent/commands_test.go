@@ -58,16 +58,8 @@ func TestTheCommandPlanPrintsTheOperationsAndDoesNothing(t *testing.T) {
 	if after := a.sim.Interfaces(); len(after) != len(before) || a.state()["held"] != nil {
 		t.Errorf("the plan left %v", after)
 	}
-}
-
-func TestWhatWasPlannedIsWhatIsDone(t *testing.T) {
-	a := newAgent(t)
-	a.start()
-	a.awaitReady()
-	path := document(t, "vxlan4-dot1q.json")
 	a.put("vxlan4-dot1q.json")
-	out, err := invoke(t, "plan", "-config", a.config, "-intent", path)
-	if err != nil {
+	if out, err = invoke(t, "plan", "-config", a.config, "-intent", document(t, "vxlan4-dot1q.json")); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, out, "generation 42: 0 operations")

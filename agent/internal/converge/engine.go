@@ -193,7 +193,8 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take))
 }
 
-// Look compares VPP with an intent and changes nothing. Error: ErrNoVPP or that of the connection.
+// Look compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
+// ErrNoVPP or that of the connection.
 func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
@@ -205,7 +206,11 @@ func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), nil), snapshot, nil
+	var withheld map[intent.Key]*plan.Reason
+	if held, _ := e.store.Held(); held == nil || held.Generation != in.Generation {
+		withheld = e.patience.withheld(in, e.now())
+	}
+	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil
 }
 
 // convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it. before is the
