@@ -235,20 +235,24 @@ def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
 
 
 def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp: Isp, vll: Vll) -> None:
-    """As they were before there was a word of policing; what such an agent cannot do is not made up."""
-    first = vll.ends.get(side="a")
-    seen = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
-    report = observed(ends=[{"vll": str(vll.pk), "end": "a", "revision": vll.revision} | seen])
-    del report["policing"], report["look"]
-    assert post(OBSERVED, report).status_code == 200, report
-    first.refresh_from_db()
-    assert (first.link_up, first.observed_in_sync, first.policed) == (True, True, False)
+    """Word for word as it sends them: these documents never change. What it cannot do is not made up."""
+    now_ms = int(clock.now().timestamp() * 1000)
+    mine = {"vll": str(vll.pk), "end": "a"}
+    report = json.loads((REPORTS / "first-release" / "observed.json").read_text()) | {"sent_ms": now_ms}
+    report["ends"][0] |= mine | {"revision": vll.revision}
+    answer = post(OBSERVED, report)
+    assert answer.status_code == 200, answer.json()
+    end = vll.ends.get(side="a")
+    assert (end.link_up, end.observed_in_sync, end.policed) == (True, True, False)
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).policing == "none"
 
-    counts = counted(vll, "a")
-    counts.pop("policer", None)
-    answer = post(COUNTERS, counters(counts))
-    assert (answer.status_code, answer.json()["accepted"]) == (200, 1)
+    report = json.loads((REPORTS / "first-release" / "counters.json").read_text()) | {"sent_ms": now_ms}
+    (sample,) = report["samples"]
+    sample |= {"from_ms": now_ms - 11_000, "to_ms": now_ms - 1000}
+    sample["ends"][0] |= mine
+    answer = post(COUNTERS, report)
+    assert answer.status_code == 200, answer.json()
+    assert answer.json()["accepted"] == 1
     assert Sample.objects.get().conform_packets is None
 
 
