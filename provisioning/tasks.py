@@ -73,8 +73,8 @@ def roll_up() -> None:
 
 
 @shared_task(name="notifications.send_password_reset", time_limit=_HARD_LIMIT_S)
-def send_password_reset(user_id: int) -> None:
-    password_reset_mail(user_id=user_id, now=clock.now())
+def send_password_reset(user_id: int, asked: str) -> None:
+    password_reset_mail(user_id=user_id, asked=asked)
 
 
 @shared_task(name="notifications.send_invitation", time_limit=_HARD_LIMIT_S)

@@ -8,7 +8,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from portal.accounts import mail
 from portal.accounts.errors import (
@@ -112,20 +111,13 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
     invitation = Invitation.objects.select_related("customer", "invited_by").get(pk=invitation_id)
     mail.send(
         to=invitation.email,
-        subject=_("Join {customer}").format(customer=invitation.customer.name),
-        text=_(
-            "{inviter} invites you to {customer} at {portal}, as {role}.\n\n"
-            "Accept before {until:%Y-%m-%d %H:%M} UTC:\n{link}\n\n"
-            "If you do not know what this is about, do nothing."
-        ).format(
-            inviter=mail.one_line(invitation.invited_by.get_full_name() or invitation.invited_by.username),
-            customer=mail.one_line(invitation.customer.name),
-            portal=mail.portal_address(),
-            role=invitation.role,
-            until=invitation.expires_at,
-            link=mail.link(invitation_path(invitation)),
-        ),
-        identity=f"invitation-{invitation.pk}",
+        template="invitation",
+        event=f"invitation-{invitation.pk}",
+        inviter=invitation.invited_by.get_full_name() or invitation.invited_by.username,
+        customer=invitation.customer.name,
+        role=invitation.role,
+        until=invitation.expires_at,
+        link=mail.link(invitation_path(invitation)),
     )
     Invitation.objects.filter(pk=invitation_id).update(sent_at=now)
 
