@@ -12,7 +12,7 @@ from typing import Any
 from portal.telemetry.buckets import buckets_of, starts_of
 from portal.telemetry.queries import RangeEmpty, expected_of
 from portal.telemetry.series import Bucket
-from portal.telemetry.tables import FIVE_MINUTES, finest_kept
+from portal.telemetry.tables import FIVE_MINUTES, HOURS, finest_kept
 from portal.telemetry.units import Unit
 from portal.vll.models import Vll
 
@@ -43,6 +43,30 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
         raise RangeEmpty
     step_s = finest_kept(since, now=now).step_s or FIVE_MINUTES.step_s
     counted, simulated = buckets_of(vll, since, until, step_s, Unit.PACKETS)
+    return _compared(vll, counted, since, until, step_s, now) | {"simulated": simulated}
+
+
+def frame_loss_by_month(
+    *, vll: Vll, months: list[datetime], until: datetime, now: datetime
+) -> list[dict[str, Any]]:
+    """As ``frame_loss`` for each of ``months`` (their first moments, oldest first), by hours, in one read."""
+    step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
+    counted, simulated = buckets_of(vll, months[0], until, step_s, Unit.PACKETS)
+    ends = [*months[1:], until]
+    return [
+        _compared(vll, counted, begin, end, step_s, now) | {"simulated": simulated}
+        for begin, end in zip(months, ends, strict=True)
+    ]
+
+
+def _compared(
+    vll: Vll,
+    counted: dict[str, dict[int, Bucket]],
+    since: datetime,
+    until: datetime,
+    step_s: int,
+    now: datetime,
+) -> dict[str, Any]:
     whole = [
         start
         for start in starts_of(since, until, step_s)
@@ -64,7 +88,6 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
         "missing": len(expected.difference(whole)),
         "a_to_z": a_to_z.as_document(),
         "z_to_a": z_to_a.as_document(),
-        "simulated": simulated,
     }
 
 

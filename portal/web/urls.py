@@ -13,6 +13,7 @@ from portal.web.views import (
     team,
     tokens,
     vll,
+    vll_months,
     vll_orders,
 )
 
@@ -31,6 +32,7 @@ urlpatterns = [
     path("holds/<uuid:hold_id>/release/", holds.release, name="hold-release"),
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
+    path("vlls/<uuid:vll_id>/months/", vll_months.months, name="vll-months"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
     path("vlls/<uuid:vll_id>/change/", vll_orders.change, name="vll-change"),
     path("vlls/<uuid:vll_id>/suspend/", vll_orders.suspend, name="vll-suspend"),

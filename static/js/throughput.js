@@ -2,12 +2,13 @@
 // A null breaks the line: nothing was measured then, which is not zero.
 (() => {
   const section = document.getElementById("throughput");
-  const RANGES = { // seconds shown, seconds a point
-    hour: { span: 3600, step: 10 },
-    day: { span: 86400, step: 300 },
-    week: { span: 604800, step: 900 },
+  const RANGES = { // seconds shown, seconds a point, and after how many something new can be there
+    hour: { span: 3600, step: 10, fresh: 10, format: "{HH}:{mm}" },
+    day: { span: 86400, step: 300, fresh: 60, format: "{HH}:{mm}" },
+    week: { span: 604800, step: 900, fresh: 300, format: "{MMM} {D}" },
+    month: { span: 30 * 86400, step: 3600, fresh: 900, format: "{MMM} {D}" },
+    year: { span: 365 * 86400, step: 86400, fresh: 3600, format: "{MMM} {YYYY}" },
   };
-  const TIME_FORMATS = { hour: "{HH}:{mm}", day: "{HH}:{mm}", week: "{MMM} {D}" };
   const REFRESH_MS = 10000;
   const HEIGHT = 200;
   const texts = section.querySelector("[data-texts]").dataset;
@@ -35,7 +36,7 @@
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          uPlot.fmtDate(TIME_FORMATS[range])(new Date(at * 1000))) },
+          uPlot.fmtDate(RANGES[range].format)(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 78, values: (_plot, splits) => splits.map(tick) },
     ],
@@ -44,6 +45,7 @@
       { label: "in", stroke: colour("--ll-in"), fill: colour("--ll-in-fill"), width: 1.5, spanGaps: false,
         points: { show: false } },
       { label: "out", stroke: colour("--ll-out"), width: 1.5, dash: [6, 3], spanGaps: false, points: { show: false } },
+      { label: "95th percentile", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
     ],
   });
 
@@ -58,6 +60,9 @@
       const end = figure.dataset.chart;
       const target = figure.querySelector("[data-plot]");
       const data = [0, 1, 2].map((column) => answer[end].map((row) => row[column]));
+      const p95 = answer.p95?.[end]?.max ?? null; // null where its 5 minutes are no longer kept
+      data.push(answer[end].map(() => p95));
+      figure.querySelector("[data-p95]").hidden = p95 === null;
       plots[end] = new uPlot(options(target.clientWidth), data, target);
     }
   };
@@ -102,18 +107,24 @@
   };
 
   let last = null;
+  let lastAt = 0;
+  const csv = section.querySelector("[data-csv]");
+  const csvUrl = csv.getAttribute("href");
   const refresh = async () => {
     const mine = ++asked;
     const { span, step } = RANGES[range];
     const to = Math.floor(Date.now() / 1000);
+    const query = `?from=${to - span}&to=${to}&step=${step}`;
     try {
-      const answer = await fetch(`${section.dataset.url}?from=${to - span}&to=${to}&step=${step}`, {
+      const answer = await fetch(`${section.dataset.url}${query}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
       if (mine !== asked) return; // another range was chosen meanwhile
       last = body;
+      lastAt = Date.now();
+      csv.href = `${csvUrl}${query}`;
       show(body);
     } catch {
       if (mine === asked) say(texts.failed);
@@ -138,6 +149,7 @@
     width = window.innerWidth;
     redraw();
   });
-  setInterval(() => { if (document.visibilityState === "visible") refresh(); }, REFRESH_MS);
+  const isStale = () => Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2;
+  setInterval(() => { if (document.visibilityState === "visible" && isStale()) refresh(); }, REFRESH_MS);
   refresh();
 })();

@@ -32,6 +32,7 @@ urlpatterns = [
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("vlls/<uuid:pk>/throughput.csv", reports.ThroughputCsvView.as_view(), name="throughput-csv"),
     path("vlls/<uuid:pk>/percentiles", reports.PercentilesView.as_view(), name="percentiles"),
+    path("vlls/<uuid:pk>/months.csv", reports.MonthsCsvView.as_view(), name="months-csv"),
     path("vlls/<uuid:pk>/availability", reports.AvailabilityView.as_view(), name="availability"),
     path("vlls/<uuid:pk>/loss", reports.LossView.as_view(), name="loss"),
     path("vlls/<uuid:pk>/policing", reports.PolicingView.as_view(), name="policing"),

@@ -70,6 +70,7 @@ class NamedField(forms.CharField):
     }
 
     def __init__(self, *, of: str, **kwargs: Any) -> None:
+        kwargs.setdefault("help_text", _("Its name, or its id"))
         super().__init__(widget=NamedInput(of), max_length=100, **kwargs)
         self.of = of
 

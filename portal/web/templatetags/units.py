@@ -1,5 +1,7 @@
 """Rates, tags and transports as people write them."""
 
+import math
+
 from django import template
 from django.utils.translation import gettext as _
 
@@ -47,3 +49,32 @@ def transport(value: str) -> str:
 def request_id() -> str:
     """The id to name when reporting a problem."""
     return current_request_id.get()
+
+
+@register.filter
+def rate_or_not(bps: float | None) -> str:
+    """As ``rate``; says so where nothing was measured."""
+    return _("not measured") if bps is None else units.rate_text(bps)
+
+
+@register.filter
+def available(ratio: float | None) -> str:
+    """A ratio from 0 to 1 in per cent, rounded down: what was ever down is never shown as 100 %."""
+    return _("not measured") if ratio is None else f"{math.floor(ratio * 100_000) / 1000:g} %"
+
+
+@register.filter
+def lost(ratio: float | None) -> str:
+    """A ratio from 0 to 1 in per cent, rounded up: what lost a frame is never shown as 0 %."""
+    return _("not measured") if ratio is None else f"{math.ceil(ratio * 100_000) / 1000:g} %"
+
+
+@register.filter
+def lasting(seconds: float) -> str:
+    """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
+    left, parts = round(seconds), []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"

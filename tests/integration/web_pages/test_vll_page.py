@@ -33,7 +33,7 @@ def page_of(user: User, vll: Vll) -> Any:
 
 
 def polls(answer_: Any) -> bool:
-    return "hx-trigger" in answer_.content.decode()
+    return 'hx-trigger="every' in answer_.content.decode()
 
 
 def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:

@@ -23,11 +23,13 @@ from portal.api.v1.serializers.throughput import (
     RangeQuerySerializer,
     ThroughputQuerySerializer,
 )
+from portal.api.v1.views.months import month_rows
 from portal.core import clock
 from portal.core.csv_text import csv_lines
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.freezing import frozen_percentiles
 from portal.telemetry.loss import frame_loss
+from portal.telemetry.months import months_of
 from portal.telemetry.policed import policed
 from portal.telemetry.queries import throughput
 from portal.telemetry.series import STEPS_S
@@ -64,13 +66,7 @@ class ThroughputCsvView(APIView):
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
         answer = throughput(vll=vll, **_asked(ThroughputQuerySerializer, request))
-        lines = csv_lines(_rows(vll, answer))
-        name = f"throughput-{vll.pk}.csv"
-        return StreamingHttpResponse(
-            lines,
-            content_type="text/csv; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        return _csv(f"throughput-{vll.pk}.csv", _rows(vll, answer))
 
 
 class PercentilesView(APIView):
@@ -81,6 +77,18 @@ class PercentilesView(APIView):
     @extend_schema(responses={200: PERCENTILES})
     def get(self, request: Request, pk: UUID) -> Response:
         return Response({"results": frozen_percentiles(vll_id=_vll(request, pk).pk)})
+
+
+class MonthsCsvView(APIView):
+    """Availability, frame loss and 95th percentiles by month as CSV; empty cells: nothing was measured."""
+
+    permission_classes = [IsAuthenticated]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+
+    @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        vll = _vll(request, pk)
+        return _csv(f"months-{vll.pk}.csv", month_rows(vll, months_of(vll=vll, now=clock.now())))
 
 
 class AvailabilityView(APIView):
@@ -119,6 +127,14 @@ class PolicingView(APIView):
 def _vll(request: Request, pk: UUID) -> Vll:
     vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
     return vll
+
+
+def _csv(name: str, rows: Iterator[list[object]]) -> StreamingHttpResponse:
+    return StreamingHttpResponse(
+        csv_lines(rows),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
 
 
 def _asked(serializer: type[Any], request: Request) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""The months of a VLL as rows of a table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from portal.vll.models import Vll
+
+_TIMES = ("availability", "up_s", "down_s", "unknown_s")
+_LOSS = ("sent", "delivered", "loss_ratio")
+_P95 = ("in", "out", "max", "missing")
+
+
+def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]:
+    """A heading, then a row per month; seconds, frames and bit/s, None where nothing was measured."""
+    yield [
+        "month",
+        "vll",
+        "description",
+        *_TIMES,
+        *(f"{way}_{name}" for way in ("a_to_z", "z_to_a") for name in _LOSS),
+        "compared",
+        "compared_missing",
+        *(f"{end}_p95_{name}" for end in ("a", "z") for name in _P95),
+    ]
+    for each in months:
+        frozen = each["p95"] or {}
+        yield [
+            each["month"],
+            str(vll.pk),
+            vll.description,
+            *(each["availability"][name] for name in _TIMES),
+            *(each["loss"][way][name] for way in ("a_to_z", "z_to_a") for name in _LOSS),
+            each["loss"]["compared"],
+            each["loss"]["missing"],
+            *(frozen.get(f"{end}_end", {}).get(name) for end in ("a", "z") for name in _P95),
+        ]

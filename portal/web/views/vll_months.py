@@ -1,0 +1,17 @@
+"""A line's figures month by month."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.telemetry.months import months_of
+from portal.vll.models import Vll
+from portal.web.access import SignedInRequest, requires, visible_vll
+
+
+@requires(policies.may_see, of=visible_vll)
+def months(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """A page of its own; to htmx, which puts it on the line's page, the part with the tables."""
+    template = "vll/_months.html" if request.htmx else "vll/months.html"
+    return render(request, template, {"vll": vll, "months": months_of(vll=vll, now=clock.now())})

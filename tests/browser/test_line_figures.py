@@ -1,0 +1,79 @@
+"""The figures of a line on its page: from an hour to a year, the 95th percentile, CSV, and months."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.telemetry.partitions import partitions_keep
+from portal.vll.models import Vll
+from tests.browser.reader import Reader
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
+    """A line of ten days, counted for three hours of today and on the last five days."""
+    now = clock.now()
+    partitions_keep(now=now)
+    made = order(isp, alice, description="Milk run").vll
+    activate(made)
+    Vll.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=10))
+    for minutes in range(10, 190, 5):
+        _count(made, "five_minutes", now - timedelta(minutes=minutes), 300)
+    for days in range(1, 6):
+        _count(made, "day", now - timedelta(days=days), 86400)
+    return made
+
+
+def _count(vll: Vll, table: str, at: datetime, step_s: int) -> None:
+    start = datetime.fromtimestamp(at.timestamp() // step_s * step_s, tz=at.tzinfo)
+    size, covered = 1_000_000 * step_s, step_s * 1000
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO telemetry_{table} (vll_id, start_at, a_in_bytes, a_out_bytes, z_in_bytes,"  # noqa: S608
+            " z_out_bytes, a_in_packets, a_out_packets, z_in_packets, z_out_packets, a_covered_ms,"
+            " z_covered_ms, simulated) VALUES (%s, %s, %s, %s, %s, %s, 1, 1, 1, 1, %s, %s, false)",
+            [vll.pk, start, size, size // 2, size // 2, size, covered, covered],
+        )
+
+
+def test_a_reader_looks_back_a_year_and_takes_it_along(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/")
+    page = alice.page
+    figures = page.locator("#throughput")
+    p95 = figures.get_by_text("95th, max(in, out)").first
+    page.get_by_role("button", name="Day", exact=True).click()
+    expect(figures).to_have_attribute("data-points", "72")
+    expect(p95).to_be_visible()
+    expect(figures.get_by_role("row", name="A end, in").get_by_role("cell").last).to_have_text("8.00 Mbit/s")
+
+    page.get_by_role("button", name="Year").click()
+    expect(figures).to_have_attribute("data-points", "10")
+    # The 5 minutes of a year are not kept, so there is no percentile to draw.
+    expect(p95).to_be_hidden()
+    link = figures.get_by_role("link", name="These figures as CSV")
+    assert "step=86400" in (link.get_attribute("href") or "")
+    with page.expect_download() as download:
+        link.click()
+    lines = download.value.path().read_text().splitlines()
+    assert len([line for line in lines if "8000000" in line]) == 5
+
+    page.get_by_role("button", name="Month").click()
+    expect(link).to_have_attribute("href", re.compile("step=3600"))
+    expect(page.get_by_role("heading", name="Availability and frame loss by month")).to_be_visible()
+    assert alice.complaints == []
