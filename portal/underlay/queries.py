@@ -119,11 +119,15 @@ def _build(silent: frozenset[int]) -> Topology:
         )
     }
 
+    columns = ("pk", "name", "agent_url", "drained_since")
+    routers = list(models.Router.objects.order_by("pk").values_list(*columns))
+    drained = {pk for pk, _name, _url, since in routers if since is not None}
+
     def side(router: int, interface: str, metric: int, ip_mtu: int | None) -> LinkSide:
         return LinkSide(
             router=router,
             interface=interface,
-            metric=metric,
+            metric=STUB_METRIC if router in drained else metric,
             declared_ip_mtu=ip_mtu,
             observed_ip_mtu=observed.get((router, interface)),
             observed_stale=router in silent,
@@ -149,8 +153,7 @@ def _build(silent: frozenset[int]) -> Topology:
         *("a_router_id", "a_interface", "a_metric", "a_ip_mtu"),
         *("z_router_id", "z_interface", "z_metric", "z_ip_mtu"),
     )
-    routers = models.Router.objects.order_by("pk").values_list("pk", "name", "agent_url")
     return Topology(
-        routers=[Router(id=pk, name=name, agent_observed=bool(agent_url)) for pk, name, agent_url in routers],
+        routers=[Router(id=pk, name=name, agent_observed=bool(url)) for pk, name, url, _since in routers],
         links=[link(*row) for row in links],
     )
