@@ -22,6 +22,7 @@ _REASON_CODES = {
         {
             "unknown_interface",
             "local_address_missing",
+            "port_down",
             "vpp_unavailable",
             "other_agent",
             "stats_segment_full",

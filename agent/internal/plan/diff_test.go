@@ -250,6 +250,34 @@ func TestAPortThatIsDownComesUpOnceAndOnlyForASubInterfaceThatHasTo(t *testing.T
 	}
 }
 
+func TestAPortThatSomebodyMarkedOrGaveAnAddressIsNotSetUp(t *testing.T) {
+	for name, mark := range map[string]func(*observe.Interface){
+		"a tag":      func(i *observe.Interface) { i.Tag = "shut by the NOC, ticket 7" },
+		"an address": func(i *observe.Interface) { i.Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			port := m.port("cust0")
+			mark(port)
+			m.carryOut(m.diff(want(end(1))).Ops)
+			port.AdminUp = false
+			down := func(e *intent.End) { e.AdminUp = false }
+			p := m.diff(want(end(1), end(2), end(3, down)))
+			if p.Blocked[end(1).Key] != nil || p.Blocked[end(3).Key] != nil {
+				t.Errorf("what need not come up is blocked: %v", p.Blocked)
+			}
+			if r := p.Blocked[end(2).Key]; r == nil || r.Status != "pending" || r.Code != "port_down" || r.Object != Describe(port) {
+				t.Errorf("blocked by %+v", r)
+			}
+			m.carryOut(p.Ops)
+			port.AdminUp = true
+			if left := m.diff(want(end(1), end(2), end(3, down))); len(left.Blocked) != 0 || len(left.Ops) == 0 {
+				t.Errorf("once it is up: blocked %v, does %v", left.Blocked, lines(left.Ops))
+			}
+		})
+	}
+}
+
 func raises(ops []Op, port string) (n int) {
 	for _, op := range ops {
 		if a, ok := op.Action.(SetAdmin); ok && a.Interface.Name == port && a.Up {

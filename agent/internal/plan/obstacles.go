@@ -71,7 +71,29 @@ func (d *differ) accessObstacle(end intent.End) *Reason {
 	if end.Access.Tagging == intent.Untagged {
 		return d.wholePortObstacle(end, port)
 	}
-	return d.subObstacle(end, port)
+	if reason := d.subObstacle(end, port); reason != nil {
+		return reason
+	}
+	return d.shutObstacle(end, port)
+}
+
+// shutObstacle: a sub-interface comes up only under a port that is up. A port that is down is set up for it, but not
+// one that somebody marked or gave an address: they may have had their reasons to shut it.
+func (d *differ) shutObstacle(end intent.End, port *observe.Interface) *Reason {
+	there := d.access(end)
+	if port.AdminUp || !end.AdminUp || there != nil && there.AdminUp {
+		return nil
+	}
+	shut := func(format string, args ...any) *Reason {
+		return pending("port_down", Describe(port), "%s is down and %s: set it up, and the VLL follows", port.Name, fmt.Sprintf(format, args...))
+	}
+	if _, ours := own.ParseTag(port.Tag); port.Tag != "" && !ours {
+		return shut("bears the tag %q of somebody else", port.Tag)
+	}
+	if len(port.Addresses) > 0 {
+		return shut("has the address %s", port.Addresses[0])
+	}
+	return nil
 }
 
 // connectIsOurs reports whether the agent made the cross-connect of a port: it leads to something of the
