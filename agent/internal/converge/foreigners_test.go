@@ -3,9 +3,10 @@ package converge
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
@@ -41,20 +42,36 @@ func (r *router) lineByHand(port string, id uint32, vlan uint16) {
 	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: sub, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
 }
 
-// deleteByHand deletes a sub-interface or a VXLAN tunnel.
+// deleteByHand deletes a sub-interface or a tunnel.
 func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
 	r.t.Helper()
 	if i.IsSub() {
 		r.must(&interfaces.DeleteSubif{SwIfIndex: interface_types.InterfaceIndex(i.Index)})
 		return
 	}
-	none := ^uint32(0)
+	const none = ^uint32(0)
+	nowhere := interface_types.InterfaceIndex(none)
+	t := tunnelAt(s, i)
+	local, remote := vpp.Address(t.Local), vpp.Address(t.Remote)
+	switch t.Encapsulation {
+	case intent.VXLAN:
+		r.must(&vxlan.VxlanAddDelTunnelV3{Instance: none, SrcAddress: local, DstAddress: remote, Vni: t.VNI,
+			McastSwIfIndex: nowhere, DecapNextIndex: none})
+	case intent.GENEVE:
+		r.must(&geneve.GeneveAddDelTunnel2{LocalAddress: local, RemoteAddress: remote, Vni: t.VNI, McastSwIfIndex: nowhere, DecapNextIndex: none})
+	case intent.GRE:
+		r.must(&gre.GreTunnelAddDel{Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote}})
+	}
+}
+
+// tunnelAt is nil for an interface that is no tunnel.
+func tunnelAt(s *observe.Snapshot, i *observe.Interface) *observe.Tunnel {
 	for _, t := range s.Tunnels {
 		if t.Index == i.Index {
-			r.must(&vxlan.VxlanAddDelTunnelV3{Instance: none, SrcAddress: vpp.Address(t.Local), DstAddress: vpp.Address(t.Remote),
-				Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
+			return t
 		}
 	}
+	return nil
 }
 
 // deleteUntagged deletes what nobody claims: neither the agent's nor somebody else's.
@@ -63,7 +80,7 @@ func (r *router) deleteUntagged(t *testing.T) {
 	s := r.snapshot()
 	for _, i := range s.Interfaces {
 		_, connected := s.Connects[i.Index]
-		if i.Tag == "" && !connected && (i.IsSub() || strings.HasPrefix(i.Name, "vxlan_tunnel")) {
+		if i.Tag == "" && !connected && (i.IsSub() || tunnelAt(s, i) != nil) {
 			r.deleteByHand(s, i)
 		}
 	}
