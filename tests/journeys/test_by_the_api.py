@@ -180,6 +180,8 @@ def test_the_api_keeps_its_manners(live_stack: Stack, alice: Api) -> None:
     alice.client.wait_completed(order["id"], timeout_s=WAIT_S)
     assert alice("GET", f"/jobs/{order['id']}")
     url = f"/vlls/{order['vll']}"
+    # Until the routers' first reports of it are in, the document changes by itself.
+    alice.wait(url, oper_status="op-up", in_sync=True)
     etag = plain(live_stack, token, "GET", url).headers["ETag"]
     assert plain(live_stack, token, "PATCH", url, {"svc_mtu": 1400}).status_code == 428
     changed = plain(live_stack, token, "PATCH", url, {"description": "x"}, **{"If-Match": etag})
