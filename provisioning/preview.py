@@ -15,6 +15,7 @@ from portal.inventory.models import Router
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import plan_finish
 from portal.vll.operations.approve import let_go
+from portal.vll.told import told_about_others
 from portal.vll.words import code, sentence
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.generations import router_intent
@@ -29,10 +30,11 @@ class RouterPreview:
     ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order; ``ends``:
     those that would be pending or in conflict, with the reason. ``differences``: ``end``, ``field``,
     ``before`` and ``after`` of each member of the router's intent that would change. ``error`` says why
-    there is no plan, or "".
+    there is no plan, or "". ``told``: what the router is told besides (``portal.vll.told``).
     """
 
     router: Router
+    told: str
     intent: RouterIntent
     differences: list[dict[str, Any]]
     operations: list[dict[str, Any]]
@@ -47,9 +49,10 @@ def held_order_preview(order: Order, *, now: datetime) -> list[RouterPreview]:
     """
     vll = str(order.vll_id)
     intents = _intents(order, now)
-    before = {router: router_intent(router, generation=router.generation) for router, _intent in intents}
+    before = {router: router_intent(router, generation=router.generation) for router, _told, _ in intents}
     return [
-        _ask(router, intent, _differences(before[router], intent, vll), vll) for router, intent in intents
+        _ask(router, told, intent, _differences(before[router], intent, vll), vll)
+        for router, told, intent in intents
     ]
 
 
@@ -72,6 +75,7 @@ def _kept(preview: RouterPreview) -> dict[str, Any]:
         "router": preview.router.pk,
         "name": preview.router.name,
         "generation": preview.router.generation,
+        "told": preview.told,
         "differences": preview.differences,
         "operations": preview.operations,
         "ends": preview.ends,
@@ -79,17 +83,22 @@ def _kept(preview: RouterPreview) -> dict[str, Any]:
     }
 
 
-def _intents(order: Order, now: datetime) -> list[tuple[Router, RouterIntent]]:
-    """What each router would be sent: the order is let go, the rows are read, and all of it is undone."""
+def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterIntent]]:
+    """What each router would be sent: the order is let go, the rows are read, and all of it is undone.
+
+    With each, what it is told besides, which is read first: what changes in between makes the plan stale.
+    """
     with transaction.atomic():
         let_go(order, actor="", now=now)
         vll = Vll.objects.get(pk=order.vll_id)
         concerned = Router.objects.filter(ports__vll_ends__vll=vll) | Router.objects.filter(
             vll_tombstones__vll=vll
         )
+        routers = list(concerned.distinct().order_by("name"))
+        told = told_about_others([router.pk for router in routers], apart=vll.pk)
         intents = [
-            (router, router_intent(router, generation=router.generation + 1))
-            for router in concerned.distinct().order_by("name")
+            (router, told[router.pk], router_intent(router, generation=router.generation + 1))
+            for router in routers
         ]
         transaction.set_rollback(True)
     return intents
@@ -116,17 +125,19 @@ def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], 
                         yield (end["end"], f"{name}.{part}".rstrip(".")), each
 
 
-def _ask(router: Router, intent: RouterIntent, differences: list[dict[str, Any]], vll: str) -> RouterPreview:
+def _ask(
+    router: Router, told: str, intent: RouterIntent, differences: list[dict[str, Any]], vll: str
+) -> RouterPreview:
     with agent_of(router) as agent:
         answer = agent.plan(intent.document())
     match answer:
         case Unreachable(error):
-            return RouterPreview(router, intent, differences, [], [], error)
+            return RouterPreview(router, told, intent, differences, [], [], error)
         case Refused(problem=problem):
             error = str(problem.get("detail") or answer.type)
-            return RouterPreview(router, intent, differences, [], [], error)
+            return RouterPreview(router, told, intent, differences, [], [], error)
         case _:
             operations, ends = (
                 [each for each in answer[name] if each["vll"] == vll] for name in ("operations", "ends")
             )
-            return RouterPreview(router, intent, differences, operations, ends, "")
+            return RouterPreview(router, told, intent, differences, operations, ends, "")

@@ -1,6 +1,7 @@
 """Refusals of orders: types with facts, worded by ``portal.vll.words``. Sizes in bytes, rates in bit/s."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from portal.core.errors import Conflict, DomainError
 
@@ -207,10 +208,26 @@ class CoolingOffOutOfRange(DomainError):
 
 
 @dataclass(eq=False, kw_only=True)
+class CoolingOffAlready(Conflict):
+    """The line's removal is ordered already, and waits for the end of its cooling-off."""
+
+    until: datetime
+    field: str = "cooling_off"
+
+
+@dataclass(eq=False, kw_only=True)
 class NotForYouToDecide(DomainError):
     """Only NOC staff approve and reject orders."""
 
     field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class PlanIsIncomplete(Conflict):
+    """A router did not say what it would do."""
+
+    routers: str
+    field: str = "plan"
 
 
 class PlanIsStale(Conflict):

@@ -86,6 +86,14 @@ _TEXTS: dict[type[DomainError], str] = {
     errors.NotForYouToDecide: gettext_noop(
         "Only the NOC approves and rejects orders. Wait for its decision."
     ),
+    errors.CoolingOffAlready: gettext_noop(
+        "This line is stopped already and goes away at {until}. Take that back, or remove it"
+        " without a cooling-off."
+    ),
+    errors.PlanIsIncomplete: gettext_noop(
+        "{routers} did not say what it would do, so this plan is no ground to approve on; nothing was done."
+        " Ask for a new plan when it answers."
+    ),
     errors.PlanIsStale: gettext_noop(
         "A router has moved on since this plan was made, or it is not made yet; nothing was done."
         " Look at a new plan, then approve."
@@ -186,9 +194,11 @@ def _rate_out_of_range(error: errors.CirOutOfRange | errors.EirOutOfRange) -> st
 
 @sentence.register
 def _peak_above_port(error: errors.PeakAbovePort) -> str:
-    return _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.").format(
-        port=error.port, speed=rate_text(error.speed_bps), peak=rate_text(error.peak_bps)
-    )
+    if error.field == "cir_bps":
+        text = _("{port} runs at {speed}, and {peak} is more. Order less, or choose a faster port.")
+    else:
+        text = _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.")
+    return text.format(port=error.port, speed=rate_text(error.speed_bps), peak=rate_text(error.peak_bps))
 
 
 @sentence.register

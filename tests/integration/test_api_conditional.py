@@ -63,6 +63,20 @@ def test_a_change_without_if_match_is_428_and_with_an_old_one_412(isp: Isp, alic
     assert patch(alice, url, "*", "newest").status_code == 200
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_condition_that_failed_is_not_kept_for_the_key(isp: Isp, alice: User) -> None:
+    url = f"{VLLS}/{order(isp, alice).vll_id}"
+    api, key = client(alice), {"Idempotency-Key": "one"}
+
+    def change(**headers: str) -> int:
+        return api.patch(url, {"description": "new"}, format="json", headers={**key, **headers}).status_code
+
+    assert change() == 428
+    assert change(**{"If-Match": '"stale"'}) == 412
+    assert change(**{"If-Match": api.get(url)["ETag"]}) == 200
+    assert Vll.objects.get().description == "new"
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("description", ["x" * 101, None, 7, ["x"], "a\x00b"])
 def test_a_description_that_cannot_be_kept_is_422(isp: Isp, alice: User, description: Any) -> None:

@@ -10,7 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_retry
+from portal.vll.operations import Changes, order_modify, order_retry
 from provisioning.intent import intent_for
 from provisioning.load import end_rows
 from tests.integration.answers import CONFLICT, activate, answer
@@ -95,6 +95,27 @@ def test_what_cannot_be_policed_so_is_refused_and_validation_agrees(
     if said.status_code == 200:
         assert [reason["code"] for reason in said.json()["reasons"]] == [code]
     assert not Vll.objects.exists()
+
+
+def test_nothing_beyond_the_speed_of_an_oversubscribed_port_is_sold(isp: Isp, alice: User) -> None:
+    Port.objects.update(bookable_bps=40 * GBIT)
+    refused = post(alice, body(isp, cir_bps=10 * GBIT + 1))
+    assert [(each["code"], each["field"]) for each in refused.json()["errors"]] == [
+        ("peak-above-port", "cir_bps")
+    ]
+    assert post(alice, body(isp, cir_bps=10 * GBIT)).status_code == 202
+
+
+def test_committing_to_what_was_excess_is_more_and_waits_for_the_noc(
+    isp: Isp, alice: User, dairy: Customer
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    placed = order(isp, alice, cir_bps=GBIT // 2, eir_bps=GBIT // 2).vll
+    activate(placed)
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT // 2)
+    alice.refresh_from_db()
+    changed = order_modify(user=alice, vll=placed, changes=Changes(cir_bps=GBIT, eir_bps=0), now=clock.now())
+    assert changed.state == "held"
 
 
 def test_a_burst_of_exactly_the_largest_frame_is_enough(isp: Isp, alice: User) -> None:

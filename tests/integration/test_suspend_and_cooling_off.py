@@ -7,7 +7,13 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.vll.errors import CoolingOffOutOfRange, NotAllowedToOrder, OrderIsOpen, WrongLifecycle
+from portal.vll.errors import (
+    CoolingOffAlready,
+    CoolingOffOutOfRange,
+    NotAllowedToOrder,
+    OrderIsOpen,
+    WrongLifecycle,
+)
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
     coolings_off_end,
@@ -15,6 +21,7 @@ from portal.vll.operations import (
     order_delete,
     order_restore,
     order_resume,
+    order_retry,
     order_suspend,
 )
 from provisioning.load import end_rows
@@ -207,3 +214,52 @@ def test_a_cooling_off_lasts_90_days_at_most(alice: User, vll: Vll) -> None:
 def test_the_database_lets_only_a_line_on_its_way_out_cool_off(vll: Vll) -> None:
     with pytest.raises(IntegrityError, match="only_a_vll_on_its_way_out"), transaction.atomic():
         Vll.objects.filter(pk=vll.pk).update(decommission_at=clock.now())
+
+
+def cooled_off(alice: User, vll: Vll) -> None:
+    remove(alice, vll)
+    activate(vll)
+    vll.refresh_from_db()
+    assert (vll.lifecycle, vll.wanted_present) == ("pendingTerminate", True)
+
+
+@pytest.mark.parametrize("how", ["called off", "failed"])
+def test_a_removal_can_be_taken_back_after_a_first_try_that_was_not_carried_through(
+    alice: User, vll: Vll, how: str
+) -> None:
+    cooled_off(alice, vll)
+    first = order_restore(user=alice, vll=vll, now=clock.now())
+    vll.refresh_from_db()
+    if how == "called off":
+        order_cancel(user=alice, order=first, now=clock.now())
+    else:
+        answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    vll.refresh_from_db()
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.decommission_at is not None, "the cooling-off lasts"
+    first.refresh_from_db()
+    if how == "called off":
+        order_restore(user=alice, vll=vll, now=clock.now())
+    else:
+        order_retry(user=alice, order=first, now=clock.now())
+    vll.refresh_from_db()
+    activate(vll)
+    vll.refresh_from_db()
+    assert (vll.lifecycle, vll.decommission_at) == ("active", None)
+    assert coolings_off_end(now=clock.now() + 2 * DAY) == 0
+
+
+def test_asking_once_more_for_a_cooling_off_removes_nothing(alice: User, vll: Vll) -> None:
+    cooled_off(alice, vll)
+    until, orders = vll.decommission_at, vll.orders.count()
+    for lasts in (DAY, 30 * DAY):
+        with pytest.raises(CoolingOffAlready) as refused, transaction.atomic():
+            remove(alice, vll, cooling_off=lasts)
+        assert refused.value.until == until
+    Customer.objects.update(cooling_off_s=86_400)
+    with pytest.raises(CoolingOffAlready), transaction.atomic():
+        remove(alice, vll, cooling_off=None)
+    vll.refresh_from_db()
+    assert (vll.wanted_present, vll.decommission_at, vll.orders.count()) == (True, until, orders)
+    assert remove(alice, vll, cooling_off=timedelta(0)).action == "delete"

@@ -27,6 +27,8 @@ from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
+# A condition that failed says nothing about the request: with the newest ETag it is another try.
+_TO_TRY_AGAIN = {status.HTTP_412_PRECONDITION_FAILED, status.HTTP_428_PRECONDITION_REQUIRED}
 # The headers that belong to the answer; all others belong to the exchange.
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Retry-After")
 # The draft's quoted string (RFC 8941), or the bare text that most clients send.
@@ -60,7 +62,8 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
     Without the header nothing changes. With it, whatever the method answered, refusals included, is
-    what every repetition within 24 hours gets; faults of ours (5xx) leave nothing behind.
+    what every repetition within 24 hours gets; faults of ours (5xx) and conditions that failed (412, 428)
+    leave nothing behind.
     """
 
     @wraps(handler)
@@ -127,7 +130,7 @@ def _try(handler: Handler, view: APIView, *args: Any, **kwargs: Any) -> Response
             return handler(view, *args, **kwargs)
     except (APIException, DomainError, Http404) as refusal:
         answer = view.handle_exception(refusal)
-        if answer.status_code >= status.HTTP_500_INTERNAL_SERVER_ERROR:
+        if answer.status_code >= status.HTTP_500_INTERNAL_SERVER_ERROR or answer.status_code in _TO_TRY_AGAIN:
             raise
         return answer
 

@@ -27,7 +27,7 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
     """Let a held order go to the routers, if underlay and routers still carry it.
 
     ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
-    PlanIsStale, and a NotServiceable or RouterFull when the network has changed meanwhile.
+    PlanIsStale, PlanIsIncomplete, and a NotServiceable or RouterFull when the network has changed meanwhile.
     """
     if not policies.may_run_the_network(user):
         raise NotForYouToDecide

@@ -58,9 +58,12 @@ def content_before_removal(vll: Vll) -> Content:
     """What a line on its way out was before its removal was asked for."""
     if vll.decommission_at is None:
         return content_of(vll)
-    # Nothing but the order that began the cooling-off can have changed the line since.
-    stopped_by = vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id")[0]
-    return Content.from_json(stopped_by.before or {})
+    # Restores that were called off or failed may have come since; they left everything as it was.
+    for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
+        before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+        if before.decommission_at is None and after.decommission_at is not None:
+            return before
+    raise ValueError(f"no order of {vll.pk} began its cooling-off")
 
 
 def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:

@@ -79,7 +79,8 @@ def order_modify(
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if after == before:
         raise NothingToChange
-    held = _peak(after) > _peak(before) and needs_approval(user, vll.customer, _peak(after))
+    more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
+    held = more and needs_approval(user, vll.customer, _peak(after))
     return order_change(
         vll,
         before=before,

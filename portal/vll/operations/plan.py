@@ -9,10 +9,10 @@ from django.db import models, transaction
 from portal.accounts import policies
 from portal.accounts.models import User
 from portal.events.operations import send_task
-from portal.inventory.models import Router
-from portal.vll.errors import NotForYouToDecide, PlanIsStale, WrongOrderState
+from portal.vll.errors import NotForYouToDecide, PlanIsIncomplete, PlanIsStale, WrongOrderState
 from portal.vll.models import Order, PlanResult
 from portal.vll.states import OrderState
+from portal.vll.told import told_about_others
 
 PLAN_ORDER = "provisioning.plan_order"
 # Longer than asking two silent routers takes; a plan that is not there by then was lost on the way.
@@ -61,16 +61,22 @@ def plan_of(order: Order) -> PlanResult | None:
 
 
 def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
-    """Stale: a router has been told something else since, so what it said may be true no more."""
+    """Stale: a router was told of other lines since, so what it said may be true no more."""
     if plan.finished_at is None:
         return PlanState.UNDER_WAY if now - plan.asked_at < GIVEN_UP else PlanState.LOST
-    then = {entry["router"]: entry["generation"] for entry in plan.routers}
-    now_at = dict(Router.objects.filter(pk__in=then).values_list("pk", "generation"))
-    return PlanState.READY if then == now_at else PlanState.STALE
+    then = {entry["router"]: entry.get("told") for entry in plan.routers}
+    since = told_about_others(then, apart=plan.order.vll_id)
+    return PlanState.READY if then == since else PlanState.STALE
 
 
 def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
-    """Raises PlanIsStale unless this is a finished plan of the order whose routers have not moved on."""
+    """That this is a finished plan of the order, of routers that all answered and have not moved on.
+
+    Raises PlanIsStale, PlanIsIncomplete. A plan that was refused says so itself, and so does approving.
+    """
     plan = order.plans.filter(pk=plan_id).first()
     if plan is None or state_of(plan, now=now) != PlanState.READY:
         raise PlanIsStale
+    silent = [entry["name"] for entry in plan.routers if entry["error"]]
+    if silent:
+        raise PlanIsIncomplete(routers=", ".join(silent))

@@ -23,14 +23,17 @@ def profile_refusals(
     """What is wrong with the excess and the bursts. ``frame``: the largest at a UNI, with tags, in bytes.
 
     A bucket of fewer bytes than a frame never holds the tokens that the frame takes (RFC 2698, section 3), so
-    such frames would all be lost. Excess beyond a port's own speed could never be sent.
+    such frames would all be lost. What is beyond a port's own speed could never be sent, whatever may be
+    booked on it.
     """
     if not 0 <= eir_bps <= MAX_EIR_BPS:
         yield EirOutOfRange(value=eir_bps, minimum=0, maximum=MAX_EIR_BPS)
-    elif eir_bps:
+    else:
         for port in ports.values():
             if cir_bps + eir_bps > port.speed_bps:
-                yield PeakAbovePort(port=str(port), peak_bps=cir_bps + eir_bps, speed_bps=port.speed_bps)
+                field = "eir_bps" if eir_bps else "cir_bps"
+                peak = cir_bps + eir_bps
+                yield PeakAbovePort(port=str(port), peak_bps=peak, speed_bps=port.speed_bps, field=field)
                 break
     for field, burst in (("cbs_bytes", cbs_bytes), ("ebs_bytes", ebs_bytes)):
         if burst is not None and not frame <= burst <= MAX_BURST:

@@ -9,7 +9,13 @@ from django.db import transaction
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
 from portal.vll.content import content_of
-from portal.vll.errors import CoolingOffOutOfRange, NotAllowedToOrder, OrderIsOpen, WrongLifecycle
+from portal.vll.errors import (
+    CoolingOffAlready,
+    CoolingOffOutOfRange,
+    NotAllowedToOrder,
+    OrderIsOpen,
+    WrongLifecycle,
+)
 from portal.vll.models import Order, Vll
 from portal.vll.operations.acknowledge import order_acknowledge
 from portal.vll.operations.cancel import cancel_locked, content_before_removal
@@ -43,7 +49,8 @@ def order_delete(
     With a ``cooling_off`` (None: the customer's, else the deployment's) the order only stops the traffic:
     everything stays built and leased until ``decommission_at``, and can be restored. A removal without
     cooling-off ends one that lasts. A VLL whose add is still under way is cancelled instead: the answer is
-    then that add order. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange.
+    then that add order. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange and,
+    for another cooling-off while one lasts, CoolingOffAlready.
     """
     vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
     if not policies.may_order(user, vll.customer):
@@ -60,6 +67,8 @@ def order_delete(
         return cancel_locked(open_order, vll, actor=user.username, now=now)
     if vll.lifecycle in IN_SERVICE and lasts:
         return _cool_off(vll, actor=user.username, until=now + lasts, now=now, retry_of=retry_of)
+    if lasts and vll.decommission_at is not None and vll.wanted_present:
+        raise CoolingOffAlready(until=vll.decommission_at)
     return _remove(vll, actor=user.username, now=now)
 
 

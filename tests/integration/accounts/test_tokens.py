@@ -59,8 +59,14 @@ class TestScopes:
         assert seen == {("read",): 0, ("read", "order"): 0, ("noc",): 1}
         assert caller_with(nora, scopes=["read"]).get("/api/v1/routers").status_code == 403
 
-    def test_the_noc_scope_makes_nobody_noc(self, alice: User) -> None:
+    def test_the_noc_scope_makes_nobody_noc(self, alice: User, nora: User) -> None:
         assert caller_with(alice, scopes=["noc"]).get("/api/v1/routers").status_code == 403
+        written = {
+            user.username: caller_with(user, scopes=["read", "noc"]).post("/api/v1/vlls", {}, format="json")
+            for user in (alice, nora)
+        }
+        assert written["alice"].status_code == 403
+        assert written["nora"].status_code == 422
 
     def test_an_unknown_scope_is_refused_by_the_database(self, alice: User) -> None:
         token, _ = token_create(user=alice, name="test", now=clock.now())

@@ -13,7 +13,7 @@ from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
 from portal.vll.operations import Changes, order_approve, order_modify, plan_ask
-from portal.vll.operations.plan import GIVEN_UP, state_of
+from portal.vll.operations.plan import GIVEN_UP, PlanState, state_of
 from provisioning.preview import plan_make
 from tests.integration.answers import activate
 from tests.integration.certificates import certificates
@@ -54,8 +54,16 @@ def planned(nora: User, held: Order) -> PlanResult:
     return plan
 
 
-def another_intent_goes_out() -> None:
+def the_same_is_sent_again() -> None:
     Router.objects.filter(name="hippo").update(generation=F("generation") + 1)
+
+
+def another_line_comes(isp: Isp, nora: User) -> None:
+    ends = {
+        "a_end": end(isp, "rhino:host-cust2", outer=77),
+        "z_end": end(isp, "hippo:host-cust2", outer=77),
+    }
+    order(isp, nora, cir_bps=1000, description="Another", **ends)
 
 
 def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nora: User) -> None:
@@ -105,9 +113,23 @@ def test_approving_what_was_seen_lets_the_order_go(held: Order, nora: User) -> N
     assert held.state == "inProgress"
 
 
-def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(held: Order, nora: User) -> None:
+def test_a_plan_that_a_router_had_no_part_in_is_no_ground_to_approve_on(held: Order, nora: User) -> None:
+    Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     plan = planned(nora, held)
-    another_intent_goes_out()
+    answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
+    assert answer.status_code == 409
+    assert "hippo did not say what it would do" in text(answer)
+    held.refresh_from_db()
+    assert held.state == "held"
+
+
+def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(
+    isp: Isp, held: Order, nora: User
+) -> None:
+    plan = planned(nora, held)
+    the_same_is_sent_again()
+    assert state_of(plan, now=clock.now()) == PlanState.READY
+    another_line_comes(isp, nora)
     answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert answer.status_code == 409
     assert "A router has moved on since this plan was made" in text(answer)
@@ -174,7 +196,7 @@ def test_planning_is_the_nocs(held: Order, alice: User) -> None:
     assert signed_in(alice).get(f"/noc/orders/{held.pk}/").status_code == 403
 
 
-def test_the_api_plans_and_approves_likewise(held: Order, nora: User, alice: User) -> None:
+def test_the_api_plans_and_approves_likewise(isp: Isp, held: Order, nora: User, alice: User) -> None:
     api, address = client(nora), f"/api/v1/orders/{held.pk}"
     assert api.get(f"{address}/plan").status_code == 404
     asked = api.post(f"{address}/plan")
@@ -184,7 +206,7 @@ def test_the_api_plans_and_approves_likewise(held: Order, nora: User, alice: Use
     assert (made["state"], [part["router"] for part in made["routers"]]) == ("ready", ["hippo", "rhino"])
     assert made["routers"][1]["operations"][0]["cli"] == "create sub-interfaces host-cust1"
     assert client(alice).get(f"{address}/plan").status_code == 403
-    another_intent_goes_out()
+    another_line_comes(isp, nora)
     assert api.get(f"{address}/plan").json()["state"] == "stale"
     refused = api.post(f"{address}/approve", {"plan": made["id"]}, format="json")
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:longline:error:plan-is-stale")
