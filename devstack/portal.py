@@ -79,8 +79,17 @@ class Portal:
             cwd=ROOT,
         )
 
+    def start_workers(self, family: Family) -> None:
+        """Who waits for work in Redis, and so needs no tables before there is some."""
+        for child in (
+            self._worker("worker", queues="provisioning,telemetry,notifications", concurrency=2),
+            self._worker("doubtful", queues="doubtful", concurrency=1),
+            self._worker("sweeper", queues="sweepers", concurrency=1),
+        ):
+            family.start(child)
+
     def start_doors(self, family: Family) -> None:
-        """The web door and the agents' door, which are waited for."""
+        """The web door and the agents' door, which are waited for, and who makes work, with tables to look at."""
         web = self.web_child("web", self.web_port)
         door = self._child(
             "agent-door",
@@ -91,21 +100,13 @@ class Portal:
             f"{LOOPBACK}:{self.agents_port}",
             *_GUNICORN_LOG,
         )
-        for child in (web, door):
+        relay = self._child("relay", "python", "manage.py", "relay")
+        for child in (web, door, relay):
             family.start(child)
         web.wait_until(self._web_answers)
         door.wait_until(lambda: accepts(self.agents_port))
-
-    def start_workers(self, family: Family) -> None:
-        """What works behind the doors, that which an order needs first; work waits for it in Redis."""
-        for child in (
-            self._child("relay", "python", "manage.py", "relay"),
-            self._worker("worker", queues="provisioning,telemetry,notifications", concurrency=2),
-            self._worker("doubtful", queues="doubtful", concurrency=1),
-            self._worker("sweeper", queues="sweepers", concurrency=1),
-            self._child("beat", "celery", "-A", "portal", "beat", "-s", str(self.folder / "beat-schedule")),
-        ):
-            family.start(child)
+        schedule = str(self.folder / "beat-schedule")
+        family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
         """The web door on this port, not started; `arguments` are gunicorn's."""

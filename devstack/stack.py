@@ -94,12 +94,12 @@ def running(
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
             # Here and not aside: the kernel ends a child with the thread that started it.
+            portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()
         portal.start_doors(family)
         for agent in agents:
             agent.start(family, sockets[agent.router])
-        portal.start_workers(family)
         yield Stack(
             isp=isp,
             portal=portal,
