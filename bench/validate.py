@@ -29,8 +29,8 @@ INSERT INTO inventory_port (id, router_id, interface, description, kind, custome
 SELECT 1 + n, n, 'uni', '', 'uni', 1, 1e11, 1e11, 0, 9022 FROM generate_series(0, {ports} - 1) n;
 """
 _INTERFACES = """
-INSERT INTO inventory_observedinterface (router_id, name, admin_up, link_up, ip_mtu)
-SELECT router, interface, true, true, ip_mtu FROM (
+INSERT INTO inventory_observedinterface (router_id, name, admin_up, link_up, ip_mtu, linux_cp)
+SELECT router, interface, true, true, ip_mtu, '' FROM (
     SELECT a_router_id, a_interface, a_ip_mtu FROM inventory_backbonelink
     UNION ALL SELECT z_router_id, z_interface, z_ip_mtu FROM inventory_backbonelink
 ) AS sides (router, interface, ip_mtu);
