@@ -109,7 +109,7 @@ def _report(vlls: list[Any], number: int) -> dict[str, Any]:
                 "seq": seq,
                 "from_ms": end_ms - (seq + 1) * 10_000,
                 "to_ms": end_ms - seq * 10_000,
-                "ends": [{"vll": str(vll.pk), "end": side, **counts} for vll, side in ends],
+                "ends": [{"vll": str(vll.pk), "end": side, "policer": None, **counts} for vll, side in ends],
             }
             for seq in range(SAMPLES_A_REPORT)
         ],
