@@ -89,7 +89,7 @@ class Portal:
             family.start(child)
 
     def start_doors(self, family: Family) -> None:
-        """The web door and the agents' door, which are waited for, and who makes work, with tables to look at."""
+        """Both doors, which are waited for, and who makes work: all of them look at the tables."""
         web = self.web_child("web", self.web_port)
         door = self._child(
             "agent-door",
