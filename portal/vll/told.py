@@ -1,6 +1,7 @@
 """What routers are told about lines, as a short text to compare: whether a plan of theirs still holds."""
 
 from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -32,7 +33,7 @@ def told_about_others(routers: Collection[int], *, apart: UUID) -> dict[int, str
 
     Sending the same once more changes nothing here, though it has a generation of its own.
     """
-    values = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
+    values: dict[str, Any] = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
     with connection.cursor() as cursor:
         cursor.execute(_DIGESTS, values)
         return dict(cursor.fetchall())
