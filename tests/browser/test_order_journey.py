@@ -24,7 +24,7 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
         end.get_by_label("Tagging").select_option("qinq")
         end.get_by_label("Outer VLAN").fill("any")
         end.get_by_label("Inner VLAN").fill("30")
-    page.get_by_label("Bandwidth").fill("250")
+    page.get_by_label("Bandwidth", exact=True).fill("250")
     page.get_by_label("Name or reference").fill("Milk run")
 
     # First with a mistake: the form stays, and the summary leads to the field.
@@ -68,7 +68,7 @@ def test_a_customer_orders_without_javascript(running_stack: Stack, reader: Call
         end = page.get_by_role("group", name=side)
         end.get_by_label("Port").select_option(str(running_stack.port(router, "host-cust2")))
         end.get_by_label("Outer VLAN").fill("any")
-    page.get_by_label("Bandwidth").fill("1")
+    page.get_by_label("Bandwidth", exact=True).fill("1")
     page.get_by_label("Name or reference").fill("By hand")
     page.get_by_role("button", name="Order this line").click()
     expect(page.get_by_role("heading", name="By hand", level=1)).to_be_visible()

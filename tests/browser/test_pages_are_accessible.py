@@ -245,7 +245,7 @@ def test_a_hold_is_made_by_its_button_alone_and_counts_down(
     alice.page.get_by_label("Name or reference").press("Enter")
     alice.page.get_by_role("alert").wait_for()
     assert not Hold.objects.exists()
-    alice.page.get_by_label("Bandwidth").fill("10")
+    alice.page.get_by_label("Bandwidth", exact=True).fill("10")
     alice.page.get_by_role("button", name="Hold for 15 minutes").click()
     expect(alice.page.get_by_role("timer")).to_have_text(re.compile("^14:"))
     assert alice.accessibility_violations() == []

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import User
 from portal.allocation.errors import PortFull, VlanTaken
 from portal.core import clock
+from portal.inventory.models import Port
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, PortUnknown, TooManyHolds
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew, holds_expire
@@ -79,6 +80,7 @@ def test_an_order_for_something_else_leases_that_and_gives_the_rest_back(isp: Is
 
 
 def test_a_refused_order_leaves_the_hold_as_it_was(isp: Isp, alice: User) -> None:
+    Port.objects.update(speed_bps=100 * GBIT)
     made = hold(isp, alice)
     with pytest.raises(PortFull), transaction.atomic():
         order(isp, alice, cir_bps=11 * GBIT, hold=made.pk)

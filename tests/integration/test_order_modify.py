@@ -131,6 +131,7 @@ def test_the_larger_rate_is_booked_until_the_change_is_verified(
 
 
 def test_more_than_the_port_has_left_is_refused_and_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
+    Port.objects.update(speed_bps=100 * GBIT)
     with pytest.raises(PortFull) as refusal, transaction.atomic():
         modify(alice, vll, cir_bps=11 * GBIT)
     assert refusal.value.free_bps == 9 * GBIT

@@ -71,6 +71,7 @@ def test_every_reason_is_told_at_once(isp: Isp, alice: User) -> None:
     assert codes(found) == [
         "path-too-narrow",
         "frame-too-large-for-port",
+        "peak-above-port",
         "vlan-taken",
         "port-full",
         "vlan-taken",

@@ -130,9 +130,11 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
 
 
 def test_refusals_say_what_is_full(live_stack: Stack, alice: Api, nina: Api) -> None:
-    wanted = an_order(live_stack, vlan=430, cir_bps=11_000_000_000)
+    first = alice.done("POST", "/vlls", an_order(live_stack, vlan=429, cir_bps=6_000_000_000))
+    wanted = an_order(live_stack, vlan=430, cir_bps=6_000_000_000)
     status, codes = refused(live_stack, "customer", "POST", "/vlls", wanted)
     assert (status, codes[0]) == (409, "port-full")
+    alice.done("DELETE", f"/vlls/{first['id']}")
     hippo = next(row for row in nina("GET", "/routers")["results"] if row["name"] == "hippo")
     as_it_was = {"cores": hippo["cores"], "cpu": hippo["cpu"]}
     weak = {"cores": 1, "cpu": "Atom C3558", "accept_affected": True}
