@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F
+from django.db.models import BigIntegerField, F, Value
 
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
@@ -65,7 +65,7 @@ def bandwidth_settle(
     for port, cir_bps in wanted.values():
         changes[port] += cir_bps
     for port in sorted(changes):
-        Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + changes[port])
+        _add(port, changes[port])
     for booking in bookings:
         if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
             booking.delete()
@@ -80,4 +80,10 @@ def bandwidth_release(*, holder: UUID) -> None:
     for booking in BandwidthBooking.objects.filter(holder=holder).order_by("port_id", "side"):
         gone, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
         if gone:
-            Port.objects.filter(pk=booking.port_id).update(booked_bps=F("booked_bps") - booking.cir_bps)
+            _add(booking.port_id, -booking.cir_bps)
+
+
+def _add(port: int, bps: int) -> None:
+    """Add to a port's sum. Its type has to be named: a bare int goes to the server as 32 bits, cut off."""
+    bits = Value(bps, output_field=BigIntegerField())
+    Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)

@@ -60,7 +60,7 @@ def test_the_demo_gets_ready_with_a_vll_that_carries_traffic_and_stops_without_a
 
 def _get(facts: dict[str, str], owner: str, path: str) -> dict:
     headers = {"Authorization": f"Bearer {facts[f'{owner}_token']}"}
-    answer = httpx.get(facts["url"] + path, headers=headers, trust_env=False)
+    answer = httpx.get(facts["url"] + path, headers=headers, trust_env=False, timeout=60)
     return answer.raise_for_status().json()
 
 

@@ -128,7 +128,7 @@ def test_the_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Cus
         ({"cir": "-1"}, "id_cir"),
         ({"cir": "NaN"}, "id_cir"),
         ({"cir": "0.0000000001"}, "id_cir"),
-        ({"cir": "11"}, "id_a_end-port"),
+        ({"cir": "11"}, "id_cir"),
         ({"transport": "l2xc"}, "id_transport"),
         ({"transport": "pigeon"}, "id_transport"),
     ],
