@@ -8,7 +8,7 @@ from portal.core.tagging import Tagging
 from portal.core.transport import Encapsulation, Transport
 from portal.vll.models import Vll, VllEnd
 
-_LINE = (
+LINE = (
     "svc_mtu",
     "cir_bps",
     "requested_cbs_bytes",
@@ -74,7 +74,7 @@ class Content:
     @property
     def line(self) -> dict[str, Any]:
         """The values of the Vll's columns."""
-        return {name: getattr(self, name) for name in _LINE}
+        return {name: getattr(self, name) for name in LINE}
 
     def as_json(self) -> dict[str, Any]:
         """For a JSON column; ``from_json`` reads it back."""
@@ -91,7 +91,7 @@ class Content:
 def content_of(vll: Vll) -> Content:
     """What the VLL's revision says now."""
     ends = {end.side: _end(end) for end in vll.ends.all()}
-    line: dict[str, Any] = {name: getattr(vll, name) for name in _LINE}
+    line: dict[str, Any] = {name: getattr(vll, name) for name in LINE}
     return Content(**line, a=ends["a"], z=ends["z"])
 
 

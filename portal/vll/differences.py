@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import models
 
+from portal.vll.content import LINE
 from portal.vll.models import Order
 from portal.vll.states import AdminStatus
 
@@ -40,18 +41,8 @@ _KINDS = {
     "outer_vlan": ChangeKind.VLAN,
     "inner_vlan": ChangeKind.VLAN,
 }
-_LINE = (
-    "svc_mtu",
-    "cir_bps",
-    "requested_cbs_bytes",
-    "eir_bps",
-    "requested_ebs_bytes",
-    "requested_transport",
-    "encapsulation",
-    "family",
-    "vni",
-    "admin_status",
-)
+# What follows from the rest, or is told by the order itself, is no difference to read.
+_LINE = tuple(name for name in LINE if name not in ("frame", "decommission_at"))
 _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
 
 

@@ -28,13 +28,13 @@ def profile_refusals(
     """
     if not 0 <= eir_bps <= MAX_EIR_BPS:
         yield EirOutOfRange(value=eir_bps, minimum=0, maximum=MAX_EIR_BPS)
-    else:
-        for port in ports.values():
-            if cir_bps + eir_bps > port.speed_bps:
-                field = "eir_bps" if eir_bps else "cir_bps"
-                peak = cir_bps + eir_bps
-                yield PeakAbovePort(port=str(port), peak_bps=peak, speed_bps=port.speed_bps, field=field)
-                break
+    elif too_slow := next((port for port in ports.values() if port.speed_bps < cir_bps + eir_bps), None):
+        yield PeakAbovePort(
+            port=str(too_slow),
+            peak_bps=cir_bps + eir_bps,
+            speed_bps=too_slow.speed_bps,
+            field="eir_bps" if eir_bps else "cir_bps",
+        )
     for field, burst in (("cbs_bytes", cbs_bytes), ("ebs_bytes", ebs_bytes)):
         if burst is not None and not frame <= burst <= MAX_BURST:
             yield BurstOutOfRange(field=field, value=burst, minimum=frame, maximum=MAX_BURST)
