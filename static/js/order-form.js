@@ -1,6 +1,8 @@
-// Shows only the fields that an end's tagging looks at. A hidden field is disabled, so it is not sent.
+// Shows only the fields that an end's tagging looks at, and keeps what was written for whoever comes Back.
+// A hidden field is disabled, so it is not sent.
 (() => {
   const VLANS = { untagged: 0, dot1q: 1, qinq: 2, dot1ad: 2 };
+  const KEPT = `longline-form ${location.pathname}`;
 
   const offer = (fields, wanted) => {
     fields.hidden = !wanted;
@@ -14,6 +16,33 @@
   };
   const fitAll = () => document.querySelectorAll("[data-end]").forEach(fit);
 
+  // Browsers bring back some of a form, at a time of their own and without what was disabled meanwhile.
+  const written = () => [...(document.querySelector("form.ll-order")?.elements ?? [])].filter(
+    (control) => control.name && control.matches("select, textarea, input:not([type=hidden])"),
+  );
+  const keep = () => {
+    const values = written().map((control) => [control.name, control.type === "checkbox" ? control.checked : control.value]);
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify(values));
+    } catch {
+      // storage may be forbidden; then the browser's own memory has to do
+    }
+  };
+  const bringBack = () => {
+    let values;
+    try {
+      values = new Map(JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"));
+    } catch {
+      return;
+    }
+    for (const control of written()) {
+      const value = values.get(control.name);
+      if (value === undefined) continue;
+      if (control.type === "checkbox") control.checked = value;
+      else if (control.tagName !== "SELECT" || [...control.options].some((option) => option.value === value)) control.value = value;
+    }
+  };
+
   document.addEventListener("change", (event) => {
     if (event.target.matches('select[name$="-tagging"]')) fit(event.target.closest("[data-end]"));
   });
@@ -22,5 +51,12 @@
     fitAll();
     document.getElementById("error-summary")?.focus();
   });
+  window.addEventListener("pagehide", keep);
+  window.addEventListener("pageshow", (event) => {
+    fitAll();
+    // The page as it was left: whether the line is possible may have changed meanwhile.
+    if (event.persisted) document.body.dispatchEvent(new CustomEvent("longline:returned"));
+  });
+  if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") bringBack();
   fitAll();
 })();

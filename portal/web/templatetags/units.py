@@ -58,6 +58,14 @@ def rate_or_not(bps: float | None) -> str:
 
 
 @register.filter
+def measured(bps: float | None) -> str:
+    """A measured rate in three digits, such as ``12.3 Mbit/s``; "–" where nothing was measured."""
+    if bps is None:
+        return "–"
+    return units.rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))
+
+
+@register.filter
 def available(ratio: float | None) -> str:
     """A ratio from 0 to 1 in per cent, rounded down: what was ever down is never shown as 100 %."""
     return _("not measured") if ratio is None else f"{math.floor(ratio * 100_000) / 1000:g} %"

@@ -10,13 +10,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from portal.accounts import policies
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import words
 from portal.vll.models import Order
 from portal.vll.operations import order_add
-from portal.vll.outlook import outlook
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.order import OrderForm, held_by, hold_initial, unjudged, uuid_of
 from portal.web.forms.ports import port_offer
+from portal.web.prospect import prospect_of
 
 UNPROCESSABLE = 422
 
@@ -56,13 +55,14 @@ def ports(request: SignedInRequest) -> HttpResponse:
 @requires(policies.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
-    """Whether the form as it stands would be accepted; nothing is written, and half a form says nothing."""
+    """Whether the form as it stands would be accepted, and over which path; nothing is written.
+
+    Half a form is told what is missing for an answer.
+    """
     form = OrderForm(user=request.user, data=request.POST)
     if not form.is_valid():
-        return HttpResponse()
-    found = outlook(user=request.user, request=form.asked(), now=clock.now(), hold=form.hold_id)
-    reasons = [words.sentence(refusal) for refusal in found.refusals]
-    return render(request, "orders/_serviceability.html", {"outlook": found, "reasons": reasons})
+        return render(request, "orders/_serviceability.html", {"missing": list(form.problems())})
+    return render(request, "orders/_serviceability.html", prospect_of(form, request.user))
 
 
 def order_form(request: SignedInRequest) -> OrderForm:

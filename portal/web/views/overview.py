@@ -1,13 +1,22 @@
 """The first page: what the user's customers have, how it is, and what is under way."""
 
+from urllib.parse import urlencode
+
+from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import policies
+from portal.core import clock
+from portal.telemetry.recent import recent_of
 from portal.vll import queries
-from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus
+from portal.vll.models import Order
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
 from portal.web.access import SignedInRequest, requires
+from portal.web.attention import attention
+from portal.web.live import HTTP_NO_CHANGE, live_part
 from portal.web.paging import newest_first
+from portal.web.sparkline import sparkline_of
 
 OPEN_ORDERS_SHOWN = 10
 
@@ -20,19 +29,47 @@ def overview(request: SignedInRequest) -> HttpResponse:
     in_service = current.filter(lifecycle=Lifecycle.ACTIVE)
     open_orders = queries.orders(request.user).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
-    return render(
-        request,
-        "overview/overview.html",
-        {
-            "page": newest_first(
-                everything if show_all else current, by="created_at", after=request.GET.get("after", "")
-            ),
-            "show_all": show_all,
-            "may_order": policies.may_order_for_anyone(request.user),
-            "active": in_service.count(),
-            "up": in_service.filter(oper_status=OperStatus.UP).count(),
-            "out_of_sync": in_service.filter(in_sync=False).count(),
-            "open_orders": open_orders[:OPEN_ORDERS_SHOWN],
-            "open_order_count": open_orders.count(),
-        },
+    now = clock.now()
+    page = newest_first(
+        everything if show_all else current, by="created_at", after=request.GET.get("after", "")
     )
+    carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
+    recent = recent_of(carrying, now=now)
+    counts = in_service.aggregate(
+        active=Count("pk"),
+        up=Count("pk", filter=Q(oper_status=OperStatus.UP)),
+        out_of_sync=Count("pk", filter=Q(in_sync=False)),
+    )
+    orders = list(open_orders[:OPEN_ORDERS_SHOWN])
+    context = {
+        "page": page,
+        "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},
+        "attention": attention(
+            request.user,
+            down=counts["up"] < counts["active"],
+            out_of_sync=counts["out_of_sync"] > 0,
+            now=now,
+        ),
+        "show_all": show_all,
+        "may_order": policies.may_order_for_anyone(request.user),
+        **counts,
+        "open_orders": orders,
+        "open_order_count": open_orders.count(),
+    }
+    live = live_part("overview/_live.html", context, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "overview/_overview.html" if request.htmx else "overview/overview.html"
+    return render(
+        request, template, {**context, "live": live, "moving": _moving(orders), "keep": _keep(request)}
+    )
+
+
+def _moving(orders: list[Order]) -> bool:
+    """Whether any of these goes on by itself; one that is held waits for somebody."""
+    return any(order.state != OrderState.HELD for order in orders)
+
+
+def _keep(request: SignedInRequest) -> str:
+    """What the reader asked for, as the part that asks for itself repeats it."""
+    return urlencode({name: request.GET[name] for name in ("show", "after") if name in request.GET})

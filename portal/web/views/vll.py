@@ -1,26 +1,27 @@
 """A VLL's page, the live part of it, and its removal."""
 
-import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from portal.accounts import policies
 from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.transport import Transport
 from portal.telemetry.policed import policed
 from portal.vll import words
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
+from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access import SignedInRequest, requires, visible_vll
+from portal.web.line_path import LinePath, line_path
+from portal.web.live import HTTP_NO_CHANGE, live_part
 from portal.web.progress import progress_of
 
-HTTP_NO_CHANGE = 204
 _POLICED_FOR = timedelta(days=1)
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
@@ -33,6 +34,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "vll": vll,
         "profile": vll.profile,
         "history": vll_history(vll),
+        "path": _path(vll, now),
         "policed": policed(vll=vll, since=now - _POLICED_FOR, until=now, now=now),
         **_live_part(request, vll),
     }
@@ -65,6 +67,14 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
     )
 
 
+def _path(vll: Vll, now: datetime) -> LinePath | None:
+    """The path of a line that is to be there, as the underlay is now."""
+    if vll.lifecycle in TERMINAL_LIFECYCLES:
+        return None
+    a, z = (end.port.router for end in vll.ends.all())
+    return line_path(a=a, z=z, transport=Transport(vll.transport), frame=vll.frame, now=now)
+
+
 def _cooling_off(request: SignedInRequest) -> timedelta | None:
     """The days that were chosen; None, which is as agreed, for anything else."""
     days = request.POST.get("cooling_off_days", "")
@@ -79,6 +89,5 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "progress": progress,
         "may_order": policies.may_order(request.user, vll.customer),
     }
-    body = render_to_string("vll/_live.html", context, request=request)
-    digest = hashlib.sha256(f"{progress.settled}{body}".encode()).hexdigest()[:16]
-    return {"progress": progress, "live": body, "seen": digest}
+    live = live_part("vll/_live.html", context, request)
+    return {"progress": progress, "live": live.body, "seen": f"{live.seen}{progress.settled:d}"}

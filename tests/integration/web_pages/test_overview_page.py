@@ -6,12 +6,18 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.telemetry.operations import counters_store
+from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
+from portal.vll.states import OperStatus
 from portal.web import paging
-from tests.integration.answers import activate, answer
+from portal.web.attention import attention
+from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.test_telemetry_counters import BOOT
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -123,3 +129,40 @@ def test_more_lines_take_no_more_queries(isp: Isp, alice: User) -> None:
         order(isp, alice, cir_bps=10**6, **ends)
     assert Vll.objects.count() == 11
     assert queries() == few
+
+
+def test_what_is_wrong_with_the_lines_stands_first(isp: Isp, alice: User, charlie: User) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    assert "Alarms" not in text(signed_in(alice).get("/"))
+    Vll.objects.filter(pk=vll.pk).update(oper_status=OperStatus.DOWN)
+    shown = text(signed_in(alice).get("/"))
+    assert "Alarms Down Milk run" in shown
+    assert "Milk run" not in text(signed_in(charlie).get("/"))
+
+
+def test_a_failed_order_is_an_alarm_until_it_is_retried_or_a_day_old(isp: Isp, alice: User) -> None:
+    placed = order(isp, alice, description="Milk run")
+    answer(placed.vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    answer(placed.vll, "z", "removed")
+    answer(placed.vll, "a", "removed")
+    assert "Order failed in the last day Milk run" in text(signed_in(alice).get("/"))
+    (worry,) = attention(alice, down=False, out_of_sync=False, now=clock.now())
+    assert worry.vlls == [placed.vll]
+    in_two_days = clock.now() + timedelta(days=2)
+    assert attention(alice, down=False, out_of_sync=False, now=in_two_days) == []
+
+
+def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    now = clock.now()
+    partitions_keep(now=now)
+    for side, router, into in (("a", "rhino", 12_500_000), ("z", "hippo", 1_250_000)):
+        start_ms = int(now.timestamp() * 1000) - 30_000
+        sample = CounterSample(1, start_ms, start_ms + 10_000, (EndCount(vll.pk, side, into, 3, 5, 7),))
+        report = CounterReport(BOOT, int(now.timestamp() * 1000), False, 0, (sample,))
+        counters_store(router=isp.routers[router], report=report, now=now)
+    answered = signed_in(alice).get("/")
+    assert "A to Z 10 Mbit/s Z to A 1 Mbit/s" in text(answered)
+    assert answered.content.decode().count('<path class="ll-spark') == 2

@@ -150,8 +150,12 @@ class TestServiceabilityWhileTyping:
 
     def test_a_possible_line_says_how_it_would_go(self, isp: Isp, alice: User) -> None:
         said = text(self.check(alice, fields(isp)))
-        assert "This line is possible. VXLAN over IPv4, path MTU 9000 bytes" in said
+        assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in said.replace("s,", "s ,")
+        assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
         assert "Packets of up to 8950 bytes would fit." in said
+        # 1500 and the Ethernet header, no tag carried; IP, UDP and VXLAN headers.
+        assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in said
+        assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
         assert not Vll.objects.exists()
 
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
@@ -160,8 +164,41 @@ class TestServiceabilityWhileTyping:
         assert "is already taken" in said
         assert "rhino:bb-next" in said
 
-    def test_half_a_form_says_nothing(self, isp: Isp, alice: User) -> None:
-        assert self.check(alice, fields(isp, cir="")).content == b""
+    def test_the_path_is_drawn_with_the_mtu_of_each_link_and_its_detour_listed(
+        self, isp: Isp, alice: User
+    ) -> None:
+        drawing, table = self.check(alice, fields(isp)).content.decode().split("</svg>")
+        assert [name in drawing for name in isp.routers] == [True, True, False, False, False]
+        assert "MTU 9000" in drawing
+        assert "rhino:bb-next — hippo:bb-prev" in table
+        assert table.count("after one failure") == 4
+
+    def test_a_refused_line_shows_the_path_that_is_too_narrow(self, isp: Isp, alice: User) -> None:
+        said = self.check(alice, fields(isp, svc_mtu="9000"))
+        assert "Missing 50 bytes" in text(said)
+        assert "ll-draw-line ll-draw-danger" in said.content.decode()
+
+    def test_every_transport_says_what_it_would_carry(self, isp: Isp, alice: User) -> None:
+        said = text(self.check(alice, fields(isp)))
+        assert "GENEVE over IPv6 72 bytes 8914 bytes" in said
+
+    def test_an_order_that_will_be_held_says_so(self, isp: Isp, alice: User, dairy: Customer) -> None:
+        said = "The NOC approves an order of this size first"
+        assert said not in text(self.check(alice, fields(isp)))
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+        assert said in text(self.check(alice, fields(isp)))
+
+    def test_an_impossible_mtu_is_refused_without_a_path(self, isp: Isp, alice: User) -> None:
+        said = self.check(alice, fields(isp, svc_mtu="65535"))
+        assert said.status_code == 200
+        assert b"<svg" not in said.content
+
+    def test_half_a_form_is_told_what_is_missing(self, isp: Isp, alice: User) -> None:
+        said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
+        assert "Still to be filled in, or corrected: A end: Port , Bandwidth" in said.replace(
+            "Port,", "Port ,"
+        )
+        assert "possible" not in said
 
     def test_a_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
         assert self.check(bob, fields(isp)).status_code == 403

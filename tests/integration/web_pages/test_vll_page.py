@@ -10,13 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event
+from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
 from portal.vll.router_care import router_hold_set, router_maintenance_set
 from portal.web.progress import OPER_STATUS_FOLLOWS
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -207,3 +208,25 @@ def test_a_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
         Event(at=now + timedelta(seconds=n), kind="vll.op-up", vll_id=vll.pk) for n in range(200)
     )
     assert queries() == few
+
+
+def test_the_path_is_shown_with_the_mtu_of_its_links(isp: Isp, alice: User, vll: Vll) -> None:
+    shown = text(page_of(alice, vll))
+    assert "rhino:bb-next — hippo:bb-prev now 9000 7450" in shown
+    BackboneLink.objects.filter(pk=isp.links["rhino-hippo"].pk).update(a_ip_mtu=1540)
+    shown = text(page_of(alice, vll))
+    assert "Path MTU 1540 bytes Missing 10 bytes" in shown
+
+
+def test_a_line_within_one_router_has_no_path(isp: Isp, alice: User) -> None:
+    both = {
+        "a_end": end(isp, "rhino:host-cust1", outer=7),
+        "z_end": end(isp, "rhino:host-cust2", outer=7),
+    }
+    vll = order(isp, alice, **both).vll
+    assert "Path MTU" not in text(page_of(alice, vll))
+
+
+def test_a_line_that_is_gone_has_no_path(isp: Isp, alice: User, vll: Vll) -> None:
+    Vll.objects.filter(pk=vll.pk).update(lifecycle="terminated", wanted_present=False)
+    assert "Path MTU" not in text(page_of(alice, vll))

@@ -1,0 +1,56 @@
+"""A line's last hour small enough for a table: two SVG paths, and what it carries now in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from portal.telemetry.recent import Recent
+
+WIDTH, HEIGHT = 72, 24
+# Half of the stroke, and a little: nothing is cut off at the edges.
+_MARGIN = 2
+# The newest buckets: of those of a line whose routers report, one has something.
+_NOW = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """``a_to_z`` and ``z_to_a``: path data, broken where nothing was counted; ``*_now`` in bit/s or None."""
+
+    a_to_z: str
+    z_to_a: str
+    a_to_z_now: float | None
+    z_to_a_now: float | None
+    simulated: bool
+
+
+def sparkline_of(recent: Recent) -> Sparkline | None:
+    """Both directions on one scale, from zero to the highest of both; None where nothing was counted."""
+    if recent.is_empty:
+        return None
+    top = max(rate for rate in (*recent.a, *recent.z, 1.0) if rate is not None)
+    return Sparkline(
+        a_to_z=_path(recent.a, top),
+        z_to_a=_path(recent.z, top),
+        a_to_z_now=_newest(recent.a),
+        z_to_a_now=_newest(recent.z),
+        simulated=recent.simulated,
+    )
+
+
+def _newest(rates: Sequence[float | None]) -> float | None:
+    return next((rate for rate in reversed(rates[-_NOW:]) if rate is not None), None)
+
+
+def _path(rates: Sequence[float | None], top: float) -> str:
+    pace = (WIDTH - 2 * _MARGIN) / max(1, len(rates) - 1)
+    parts: list[str] = []
+    after_gap = True
+    for place, rate in enumerate(rates):
+        if rate is None:
+            after_gap = True
+            continue
+        x, y = _MARGIN + place * pace, HEIGHT - _MARGIN - (HEIGHT - 2 * _MARGIN) * rate / top
+        # A point between two gaps is a line of no length, which round ends make a dot.
+        parts.append(f"M{x:.1f} {y:.1f}h0" if after_gap else f"L{x:.1f} {y:.1f}")
+        after_gap = False
+    return "".join(parts)

@@ -1,0 +1,120 @@
+"""Ordering by keyboard alone; what would come of it while typing; Back keeps the form."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from portal.accounts.models import User
+from portal.vll.models import Vll
+from tests.browser.reader import Reader
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PASSWORD = "correct horse battery"
+MAX_INPUTS = 6
+MAX_TABS = 40
+
+
+@pytest.fixture
+def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
+    person = reader(live_server.url)
+    person.sign_in("alice", PASSWORD)
+    return person
+
+
+def tab_to(page: Page, label: str, group: str = "") -> None:
+    """As somebody without a mouse: on until the field or button of that name has the focus."""
+    scope = page.get_by_role("group", name=group) if group else page
+    wanted = (
+        scope.get_by_label(label, exact=True).or_(scope.get_by_role("button", name=label, exact=True)).first
+    )
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"{label} is not reached in {MAX_TABS} steps")
+
+
+def fill_by_keyboard(page: Page, isp: Isp) -> int:
+    """How many inputs it took."""
+    asked = [
+        ("Port", "A end", "rhino:host-cust1"),
+        ("Outer VLAN", "A end", "100"),
+        ("Port", "Z end", "hippo:host-cust1"),
+        ("Outer VLAN", "Z end", "any"),
+        ("Bandwidth", "", "250"),
+    ]
+    for label, group, typed in asked:
+        tab_to(page, label, group)
+        page.keyboard.type(typed)
+    return len(asked)
+
+
+def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Reader) -> None:
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    assert fill_by_keyboard(page, isp) <= MAX_INPUTS
+    expect(page.get_by_text("This line is possible.")).to_be_visible()
+    expect(page.get_by_text("VXLAN over IPv4 (chosen: the cheapest that fits)")).to_be_visible()
+    expect(page.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
+    tab_to(page, "Order this line")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/vlls/*/")
+    vll = Vll.objects.get()
+    assert (vll.cir_bps, vll.encapsulation, str(vll.ends.get(side="a").port)) == (
+        250_000_000,
+        "vxlan",
+        "rhino:host-cust1",
+    )
+    assert alice_there.complaints == []
+
+
+def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Reader) -> None:
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    expect(page.get_by_text("Still to be filled in, or corrected:")).to_be_visible()
+    fill_by_keyboard(page, isp)
+    mtu = page.get_by_label("Service MTU")
+    mtu.fill("9100")
+    expect(page.get_by_text("Missing")).to_be_visible()
+    expect(page.get_by_text("Not possible as it stands")).to_be_visible()
+    assert alice_there.accessibility_violations() == []
+    mtu.fill("8950")
+    expect(page.get_by_text("This line is possible.")).to_be_visible()
+    expect(page.get_by_text("To spare", exact=True).first).to_be_visible()
+    assert alice_there.accessibility_violations() == []
+    assert not Vll.objects.exists()
+    assert alice_there.complaints == []
+
+
+def test_back_keeps_what_was_written(isp: Isp, alice_there: Reader) -> None:
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    fill_by_keyboard(page, isp)
+    page.get_by_role("group", name="Z end").get_by_label("Tagging").select_option("qinq")
+    page.get_by_role("group", name="Z end").get_by_label("Inner VLAN").fill("30")
+    page.get_by_role("link", name="Your holds").click()
+    page.get_by_role("heading", name="Holds", level=1).wait_for()
+    page.go_back()
+    z_end = page.get_by_role("group", name="Z end")
+    expect(z_end.get_by_label("Inner VLAN")).to_have_value("30")
+    expect(z_end.get_by_label("Inner VLAN")).to_be_visible()
+    expect(page.get_by_role("group", name="A end").get_by_label("Outer VLAN")).to_have_value("100")
+    expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
+    expect(page.get_by_text("This line is possible.")).to_be_visible()
+    assert alice_there.complaints == []
+
+
+def test_back_from_the_ordered_line_keeps_the_form_too(isp: Isp, alice_there: Reader) -> None:
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    fill_by_keyboard(page, isp)
+    page.get_by_role("button", name="Order this line").click()
+    page.wait_for_url("**/vlls/*/")
+    page.go_back()
+    expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
+    # That VLAN is taken now: the form says so by itself.
+    expect(page.get_by_text("Not possible as it stands")).to_be_visible()
+    assert alice_there.complaints == []
