@@ -13,7 +13,7 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.audit.models import EVENTS
 from portal.vll.models import Order, Vll, VllEnd
 
-_OWN = "pgh_"
+OWN = "pgh_"
 SHOWN = 200
 
 
@@ -109,8 +109,8 @@ def changes(
     found = []
     for event in events:
         row = event["pgh_obj_id"]
-        now_is = {name: value for name, value in event.items() if not name.startswith(_OWN)}
-        before, after = _difference(event["pgh_label"], last.get(row, {}), now_is)
+        now_is = {name: value for name, value in event.items() if not name.startswith(OWN)}
+        before, after = difference(event["pgh_label"], last.get(row, {}), now_is)
         last[row] = now_is
         found.append(
             Change(
@@ -126,9 +126,10 @@ def changes(
     return found
 
 
-def _difference(
+def difference(
     operation: str, was: dict[str, Any], now_is: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a ``Change`` keeps as ``before`` and ``after`` of a row that was so and is so."""
     if operation == "delete":
         return now_is, {}
     if operation == "insert":

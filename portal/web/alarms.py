@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from portal.allocation.models import RouterLoad
+from portal.allocation.router_load import CoreUse, core_use_of
 from portal.core.units import rate_text
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router
@@ -23,7 +25,7 @@ Text = str | Promise
 # More than these do not help anybody at once; the counts are whole.
 SHOWN = 50
 FAILED_FOR = timedelta(days=1)
-# From this part of what may be booked on a port, more has to be built.
+# From this part of what may be booked on a port or a router, more has to be built.
 NEARLY_FULL = 0.8
 # The relay sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
@@ -50,7 +52,15 @@ class Alarm:
 
 def alarms(now: datetime) -> list[Alarm]:
     """All kinds, worst first, those without any row too."""
-    return [*_of_orders(now), *_of_routers(now), *_of_lines(), *_of_links(), _full_ports(), _unsent(now)]
+    return [
+        *_of_orders(now),
+        *_of_routers(now),
+        *_of_lines(),
+        *_of_links(),
+        _full_ports(),
+        _full_routers(),
+        _unsent(now),
+    ]
 
 
 def _of_orders(now: datetime) -> Iterator[Alarm]:
@@ -94,6 +104,18 @@ def _full_ports() -> Alarm:
     return _alarm(title, fullest_first, _port)
 
 
+def _full_routers() -> Alarm:
+    booked = Router.objects.filter(pk__in=RouterLoad.objects.filter(booked__gt=0).values("router"))
+    routers = list(booked.select_related("observed"))
+    use = core_use_of(routers)
+    full = [router for router in routers if use[router.pk].part >= NEARLY_FULL]
+    full.sort(key=lambda router: (-use[router.pk].part, router.name))
+    title = _("Routers with %(percent)d %% or more of their cores booked") % {
+        "percent": round(NEARLY_FULL * 100)
+    }
+    return Alarm(title, len(full), [_full_router(router, use[router.pk]) for router in full[:SHOWN]])
+
+
 def _unsent(now: datetime) -> Alarm:
     """Nothing is lost by these: the sweeper does in the end what they would have hurried."""
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
@@ -129,6 +151,15 @@ def _port(port: Port) -> Row:
         "all": rate_text(port.bookable_bps),
     }
     return Row(port, reverse("web:noc-ports-change", args=[port.pk]), note)
+
+
+def _full_router(router: Router, use: CoreUse) -> Row:
+    note = _("%(percent)d %%: %(booked)g of %(all)g cores") % {
+        "percent": use.percent,
+        "booked": use.booked_cores,
+        "all": use.bookable_cores,
+    }
+    return Row(router, reverse("web:noc-router", args=[router.pk]), note)
 
 
 def _message(message: Outbox) -> Row:

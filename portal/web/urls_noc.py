@@ -4,12 +4,15 @@ from django.urls import URLPattern, path
 
 from portal.web.noc_kinds import KINDS, Kind
 from portal.web.views import (
+    noc_audit,
     noc_customer,
     noc_drain,
     noc_history,
     noc_inventory,
+    noc_map,
     noc_orders,
     noc_overview,
+    noc_pools,
     noc_router,
     noc_suggest,
 )
@@ -28,6 +31,9 @@ def _pages_of(kind: Kind) -> list[URLPattern]:
 
 urlpatterns = [
     path("", noc_overview.overview, name="noc"),
+    path("map/", noc_map.page, name="noc-map"),
+    path("pools/", noc_pools.page, name="noc-pools"),
+    path("audit/", noc_audit.page, name="noc-audit"),
     path("orders/", noc_orders.held_orders, name="noc-orders"),
     path("orders/<uuid:order_id>/", noc_orders.page, name="noc-order"),
     path("orders/<uuid:order_id>/plan/", noc_orders.plan, name="noc-order-plan"),

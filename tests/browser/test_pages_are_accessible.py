@@ -9,8 +9,9 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.events.models import Outbox
 from portal.inventory.models import Port, Router
-from portal.vll.models import Hold, Order, PlanResult, Vll
+from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.noc_kinds import KINDS
 from tests.browser.reader import Reader
@@ -19,6 +20,8 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 
 PASSWORD = "correct horse battery"
+# On a line's page the months come by a link, which scripts follow at once.
+_FILLED_BY_SCRIPTS = {"Availability and frame loss by month", "95th percentile by month"}
 _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
@@ -112,6 +115,11 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/routers/",
             f"/vlls/{lines['active'].pk}/",
             "/noc/",
+            "/noc/map/",
+            "/noc/map/?q=nothing",
+            "/noc/pools/",
+            "/noc/audit/",
+            "/noc/audit/?what=authenticator",
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/",
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/drain/",
             *(f"/noc/{kind.slug}/" for kind in KINDS),
@@ -253,3 +261,83 @@ def test_a_hold_is_made_by_its_button_alone_and_counts_down(
     alice.page.get_by_role("button", name="Hold for 15 minutes").wait_for()
     assert not Hold.objects.exists()
     assert alice.complaints == []
+
+
+def test_the_overview_follows_an_order_and_stops_when_it_is_settled(
+    live_server: Any, transactional_db: None, isp: Isp, alice: User, reader: Callable[..., Reader]
+) -> None:
+    vll = order(isp, alice, description="new").vll
+    person = reader(live_server.url)
+    person.sign_in("alice", PASSWORD)
+    page = person.page
+    row = page.locator(".ll-table tr", has=page.get_by_role("link", name="new")).last
+    expect(row.get_by_text("Pending active")).to_be_visible()
+    link = row.get_by_role("link", name="new")
+    link.focus()
+    activate(vll)
+    expect(row.get_by_text("Active", exact=True)).to_be_visible()
+    # Whoever goes through the table by keyboard stays where they were.
+    expect(link).to_be_focused()
+    expect(page.locator("#overview")).not_to_have_attribute("hx-trigger", re.compile("every"))
+    assert person.complaints == []
+
+
+def test_drift_is_repaired_from_the_routers_page(
+    live_server: Any, lines: dict[str, Vll], nora: User, reader: Callable[..., Reader]
+) -> None:
+    rhino = Router.objects.get(name="rhino")
+    drift = [{"object": "host-cust1.101", "field": "admin_up", "desired": "true", "actual": "false"}]
+    VllEnd.objects.filter(vll=lines["active"], side="a").update(drift=drift)
+    person = reader(live_server.url)
+    person.sign_in("nora", PASSWORD)
+    person.open(f"/noc/routers/{rhino.pk}/")
+    assert person.accessibility_violations() == []
+    row = person.page.get_by_role("row", name="active host-cust1, 802.1Q 101")
+    expect(row.get_by_role("cell").nth(2)).to_have_text("true")
+    asked = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
+    before = asked.count()
+    person.page.get_by_role("button", name="Repair now").click()
+    expect(person.page.get_by_text("It is done, or on its way.")).to_be_visible()
+    assert asked.count() == before + 1
+    assert person.complaints == []
+
+
+def test_a_graph_tells_of_a_lost_connection_too(
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{lines['active'].pk}/")
+    note = alice.page.get_by_text("The portal does not answer at the moment")
+    alice.page.route("**/throughput?*", lambda route: route.abort())
+    alice.page.get_by_role("button", name="Day", exact=True).click()
+    note.wait_for(state="visible")
+    alice.page.unroute("**/throughput?*")
+    alice.page.get_by_role("button", name="Week").click()
+    note.wait_for(state="hidden")
+
+
+def test_everything_that_is_read_is_there_without_javascript(
+    live_server: Any,
+    lines: dict[str, Vll],
+    bob: User,
+    charlie: User,
+    nora: User,
+    reader: Callable[..., Reader],
+) -> None:
+    """The same headings; what only scripts fill is named where it stands (the graph's own note)."""
+    found = {}
+    for who, addresses in visits(lines).items():
+        scripted, plain = reader(live_server.url), reader(live_server.url, java_script_enabled=False)
+        for person in (scripted, plain):
+            if who:
+                person.sign_in(who, PASSWORD)
+        for address in addresses:
+            headings = []
+            for person in (scripted, plain):
+                person.open(address)
+                headings.append(person.page.locator("h1, h2:not([hx-get] *)").all_inner_texts())
+            missing = set(headings[0]) - set(headings[1]) - _FILLED_BY_SCRIPTS
+            if missing:
+                found[who, address] = missing
+    assert found == {}

@@ -46,7 +46,11 @@ PAGES = {
     "/orders/new/": 5,
     "/search/?q=100": 6,
     "/routers/": 5,
-    "/noc/": 13,
+    "/noc/": 15,
+    "/noc/map/": 6,
+    "/noc/pools/": 11,
+    # One or two for each table that has something on the page.
+    "/noc/audit/": 16,
 }
 
 

@@ -10,10 +10,11 @@ from portal.audit.history import Change
 
 register = template.Library()
 
-_WHAT = {
+WHAT = {
     "vll": gettext_noop("Line"),
     "a_end": gettext_noop("A end"),
     "z_end": gettext_noop("Z end"),
+    "vllend": gettext_noop("End of a line"),
     "order": gettext_noop("Order"),
     "site": gettext_noop("Site"),
     "router": gettext_noop("Router"),
@@ -40,7 +41,7 @@ _TELLING = ("role", "email", "prefix", "type")
 @register.filter
 def happening(change: Change) -> str:
     """``Line changed``; ``Second factor deleted (totp)`` where there may be several."""
-    done = _(_DONE[change.operation]) % {"what": _(_WHAT[change.what])}
+    done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
     if change.operation == "update":
         return done
     values = change.after or change.before

@@ -7,16 +7,20 @@ from portal.accounts import policies
 from portal.core import clock
 from portal.web.access import SignedInRequest, requires
 from portal.web.alarms import alarms
+from portal.web.live import HTTP_NO_CHANGE, live_part
 from portal.web.noc_kinds import KINDS
 
 
 @requires(policies.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """Alarms first; what was looked at and found in order is named too."""
+    """Alarms first; what was looked at and found in order is named too. 204 when ``?seen=`` is still true."""
     found = alarms(clock.now())
     context = {
-        "kinds": KINDS,
         "alarms": [alarm for alarm in found if alarm.count],
         "in_order": [alarm.title for alarm in found if not alarm.count],
     }
-    return render(request, "noc/overview.html", context)
+    live = live_part("noc/_alarm_list.html", context, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "noc/_alarms.html" if request.htmx else "noc/overview.html"
+    return render(request, template, {"kinds": KINDS, "live": live, **context})

@@ -16,13 +16,14 @@ from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
-from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll import router_care, words
 from portal.vll.models import VllEnd
 from portal.vll.operations.observe import FRESH
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import KINDS
+from portal.web.router_holdings import holdings_of
 
 ATTEMPTS_SHOWN = 10
 ENDS_SHOWN = 200
@@ -114,7 +115,11 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "token": token,
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": ends.select_related("vll__customer", "port").order_by("-vll__created_at")[:ENDS_SHOWN],
-        "links": [{"link": link, "mismatch": mtu_mismatch(link)} for link in touching.order_by("pk")],
+        "holdings": holdings_of(router),
+        "links": [
+            {"link": link, "mismatch": mtu_mismatch(link), "missing": interface_missing(link)}
+            for link in touching.order_by("pk")
+        ],
         "paired": router.observed_interfaces.exclude(linux_cp="").order_by("name"),
         "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
         "certificates": router.certificates.order_by("-issued_at"),

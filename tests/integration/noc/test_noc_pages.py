@@ -116,7 +116,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
     VllEnd.objects.filter(side="a").update(
         status="conflict",
         reason={"message": "VLAN 100 is taken"},
-        drift=[{"field": "admin_up", "desired": "true", "actual": "false"}],
+        drift=[{"object": "host-cust1.100", "field": "admin_up", "desired": "true", "actual": "false"}],
     )
     ObservedRouter.objects.filter(router=rhino).update(
         vpp_version="25.10", generation_held=9, vpp_plugins=["linux_cp", "vxlan"]
@@ -136,7 +136,9 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         "a backup was restored",
         "Milk run",
         "VLAN 100 is taken",
-        "admin_up: true ≠ false",
+        "host-cust1.100 admin_up true false",
+        "Repair now",
+        "Foreign conflicts Milk run (host-cust1, 802.1Q 100): VLAN 100 is taken",
         "generation 7: Refused",
         "busy",
         "9000 / 9000 1500 / – Mismatch",

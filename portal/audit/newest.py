@@ -1,0 +1,99 @@
+"""The trail of everything, newest first, a page at a time.
+
+Each table of events counts by itself, so a place in the trail is the smallest number seen of each. A page
+reads a page of every table by its primary key, however far back, and what stood before each change.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import OuterRef, Subquery
+
+from portal.audit.history import OWN, Change, difference
+from portal.audit.models import EVENTS
+
+PAGE_SIZE = 50
+MODELS: dict[str, type[models.Model]] = {model._meta.model_name or "": model for model in EVENTS}
+# A number that no table of events has reached.
+_FROM_THE_TOP = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change, and all that was known of its row afterwards (of a deletion: before)."""
+
+    change: Change
+    pk: Any
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``below``: the place to go on from, by model name; empty on the last page."""
+
+    entries: list[Entry]
+    below: dict[str, int]
+
+
+def newest(*, of: str = "", below: Mapping[str, int] | None = None) -> Page:
+    """The changes of all audited tables, or ``of`` one (a key of MODELS), further back than ``below``."""
+    names = [of] if of else list(MODELS)
+    place = {name: min(_FROM_THE_TOP, (below or {}).get(name, _FROM_THE_TOP)) for name in names}
+    found = _places(place)
+    more, found = len(found) > PAGE_SIZE, found[:PAGE_SIZE]
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for name, number in found:
+        numbers[name].append(number)
+    entries = {
+        (name, entry.change.number): entry for name in numbers for entry in _entries(name, numbers[name])
+    }
+    reached = {name: min(numbers[name]) if name in numbers else place[name] for name in names}
+    return Page([entries[place] for place in found], reached if more else {})
+
+
+def _places(place: dict[str, int]) -> list[tuple[str, int]]:
+    """Model name and number of the newest changes, one more than a page."""
+    each = [
+        f"(SELECT '{name}' AS what, pgh_id, pgh_created_at AS at FROM {EVENTS[MODELS[name]]._meta.db_table}"  # noqa: S608 - our own names
+        f" WHERE pgh_id < {number:d} ORDER BY pgh_id DESC LIMIT {PAGE_SIZE + 1})"
+        for name, number in place.items()
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT what, pgh_id FROM ({' UNION ALL '.join(each)}) AS events"  # noqa: S608
+            f" ORDER BY at DESC, what, pgh_id DESC LIMIT {PAGE_SIZE + 1}"
+        )
+        found: list[tuple[str, int]] = cursor.fetchall()
+    return found
+
+
+def _entries(name: str, numbers: list[int]) -> list[Entry]:
+    events = EVENTS[MODELS[name]].objects
+    earlier = events.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
+    previous = Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1])
+    rows = list(events.filter(pgh_id__in=numbers).annotate(previous=previous).values())
+    before = [row["previous"] for row in rows if row["previous"]]
+    was = {row["pgh_id"]: row for row in events.filter(pgh_id__in=before).values()}
+    return [_entry(name, row, was.get(row["previous"], {})) for row in rows]
+
+
+def _entry(name: str, event: dict[str, Any], was: dict[str, Any]) -> Entry:
+    row = _columns(event)
+    before, after = difference(event["pgh_label"], _columns(was), row)
+    change = Change(
+        at=event["pgh_created_at"],
+        number=event["pgh_id"],
+        what=name,
+        operation=event["pgh_label"],
+        by=event["pgh_context"] or {},
+        before=before,
+        after=after,
+    )
+    return Entry(change, event["pgh_obj_id"], row)
+
+
+def _columns(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if not name.startswith(OWN) and name != "previous"}

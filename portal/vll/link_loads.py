@@ -1,0 +1,56 @@
+"""What is sold over each backbone link: the CIR of the lines that use it while nothing has failed."""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, F, FilteredRelation, Q, QuerySet, Sum
+
+from portal.core.transport import Family
+from portal.underlay.queries import current_topology
+from portal.vll.models import Vll
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+# A path takes up to a millisecond in a network of 1,000 routers; with more pairs of routers than these
+# nothing is summed up, rather than a part.
+MAX_PAIRS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLoad:
+    """``cir_bps``: of all ``lines`` over a link. A line over several equal paths counts whole on each."""
+
+    lines: int
+    cir_bps: int
+
+
+def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
+    """By the link's id; links without a line are left out. None where there are too many pairs of routers."""
+    pairs = list(_pairs()[: MAX_PAIRS + 1])
+    if len(pairs) > MAX_PAIRS:
+        return None
+    topology = current_topology(now=now)
+    lines: dict[Hashable, int] = defaultdict(int)
+    cir_bps: dict[Hashable, int] = defaultdict(int)
+    for a, z, family, count, cir in pairs:
+        used = topology.used_links(a, z, family=Family(family), any_single_failure=False)
+        for link in used.primary:
+            lines[link.id] += count
+            cir_bps[link.id] += cir
+    return {link: LinkLoad(lines[link], cir_bps[link]) for link in lines}
+
+
+def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
+    """(A router, Z router, family, lines, bit/s) of the tunnels that are to be there."""
+    lines = Vll.objects.filter(wanted_present=True, family__isnull=False).exclude(
+        lifecycle__in=TERMINAL_LIFECYCLES
+    )
+    ends = lines.annotate(
+        a_end=FilteredRelation("ends", condition=Q(ends__side="a")),
+        z_end=FilteredRelation("ends", condition=Q(ends__side="z")),
+    )
+    by_routers = ends.values(a=F("a_end__port__router"), z=F("z_end__port__router"), by=F("family"))
+    summed = by_routers.annotate(lines=Count("pk"), cir=Sum("cir_bps")).order_by("a", "z", "by")
+    found: QuerySet[Vll, tuple[int, int, int, int, int]] = summed.values_list("a", "z", "by", "lines", "cir")
+    return found

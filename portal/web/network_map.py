@@ -1,0 +1,128 @@
+"""The map of the backbone: links and routers as rows of two tables, and the same drawn."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.cache import cache
+from django.utils.translation import gettext as _
+
+from portal.allocation.router_load import CoreUse, core_use_of
+from portal.core.units import rate_text
+from portal.inventory.models import Router
+from portal.inventory.queries import interface_missing, mtu_mismatch
+from portal.vll.link_loads import LinkLoad, link_loads
+from portal.vll.operations.observe import FRESH
+from portal.web.alarms import NEARLY_FULL
+from portal.web.drawing import Drawing, Join, Spot, drawing_of
+
+# More are neither drawn nor read by anybody at once; a search narrows them.
+LINKS_SHOWN = 200
+# Adding the lines up reads all of them; a minute old is new enough for what is sold.
+_LOADS_KEPT_S = 60
+NO_LOAD = LinkLoad(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RouterRow:
+    """``state``: transit, reporting, silent or drained, with the tone of its badge."""
+
+    router: Router
+    state: str
+    tone: str
+    cores: CoreUse | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """``ip_mtu``: the smallest that is known, None where none is; ``load`` None where it is not summed up."""
+
+    link: Any
+    ip_mtu: int | None
+    state: str
+    tone: str
+    load: LinkLoad | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMap:
+    """``loads_at``: when the lines were added up; None where there are too many paths for that."""
+
+    routers: list[RouterRow]
+    links: list[LinkRow]
+    drawing: Drawing
+    loads_at: datetime | None
+
+
+def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
+    """Of these rows of ``links_with_observed_mtu`` and the routers that they join."""
+    loads_at, loads = _loads(now)
+    link_rows = [_link_row(link, loads) for link in links]
+    ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
+    routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
+    use = core_use_of([router for router in routers if router.has_agent])
+    router_rows = [_router_row(router, use.get(router.pk), now) for router in routers]
+    drawing = drawing_of([_spot(row) for row in router_rows], [_join(row) for row in link_rows])
+    return NetworkMap(router_rows, link_rows, drawing, loads_at)
+
+
+def _loads(now: datetime) -> tuple[datetime | None, dict[Any, LinkLoad] | None]:
+    kept = cache.get("web:link-loads")
+    if kept is None:
+        loads = link_loads(now=now)
+        kept = (None if loads is None else now, loads)
+        cache.set("web:link-loads", kept, _LOADS_KEPT_S)
+    return kept  # type: ignore[no-any-return]
+
+
+def _router_row(router: Router, cores: CoreUse | None, now: datetime) -> RouterRow:
+    seen = getattr(router, "observed", None)
+    if router.drained_since is not None:
+        return RouterRow(router, _("drained"), "warning", cores)
+    if not router.has_agent:
+        return RouterRow(router, _("transit only"), "muted", None)
+    if seen is None or seen.reported_at < now - FRESH:
+        return RouterRow(router, _("silent"), "danger", cores)
+    return RouterRow(router, _("reporting"), "success", cores)
+
+
+def _link_row(link: Any, loads: dict[Any, LinkLoad] | None) -> LinkRow:
+    known = [link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu]
+    ip_mtu = min((value for value in known if value is not None), default=None)
+    state, tone = _link_state(link, ip_mtu)
+    load = None if loads is None else loads.get(link.pk, NO_LOAD)
+    return LinkRow(link, ip_mtu, state, tone, load)
+
+
+def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
+    if not link.in_service:
+        return _("out of service"), "muted"
+    if interface_missing(link):
+        return _("interface missing"), "danger"
+    if mtu_mismatch(link):
+        return _("MTUs contradict"), "warning"
+    if ip_mtu is None:
+        return _("MTU not known"), "warning"
+    return _("in service"), "success"
+
+
+def _spot(row: RouterRow) -> Spot:
+    note = row.state if row.cores is None else _("%(n)d %% of cores") % {"n": row.cores.percent}
+    full = row.cores is not None and row.cores.part >= NEARLY_FULL
+    return Spot(
+        row.router.pk, row.router.name, note, "warning" if full and row.tone == "success" else row.tone
+    )
+
+
+def _join(row: LinkRow) -> Join:
+    label = _("MTU %(n)s") % {"n": "?" if row.ip_mtu is None else row.ip_mtu}
+    note = rate_text(row.load.cir_bps) if row.load is not None and row.load.lines else ""
+    return Join(
+        row.link.a_router_id,
+        row.link.z_router_id,
+        label,
+        f"{row.link}: {row.state}, {label} {note}".strip(),
+        note=note,
+        tone=row.tone,
+        backup=not row.link.in_service,
+    )

@@ -1,0 +1,107 @@
+"""Who changed what, everywhere."""
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.audit.history import Change
+from portal.audit.newest import MODELS, Entry, newest
+from portal.vll.models import Vll
+from portal.web.access import SignedInRequest, requires
+from portal.web.noc_kinds import KINDS
+from portal.web.templatetags.history import WHAT
+
+# The page with the history of a row, and the column of its id.
+_PAGES = {
+    "vll": ("web:vll", "id"),
+    "vllend": ("web:vll", "vll_id"),
+    "order": ("web:vll", "vll_id"),
+    "site": ("web:noc-sites-history", "id"),
+    "router": ("web:noc-router", "id"),
+    "port": ("web:noc-ports-history", "id"),
+    "backbonelink": ("web:noc-links-history", "id"),
+    "reservedvnirange": ("web:noc-vni-ranges-history", "id"),
+    "customer": ("web:noc-customers-history", "id"),
+    "membership": ("web:noc-person-history", "user_id"),
+    "invitation": ("web:noc-customers-history", "customer_id"),
+    "user": ("web:noc-person-history", "id"),
+    "apitoken": ("web:noc-person-history", "user_id"),
+    "authenticator": ("web:noc-person-history", "user_id"),
+}
+_NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
+# Rows without a name of their own are called after what they belong to.
+_OWNERS: dict[str, tuple[str, type[Vll] | type[User]]] = {
+    "vllend": ("vll_id", Vll),
+    "order": ("vll_id", Vll),
+    "membership": ("user_id", User),
+    "apitoken": ("user_id", User),
+    "authenticator": ("user_id", User),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``name``: what the row is called; ``address``: of the page with its history."""
+
+    change: Change
+    name: str
+    address: str
+
+
+@requires(policies.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """``?what=`` one table alone; ``?after=`` further back. An edited place starts from the top."""
+    what = request.GET.get("what", "")
+    what = what if what in MODELS else ""
+    found = newest(of=what, below=_place(request.GET.get("after", "")))
+    context = {
+        "kinds": KINDS,
+        "rows": _rows(found.entries),
+        "page": {"after": _written(found.below)},
+        "what": what,
+        "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
+        "keep": urlencode({"what": what}) if what else "",
+    }
+    return render(request, "noc/audit.html", context)
+
+
+def _rows(entries: list[Entry]) -> list[Row]:
+    asked: dict[type[Vll] | type[User], set[Any]] = {Vll: set(), User: set()}
+    for entry in entries:
+        if owner := _OWNERS.get(entry.change.what):
+            column, model = owner
+            asked[model].add(entry.row[column])
+    owners = {model: model._default_manager.in_bulk(ids) for model, ids in asked.items()}
+    return [_row(entry, owners) for entry in entries]
+
+
+def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> Row:
+    what = entry.change.what
+    page, column = _PAGES[what]
+    if owner := _OWNERS.get(what):
+        name = str(owners[owner[1]].get(entry.row[owner[0]], entry.pk))
+    else:
+        name = next((str(entry.row[each]) for each in _NAMES if entry.row.get(each)), str(entry.pk))
+    return Row(entry.change, name, reverse(page, args=[entry.row[column]]))
+
+
+def _written(below: dict[str, int]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(below).encode()).decode() if below else ""
+
+
+def _place(after: str) -> dict[str, int]:
+    try:
+        read: Any = json.loads(base64.urlsafe_b64decode(after)) if after else {}
+    except (ValueError, RecursionError):
+        return {}
+    plain = isinstance(read, dict) and all(type(number) is int and number >= 0 for number in read.values())
+    return read if plain else {}

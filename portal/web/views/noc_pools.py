@@ -1,0 +1,14 @@
+"""What is left of what lines lease."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import policies
+from portal.allocation.pools import pools
+from portal.web.access import SignedInRequest, requires
+from portal.web.noc_kinds import KINDS
+
+
+@requires(policies.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    return render(request, "noc/pools.html", {"kinds": KINDS, "pools": pools()})

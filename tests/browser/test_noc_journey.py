@@ -1,0 +1,65 @@
+"""The NOC's part: an order above the limit is looked at, approved in the browser, and comes into service."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from devstack.isp import ALPINE_DAIRY
+from devstack.stack import Stack
+from tests.browser.reader import Reader
+
+A_MINUTE_MS = 60_000
+
+
+def limit(nina: Reader, customer: str, mbit: str) -> None:
+    """What the customer may order by itself, as the NOC's form has it."""
+    nina.open("/noc/customers/")
+    nina.page.get_by_role("link", name=f"Change {customer}").click()
+    nina.page.locator("#id_approve_up_to_bps").fill(mbit)
+    nina.page.get_by_role("button", name="Save").click()
+    expect(nina.page.get_by_text("It is changed.")).to_be_visible()
+
+
+def test_the_noc_approves_what_both_routers_say_they_would_do(
+    running_stack: Stack, reader: Callable[..., Reader]
+) -> None:
+    nina, alice = reader(running_stack.url), reader(running_stack.url)
+    nina.sign_in(**running_stack.loaded["noc_login"])
+    alice.sign_in(**running_stack.loaded["customer_login"])
+    limit(nina, ALPINE_DAIRY, "10")
+    try:
+        page = alice.page
+        page.get_by_role("link", name="Order a line").first.click()
+        for side, router in (("A end", "rhino"), ("Z end", "hippo")):
+            end = page.get_by_role("group", name=side)
+            end.get_by_label("Port").select_option(str(running_stack.port(router, "host-cust2")))
+            end.get_by_label("Outer VLAN").fill("any")
+        page.get_by_label("Bandwidth", exact=True).fill("20")
+        expect(page.get_by_text("The NOC approves an order of this size first")).to_be_visible()
+        page.get_by_label("Name or reference").fill("Large order")
+        page.get_by_role("button", name="Order this line").click()
+        expect(page.get_by_text("This order waits for the NOC's approval.")).to_be_visible()
+
+        nina.open("/noc/orders/")
+        nina.page.get_by_role("link", name="Large order").click()
+        # The plan is made by itself, and each router's part names its first operation.
+        approve = nina.page.get_by_role("button", name="Approve this order")
+        approve.wait_for(timeout=A_MINUTE_MS)
+        for router in ("rhino", "hippo"):
+            part = nina.page.get_by_role("region", name=f"Plan of {router}")
+            expect(part.get_by_role("rowheader", name="1. create")).to_be_visible()
+        assert nina.accessibility_violations() == []
+        approve.click()
+        expect(nina.page.get_by_text("The order is approved; the routers are being told.")).to_be_visible()
+
+        status = page.locator("#vll-status")
+        # Alice's page follows by itself once it moves; a held order does not, so she looks again.
+        page.reload()
+        expect(status.get_by_text("Active", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
+        page.get_by_role("link", name="Remove this line").click()
+        page.get_by_role("button", name="Remove this line").click()
+        expect(status.get_by_text("Terminated")).to_be_visible(timeout=A_MINUTE_MS)
+    finally:
+        limit(nina, ALPINE_DAIRY, "")
+    assert alice.complaints == []
+    assert nina.complaints == []

@@ -1,0 +1,115 @@
+"""What is left of what lines lease, and who changed what everywhere."""
+
+from datetime import timedelta
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.allocation.models import ReservedVniRange, VniLease
+from portal.allocation.pools import pools
+from portal.audit import newest as trail
+from portal.audit.newest import newest
+from portal.core import clock
+from portal.inventory.models import Port, Site
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_vni_is_in_one_place(isp: Isp, alice: User) -> None:
+    order(isp, alice)
+    now = clock.now()
+    for vni, free_at in ((9_000_001, now + timedelta(days=1)), (9_000_002, None)):
+        VniLease.objects.create(
+            vni=vni,
+            holder="d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10",
+            leased_at=now,
+            released_at=now,
+            free_at=free_at,
+        )
+    # Overlapping ranges count each VNI once.
+    for first, last in ((1, 100), (50, 150)):
+        ReservedVniRange.objects.create(first=first, last=last, reason="lab")
+    found = pools()
+    assert (found.vnis.leased, found.vnis.resting, found.vnis.quarantined) == (1, 1, 1)
+    assert found.vni_reserved == 150
+    assert found.vni_free == 2**24 - 1 - 150 - 3
+
+
+def test_the_fullest_come_first(isp: Isp, alice: User, nora: User) -> None:
+    order(isp, alice)
+    Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(booked_bps=9 * GBIT)
+    found = pools()
+    assert str(found.fullest_ports[0]) == "hippo:host-cust2"
+    assert {(str(row["port"]), row["leases"]) for row in found.busiest_ports} == {
+        ("rhino:host-cust1", 1),
+        ("hippo:host-cust1", 1),
+    }
+    assert {router.name for router, use in found.fullest_routers if use.booked_cores > 0} == {
+        "rhino",
+        "hippo",
+    }
+    shown = text(signed_in(nora).get("/noc/pools/"))
+    assert "9 Gbit/s of 10 Gbit/s" in shown
+    assert f"VNI 1 0 0 0 {2**24 - 2} of {2**24 - 1}" in shown
+
+
+def test_an_empty_network_has_empty_pools(nora: User) -> None:
+    assert "Nothing is booked yet" in text(signed_in(nora).get("/noc/pools/"))
+
+
+def test_changes_of_everything_stand_together_newest_first(isp: Isp, alice: User, nora: User) -> None:
+    order(isp, alice, description="Milk run")
+    Site.objects.create(name="Bern")
+    Site.objects.filter(name="Bern").update(name="Berne")
+    found = newest().entries
+    assert [entry.change.at for entry in found] == sorted((e.change.at for e in found), reverse=True)
+    (renamed,) = [e for e in found if e.change.what == "site" and e.change.operation == "update"]
+    assert (renamed.change.before, renamed.change.after) == ({"name": "Bern"}, {"name": "Berne"})
+    shown = text(signed_in(nora).get("/noc/audit/"))
+    assert "Berne Site changed somebody outside the portal name Bern → Berne" in shown
+    assert "Milk run Line created" in shown
+
+
+def test_one_kind_alone_and_an_edited_kind(isp: Isp, nora: User) -> None:
+    Site.objects.create(name="Bern")
+    page = signed_in(nora).get("/noc/audit/?what=site")
+    assert {row.change.what for row in page.context["rows"]} == {"site"}
+    assert signed_in(nora).get("/noc/audit/?what=passwords&after=x").status_code == 200
+
+
+def test_every_change_is_on_exactly_one_page(
+    isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order(isp, alice)
+    everything = [(e.change.what, e.change.number) for e in newest().entries]
+    monkeypatch.setattr(trail, "PAGE_SIZE", 4)
+    browser, after, seen = signed_in(nora), "", []
+    for _ in range(20):
+        page = browser.get("/noc/audit/", {"after": after})
+        seen += [(row.change.what, row.change.number) for row in page.context["rows"]]
+        after = page.context["page"]["after"]
+        if not after:
+            break
+    assert len(seen) == len(set(seen))
+    assert sorted(seen) == sorted(everything)
+
+
+def test_each_kind_leads_to_its_history(
+    isp: Isp, ada: User, alice: User, nora: User, dairy: Customer
+) -> None:
+    order(isp, alice)
+    browser = signed_in(nora)
+    rows = browser.get("/noc/audit/").context["rows"]
+    assert {"vll", "vllend", "order", "router", "port", "backbonelink", "site", "user"} & {
+        row.change.what for row in rows
+    }
+    for address in {row.address for row in rows}:
+        assert browser.get(address).status_code == 200, address
+
+
+@pytest.mark.parametrize("page", ["/noc/pools/", "/noc/audit/"])
+def test_both_are_the_nocs(alice: User, page: str) -> None:
+    assert signed_in(alice).get(page).status_code == 403
