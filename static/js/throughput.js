@@ -1,44 +1,66 @@
-// Draws what the JSON door says of a VLL's throughput: in and out of each end, in bit/s.
+// Draws what the JSON door says of a VLL's throughput: in and out of each end, in bit/s or packet/s.
 // A null breaks the line: nothing was measured then, which is not zero.
+// What is shown is one of the ranges up to now, or a window of its own: chosen by its times, or dragged over.
 (() => {
   const section = document.getElementById("throughput");
   const RANGES = { // seconds shown, seconds a point, and after how many something new can be there
-    hour: { span: 3600, step: 10, fresh: 10, format: "{HH}:{mm}" },
-    day: { span: 86400, step: 300, fresh: 60, format: "{HH}:{mm}" },
-    week: { span: 604800, step: 900, fresh: 300, format: "{MMM} {D}" },
-    month: { span: 30 * 86400, step: 3600, fresh: 900, format: "{MMM} {D}" },
-    year: { span: 365 * 86400, step: 86400, fresh: 3600, format: "{MMM} {YYYY}" },
+    hour: { span: 3600, step: 10, fresh: 10 },
+    day: { span: 86400, step: 300, fresh: 60 },
+    week: { span: 604800, step: 900, fresh: 300 },
+    month: { span: 30 * 86400, step: 3600, fresh: 900 },
+    year: { span: 365 * 86400, step: 86400, fresh: 3600 },
   };
+  const FORMATS = [ // up to so many seconds shown
+    [86400, "{HH}:{mm}"], [3 * 86400, "{MMM} {D} {HH}:{mm}"], [62 * 86400, "{MMM} {D}"], [Infinity, "{MMM} {YYYY}"],
+  ];
+  // What is dragged over in less than so many pixels was a click.
+  const SHORTEST_DRAG = 8;
+  const SHORTEST_WINDOW_S = 60;
   const REFRESH_MS = 10000;
   const HEIGHT = 200;
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
   const plots = {};
   let range = "hour";
+  let unit = "bits";
+  let shownUnit = "bit/s"; // of what is drawn: what was asked for last may still be on its way
+  let chosen = null; // { from, to } in epoch seconds, while a window of its own is shown
   let asked = 0;
 
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
-  const rate = (bps) => {
-    if (bps === null || bps === undefined) return "–";
-    const [factor, prefix] = PREFIXES.find(([f]) => Math.abs(bps) >= f) ?? [1, ""];
-    const digits = Math.abs(bps / factor) >= 100 || factor === 1 ? 0 : Math.abs(bps / factor) >= 10 ? 1 : 2;
-    return `${(bps / factor).toFixed(digits)} ${prefix}bit/s`;
+  const rate = (value) => {
+    if (value === null || value === undefined) return "–";
+    const [factor, prefix] = PREFIXES.find(([f]) => Math.abs(value) >= f) ?? [1, ""];
+    const digits = Math.abs(value / factor) >= 100 || factor === 1 ? 0 : Math.abs(value / factor) >= 10 ? 1 : 2;
+    return `${(value / factor).toFixed(digits)} ${prefix}${shownUnit}`;
   };
   const tick = (bps) => (bps === 0 ? "0" : rate(bps).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  const span = () => (chosen ? chosen.to - chosen.from : RANGES[range].span);
+  const format = () => FORMATS.find(([longest]) => span() <= longest)[1];
+  const zoom = (plot) => {
+    const { left, width } = plot.select;
+    if (width < SHORTEST_DRAG) return;
+    const from = Math.floor(plot.posToVal(left, "x"));
+    const to = Math.ceil(plot.posToVal(left + width, "x"));
+    const missing = Math.max(0, SHORTEST_WINDOW_S - (to - from));
+    choose({ from: from - Math.ceil(missing / 2), to: to + Math.ceil(missing / 2) });
+  };
+
   const options = (width) => ({
     width,
     height: HEIGHT,
-    cursor: { sync: { key: "throughput" }, y: false },
+    cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false, setScale: false } },
+    hooks: { setSelect: [zoom] },
     legend: { show: false },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1000] } },
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          uPlot.fmtDate(RANGES[range].format)(new Date(at * 1000))) },
+          uPlot.fmtDate(format())(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
-        size: 78, values: (_plot, splits) => splits.map(tick) },
+        size: 90, values: (_plot, splits) => splits.map(tick) },
     ],
     series: [
       {},
@@ -91,6 +113,7 @@
     message.hidden = !text;
   };
   const show = (answer) => {
+    shownUnit = answer.unit;
     const anything = ["a_end", "z_end"].some((end) => answer[end].some((row) => row[1] !== null || row[2] !== null));
     section.querySelector("[data-simulated]").hidden = !answer.simulated;
     section.dataset.points = String(measured([...answer.a_end, ...answer.z_end].map((row) => row[1])).length);
@@ -98,10 +121,12 @@
     missing.hidden = !anything || !answer.missing;
     missing.querySelector("[data-missing-count]").textContent = answer.missing;
     if (!anything) {
+      for (const part of section.querySelectorAll("[data-chart], [data-figures]")) part.hidden = true;
       say(texts.empty);
       return;
     }
     say("");
+    section.querySelector("[data-zoom]").hidden = false;
     draw(answer);
     tabulate(answer);
   };
@@ -110,36 +135,78 @@
   let lastAt = 0;
   const csv = section.querySelector("[data-csv]");
   const csvUrl = csv.getAttribute("href");
+  const query = () => {
+    if (chosen) return `?from=${chosen.from}&to=${chosen.to}&unit=${unit}`;
+    const to = Math.floor(Date.now() / 1000);
+    return `?from=${to - RANGES[range].span}&to=${to}&step=${RANGES[range].step}&unit=${unit}`;
+  };
   const refresh = async () => {
     const mine = ++asked;
-    const { span, step } = RANGES[range];
-    const to = Math.floor(Date.now() / 1000);
-    const query = `?from=${to - span}&to=${to}&step=${step}`;
+    const wanted = query();
     try {
-      const answer = await fetch(`${section.dataset.url}${query}`, {
+      const answer = await fetch(`${section.dataset.url}${wanted}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
-      if (mine !== asked) return; // another range was chosen meanwhile
+      if (mine !== asked) return; // something else was chosen meanwhile
       last = body;
       lastAt = Date.now();
-      csv.href = `${csvUrl}${query}`;
+      csv.href = `${csvUrl}${wanted}`;
+      document.dispatchEvent(new CustomEvent("longline:back"));
       show(body);
-    } catch {
+    } catch (error) {
+      if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
       if (mine === asked) say(texts.failed);
     }
   };
 
+  const press = (buttons, name) => {
+    for (const each of section.querySelectorAll(`[data-${buttons}]`)) {
+      each.setAttribute("aria-pressed", String(each.dataset[buttons] === name));
+    }
+  };
+  const custom = section.querySelector("[data-custom]");
+  const reset = section.querySelector("[data-reset]");
+  // What a datetime-local field takes: the reader's own zone, to the minute.
+  const written = (epoch) => {
+    const at = new Date((epoch - new Date(epoch * 1000).getTimezoneOffset() * 60) * 1000);
+    return at.toISOString().slice(0, 16);
+  };
+  const choose = (window) => {
+    chosen = window;
+    press("range", chosen ? "" : range);
+    reset.hidden = !chosen;
+    if (chosen) {
+      custom.elements.from.value = written(chosen.from);
+      custom.elements.to.value = written(chosen.to);
+    }
+    refresh();
+  };
   for (const button of section.querySelectorAll("[data-range]")) {
     button.addEventListener("click", () => {
       range = button.dataset.range;
-      for (const each of section.querySelectorAll("[data-range]")) {
-        each.setAttribute("aria-pressed", String(each === button));
-      }
+      choose(null);
+    });
+  }
+  for (const button of section.querySelectorAll("[data-unit]")) {
+    button.addEventListener("click", () => {
+      unit = button.dataset.unit;
+      press("unit", unit);
       refresh();
     });
   }
+  custom.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [from, to] = ["from", "to"].map((name) => Math.floor(new Date(custom.elements[name].value) / 1000));
+    const wrong = !(from < to);
+    custom.elements.to.setCustomValidity(wrong ? texts.backwards : "");
+    if (wrong) custom.elements.to.reportValidity();
+    else choose({ from, to });
+  });
+  custom.addEventListener("input", () => custom.elements.to.setCustomValidity(""));
+  reset.addEventListener("click", () => choose(null));
+  section.querySelector("[data-more]").hidden = false;
   section.querySelector("[data-ranges]").hidden = false;
   const redraw = () => { if (last) show(last); };
   document.addEventListener("longline:theme", redraw);
@@ -149,7 +216,8 @@
     width = window.innerWidth;
     redraw();
   });
-  const isStale = () => Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2;
+  // A window of its own ends where it was told to: nothing new comes into it.
+  const isStale = () => !chosen && Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2;
   setInterval(() => { if (document.visibilityState === "visible" && isStale()) refresh(); }, REFRESH_MS);
   refresh();
 })();

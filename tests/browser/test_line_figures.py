@@ -77,3 +77,51 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     expect(link).to_have_attribute("href", re.compile("step=3600"))
     expect(page.get_by_role("heading", name="Availability and frame loss by month")).to_be_visible()
     assert alice.complaints == []
+
+
+def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url, viewport={"width": 1280, "height": 1200})
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/")
+    page = alice.page
+    figures = page.locator("#throughput")
+    link = figures.get_by_role("link", name="These figures as CSV")
+    page.get_by_role("button", name="Day", exact=True).click()
+    expect(figures).to_have_attribute("data-points", "72")
+
+    plot = figures.locator('[data-chart="a_end"] .u-over')
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    # The last hour and a half of the day.
+    page.mouse.move(box["x"] + box["width"] * (1 - 1.5 / 24), box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 60, steps=5)
+    page.mouse.up()
+    reset = figures.get_by_role("button", name="Reset zoom")
+    expect(reset).to_be_visible()
+    expect(figures.locator('[data-range][aria-pressed="true"]')).to_have_count(0)
+    expect(link).to_have_attribute("href", re.compile(r"to=\d+&unit=bits$"))
+    shown = re.search(r"from=(\d+)&to=(\d+)", link.get_attribute("href") or "")
+    assert shown is not None
+    assert 4000 < int(shown[2]) - int(shown[1]) < 7000
+    reset.click()
+    expect(figures).to_have_attribute("data-points", "72")
+    expect(reset).to_be_hidden()
+
+    page.get_by_role("button", name="packet/s").click()
+    expect(figures.get_by_role("row", name="A end, in").get_by_role("cell").first).to_contain_text("packet/s")
+    expect(link).to_have_attribute("href", re.compile("unit=packets"))
+
+    now = clock.now()
+    page.get_by_label("From", exact=True).fill(f"{now - timedelta(days=3):%Y-%m-%dT%H:%M}")
+    page.get_by_label("To", exact=True).fill(f"{now - timedelta(days=4):%Y-%m-%dT%H:%M}")
+    figures.get_by_role("button", name="Show").click()
+    assert page.get_by_label("To", exact=True).evaluate("field => field.validationMessage") != ""
+    page.get_by_label("To", exact=True).fill(f"{now:%Y-%m-%dT%H:%M}")
+    figures.get_by_role("button", name="Show").click()
+    expect(reset).to_be_visible()
+    assert alice.accessibility_violations() == []
+    assert alice.complaints == []
