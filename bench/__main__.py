@@ -6,7 +6,7 @@ A line that begins with # says under which circumstances the figure above it was
 import subprocess
 import sys
 
-from bench import agent, lists, mtu, order_to_frames, orders, telemetry, validate, vni_leases
+from bench import agent, lists, mtu, order_to_frames, orders, pages, telemetry, validate, vni_leases
 
 BENCHMARKS = {
     "telemetry": telemetry.measure,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "vni_leases": vni_leases.measure,
     "mtu": mtu.measure,
     "lists": lists.measure,
+    "pages": pages.measure,
     "validate": validate.measure,
     "orders": orders.measure,
     "order_to_frames": order_to_frames.measure,

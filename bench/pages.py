@@ -1,0 +1,82 @@
+"""What the server takes for each page a reader opens, at 100,000 VLLs."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from bench.vlls import ROUTERS, installation_fill
+
+ROUNDS = 20
+EVERYBODY = [
+    "/",
+    "/?show=all",
+    "/ports/",
+    "/orders/",
+    "/orders/new/",
+    "/search/?q=line%204711",
+    "/vlls/{vll}/",
+]
+NOC = [
+    "/noc/",
+    "/noc/map/",
+    "/noc/pools/",
+    "/noc/audit/",
+    "/noc/routers/7/",
+    "/noc/ports/",
+    "/noc/orders/",
+    "/routers/",
+]
+_RING = """
+INSERT INTO inventory_backbonelink (a_router_id, a_interface, a_metric, a_ip_mtu, z_router_id, z_interface,
+                                    z_metric, z_ip_mtu, ipv4, ipv6, in_service)
+SELECT n, 'bb-next', 10, 9000, 1 + n % {routers}, 'bb-prev', 10, 9000, true, true, true
+FROM generate_series(1, {routers}) n;
+"""
+
+
+def measure() -> Iterator[Figure]:
+    with migrated():
+        installation_fill()
+        from django.db import connection
+
+        from portal.vll.models import Vll
+
+        with connection.cursor() as cursor:
+            cursor.execute(_RING.format(routers=ROUTERS))
+        vll = Vll.objects.filter(customer_id=1).latest("created_at").pk
+        taken: dict[str, list[float]] = {}
+        for who, browser in _browsers().items():
+            for page in EVERYBODY + (NOC if who == "noc" else []):
+                taken[f"{page} of {who}"] = _times(browser, page.format(vll=vll))
+        slowest = max(taken, key=lambda page: percentile(taken[page], 95))
+        note = ", ".join(f"{page} {percentile(times, 95):.0f}" for page, times in taken.items())
+        yield Figure("page_p95_ms", percentile(taken[slowest], 95), "ms", f"the slowest, {slowest}; {note}")
+
+
+def _browsers() -> dict[str, Any]:
+    from django.test import Client
+
+    from portal.accounts.models import Membership, User
+
+    noc = User.objects.create_user("nora", noc_role="noc")
+    member = User.objects.create_user("alice")
+    Membership.objects.create(user=member, customer_id=1, role="operator")
+    browsers = {}
+    for name, user in (("noc", noc), ("tenant", member)):
+        browsers[name] = Client(headers={"Host": "localhost"})
+        browsers[name].force_login(user)
+    return browsers
+
+
+def _times(browser: Any, page: str) -> list[float]:
+    """Milliseconds of each answer; the first one warms up."""
+    taken = []
+    for number in range(ROUNDS + 1):
+        began = time.perf_counter()
+        answer = browser.get(page)
+        if number:
+            taken.append((time.perf_counter() - began) * 1_000)
+        assert answer.status_code == 200, (page, answer.status_code)
+    return taken

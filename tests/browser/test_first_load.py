@@ -1,0 +1,42 @@
+"""What a first visit to each main page transfers, over the real server; how soon its largest part is painted
+is printed, as a figure for people."""
+
+from collections.abc import Callable
+
+import pytest
+
+from devstack.stack import Stack
+from tests.browser.reader import Reader
+
+MOST_BYTES = 200_000
+PAGES = ["/", "/orders/new/", "/ports/", "/orders/"]
+_LARGEST_PAINT = """
+() => new Promise(resolve => new PerformanceObserver(
+  list => resolve(list.getEntries().at(-1).startTime)
+).observe({type: "largest-contentful-paint", buffered: true}))
+"""
+
+
+def transferred(someone: Reader, address: str) -> int:
+    """Bytes over the wire for the page and all that it needs, headers included, with nothing cached."""
+    browser = someone.page.context.new_cdp_session(someone.page)
+    browser.send("Network.enable")
+    browser.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    sizes: list[int] = []
+    browser.on("Network.loadingFinished", lambda done: sizes.append(int(done["encodedDataLength"])))
+    someone.page.goto(f"{someone.url}{address}", wait_until="networkidle")
+    browser.detach()
+    return sum(sizes)
+
+
+@pytest.mark.parametrize("address", [*PAGES, "a line"])
+def test_a_first_visit_is_light(running_stack: Stack, reader: Callable[..., Reader], address: str) -> None:
+    alice = reader(running_stack.url)
+    alice.sign_in(**running_stack.loaded["customer_login"])
+    if address == "a line":
+        found = alice.page.locator(".ll-table tbody th a").first
+        address = (found.get_attribute("href") if found.count() else None) or "/"
+    sent = transferred(alice, address)
+    painted = alice.page.evaluate(_LARGEST_PAINT)
+    print(f"{address}: {sent / 1000:.0f} kB transferred, largest contentful paint after {painted:.0f} ms")
+    assert 0 < sent <= MOST_BYTES

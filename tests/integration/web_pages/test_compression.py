@@ -1,0 +1,38 @@
+"""Pages are sent compressed, the API is not, and vendored files are fetched once."""
+
+import gzip
+
+import pytest
+from django.test import Client
+
+from portal.accounts.models import User
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in
+
+pytestmark = pytest.mark.django_db
+ASKED = {"Accept-Encoding": "gzip"}
+
+
+def test_a_page_is_compressed_for_whoever_takes_that(isp: Isp, alice: User) -> None:
+    browser = signed_in(alice)
+    packed = browser.get("/orders/new/", headers=ASKED)
+    assert packed["Content-Encoding"] == "gzip"
+    assert b"Order a line" in gzip.decompress(packed.content)
+    assert "Content-Encoding" not in browser.get("/orders/new/")
+
+
+def test_an_etag_of_the_api_stays_strong(isp: Isp, alice: User) -> None:
+    vll: Vll = order(isp, alice).vll
+    answer = signed_in(alice).get(f"/api/v1/vlls/{vll.pk}", headers=ASKED)
+    assert answer["ETag"].startswith('"')
+    assert "Content-Encoding" not in answer
+
+
+def test_vendored_files_never_change_and_our_own_may() -> None:
+    vendored = Client().get("/static/vendor/htmx-2.0.11/htmx.min.js", headers=ASKED)
+    assert vendored["Content-Encoding"] == "gzip"
+    assert "immutable" in vendored["Cache-Control"]
+    own = Client().get("/static/css/longline.css", headers=ASKED)
+    assert "immutable" not in own["Cache-Control"]
