@@ -167,6 +167,8 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="Longline <longline@localhost
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
 LANGUAGE_CODE = "en"
+# Where `manage.py makemessages -l <language>` writes, and translations are read from.
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 

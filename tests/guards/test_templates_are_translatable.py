@@ -1,0 +1,45 @@
+"""Every word that a template shows is marked for gettext; what is a name everywhere is listed here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+# Names of the product, of protocols and of units, and what API tokens begin with: the same in every language.
+NAMES = {"Longline", "VPP", "VNI", "UTC", "EIR", "bit/s", "ll"}
+_MARKED = re.compile(r"{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}", re.DOTALL)
+_COMMENT = re.compile(r"{#.*?#}|{%\s*comment\b.*?{%\s*endcomment\s*%}|<!--.*?-->", re.DOTALL)
+_TEMPLATE = re.compile(r"{%.*?%}|{{.*?}}", re.DOTALL)
+_SPOKEN = re.compile(r"\b(?:aria-label|title|placeholder|alt|value)=\"([^\"]*)\"")
+# What is written for the machine: addresses, and a command that is the same in every language.
+_UNSPOKEN = re.compile(
+    r"<(?:script|style|code)\b[^>]*>.*?</(?:script|style|code)>|<!DOCTYPE[^>]*>", re.DOTALL
+)
+_INPUT_VALUE = re.compile(r"\bvalue=\"[^\"]*\"")
+_WORD = re.compile(r"[A-Za-z][A-Za-z/’'-]*[A-Za-z]")
+
+
+def unmarked(text: str) -> set[str]:
+    """The words of a template that a reader sees and that gettext does not."""
+    for noise in (_COMMENT, _MARKED, _TEMPLATE, _INPUT_VALUE, _UNSPOKEN):
+        text = noise.sub(" ", text)
+    shown = " ".join([*_SPOKEN.findall(text), re.sub(r"<[^>]*>", " ", text)])
+    return set(_WORD.findall(re.sub(r"&\w+;", " ", shown))) - NAMES
+
+
+def templates() -> list[Path]:
+    return sorted(path for path in TEMPLATES.rglob("*") if path.suffix in (".html", ".txt"))
+
+
+@pytest.mark.parametrize("template", templates(), ids=lambda path: str(path.relative_to(TEMPLATES)))
+def test_every_word_is_marked(template: Path) -> None:
+    assert unmarked(template.read_text()) == set()
+
+
+def test_the_look_finds_what_is_not_marked() -> None:
+    assert unmarked('<p>{% translate "Fine" %} <b>Forgotten</b> {{ value }}</p>') == {"Forgotten"}
+    assert unmarked('<a aria-label="Close it">{% blocktranslate %}Fine{% endblocktranslate %}</a>') == {
+        "Close",
+        "it",
+    }
