@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 # Its ETags are strong: they name bytes, and another coding has others (RFC 9110, section 8.8.3.3).
-_NOT_THE_API = "/api/"
+_THE_API = ("/api/v1/", "/api/agent/")
 _WHOLE = 200
 
 
@@ -12,6 +12,6 @@ class PageGZipMiddleware(GZipMiddleware):
     """Django's, which hides the length of pages with secrets in them (BREACH), for all but the API."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        if request.path.startswith(_NOT_THE_API) or response.status_code != _WHOLE:
+        if request.path.startswith(_THE_API) or response.status_code != _WHOLE:
             return response
         return super().process_response(request, response)

@@ -9,7 +9,7 @@ from devstack.stack import Stack
 from tests.browser.reader import Reader
 
 MOST_BYTES = 200_000
-PAGES = ["/", "/orders/new/", "/ports/", "/orders/"]
+PAGES = ["/", "/orders/new/", "/ports/", "/orders/", "/api/docs/"]
 _LARGEST_PAINT = """
 () => new Promise(resolve => new PerformanceObserver(
   list => resolve(list.getEntries().at(-1).startTime)
