@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +46,7 @@ def namespace(label: str) -> Iterator[str]:
 
 
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
-    """Join (namespace, interface) `a` and `z` by a veth pair, both sides up; `mtu` in bytes (L3)."""
+    """Join (namespace, interface) `a` and `z` by a veth pair, both sides carrying; `mtu` in bytes (L3)."""
     (a_namespace, a_name), (z_namespace, z_name) = a, z
     _ip(
         "link",
@@ -66,6 +67,18 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
     )
     for where, name in (a, z):
         _ip("-n", where, "link", "set", name, "up")
+    for where, name in (a, z):
+        _wait_until_it_carries(where, name)
+
+
+def _wait_until_it_carries(namespace: str, interface: str) -> None:
+    """The side that came up first had no carrier then; until the kernel has seen to that (RFC 2863 "up"),
+    it takes frames and drops them without a word."""
+    for _ in range(500):
+        if " state UP " in _ip("-n", namespace, "-oneline", "link", "show", interface):
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"{interface} in {namespace} has had no carrier for 5 s")
 
 
 def remove_leftovers() -> None:
@@ -112,5 +125,5 @@ def _ipv6_off() -> None:
             path.write_text("1")
 
 
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+def _ip(*arguments: str) -> str:
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
