@@ -20,8 +20,8 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock format openapi agent run-environment dev-environment \
-	packages-demo packages-test check-python check-types check-templates check-layers check-go \
+.PHONY: help demo test test-processes test-inside test-go check bench lock format openapi agent \
+	run-environment dev-environment packages-demo packages-test check-python check-types check-templates check-layers check-go \
 	check-migrations
 
 help: ## this list
@@ -33,10 +33,19 @@ demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PO
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@failed=""; \
-	$(BIN)/python -m pytest || failed="$$failed pytest"; \
-	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
-	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; exit 1; fi
+	@$(MAKE) --no-print-directory -k -j2 --output-sync=line test-processes test-inside test-go
+
+# What starts routers, workers and browsers mostly waits for them: it runs beside all else.
+PROCESSES := tests/browser tests/journeys tests/faults tests/lab
+
+test-processes:
+	@$(BIN)/python -m pytest $(PROCESSES)
+
+test-inside:
+	@$(BIN)/python -m pytest $(PROCESSES:%=--ignore=%)
+
+test-go:
+	@cd agent && $(GO) test ./...
 
 check: check-python check-types check-templates check-layers check-go check-migrations ## all linters; with -k past the first complaint
 
