@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponseBase
 
 from portal.core.request_id import current_request_id
+from portal.core.sending import sent_together
 
 _READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _WRITING = ("insert", "update", "delete", "merge", "with")
@@ -87,7 +88,7 @@ class _Work:
         database = context["connection"]
         if self._is_known(database) or not sql.lstrip()[:6].lower().startswith(_WRITING):
             return execute(sql, params, many, context)
-        with nullcontext() if database.in_atomic_block else transaction.atomic():
+        with nullcontext() if database.in_atomic_block else transaction.atomic(), sent_together():
             execute(_TELL, (self._id, json.dumps(self._who)), False, context)
             self._told_in = database.run_on_commit
             return execute(sql, params, many, context)

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection
 from psycopg.types.json import Jsonb
 
+from portal.core.inserting import insert
 from portal.core.request_id import current_request_id
 from portal.events.models import Event
 
@@ -28,18 +29,20 @@ def announce(
     router_id: int | None = None,
     actor: str = "",
     data: dict[str, Any] | None = None,
-) -> Event:
+) -> None:
     """Record that ``kind`` happened. Must run in the transaction that made it true."""
-    return Event.objects.create(
-        at=now,
-        kind=kind,
-        customer_id=customer_id,
-        vll_id=vll_id,
-        order_id=order_id,
-        router_id=router_id,
-        actor=actor,
-        request_id=current_request_id.get(),
-        data=data or {},
+    insert(
+        Event(
+            at=now,
+            kind=kind,
+            customer_id=customer_id,
+            vll_id=vll_id,
+            order_id=order_id,
+            router_id=router_id,
+            actor=actor,
+            request_id=current_request_id.get(),
+            data=data or {},
+        )
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from portal.accounts.models import Customer, User
+from portal.core.inserting import insert
 from portal.events.operations import announce
 from portal.vll.models import Order, Vll
 from portal.vll.operations.transitions import order_move
@@ -24,16 +25,18 @@ def order_acknowledge(
     **also: Any,
 ) -> Order:
     """The new order: acknowledged, or ``held`` for approval. The VLL must have no other order open."""
-    order = Order.objects.create(
-        pk=pk or uuid4(),
-        vll=vll,
-        customer_id=vll.customer_id,
-        action=action,
-        revision=revision,
-        ordered_by=actor,
-        ordered_at=now,
-        state_at=now,
-        **also,
+    order = insert(
+        Order(
+            pk=pk or uuid4(),
+            vll=vll,
+            customer_id=vll.customer_id,
+            action=action,
+            revision=revision,
+            ordered_by=actor,
+            ordered_at=now,
+            state_at=now,
+            **also,
+        )
     )
     announce(
         "order.acknowledged",

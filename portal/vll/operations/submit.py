@@ -8,6 +8,8 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import User
+from portal.core.inserting import insert
+from portal.core.sending import sent_together
 from portal.vll.content import Content, EndContent
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
@@ -68,20 +70,21 @@ def order_add(
     )
     vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
-    vll = _vll_create(vll_id, accepted, content, description, now)
     held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
-    order = order_acknowledge(
-        vll=vll,
-        action=OrderAction.ADD,
-        revision=vll.revision,
-        actor=user.username,
-        now=now,
-        held=held,
-        retry_of=retry_of,
-        data={"transport": vll.transport, "vni": vll.vni},
-    )
-    if not held:
-        converge_routers((port.router_id for port in accepted.ports.values()), now=now)
+    with sent_together():
+        vll = _vll_create(vll_id, accepted, content, description, now)
+        order = order_acknowledge(
+            vll=vll,
+            action=OrderAction.ADD,
+            revision=vll.revision,
+            actor=user.username,
+            now=now,
+            held=held,
+            retry_of=retry_of,
+            data={"transport": vll.transport, "vni": vll.vni},
+        )
+        if not held:
+            converge_routers((port.router_id for port in accepted.ports.values()), now=now)
     # Last, because the routers' sums are what orders of all customers wait for.
     cores_lease(accepted=accepted, holder=vll_id, own=own)
     if taken is not None:
@@ -122,13 +125,13 @@ def content_for(
 def _vll_create(
     vll_id: uuid.UUID, accepted: Accepted, content: Content, description: str, now: datetime
 ) -> Vll:
-    vll = Vll.objects.create(
-        id=vll_id, customer=accepted.customer, description=description, created_at=now, **content.line
+    vll = insert(
+        Vll(id=vll_id, customer=accepted.customer, description=description, created_at=now, **content.line)
     )
-    ends = VllEnd.objects.bulk_create(
-        VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end))
+    ends = [
+        insert(VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end)))
         for side, end in content.ends.items()
-    )
+    ]
     return with_ends(vll, ends)
 
 

@@ -1,0 +1,22 @@
+"""Statements that go to the server together: nobody waits for the answer of one before sending the next.
+
+libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """What is executed inside is sent at once, and answered before the block ends.
+
+    Where one is refused, those after it are not run, and the block raises its error as Django's. Reading rows
+    inside waits for them and for all before them. Only within a transaction: all are of one piece.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("statements are sent together within a transaction")
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
