@@ -8,6 +8,8 @@ import environ
 import pghistory
 from csp.constants import NONE, SELF
 
+from portal.core.fitting_numbers import refuse_what_does_not_fit
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -96,6 +98,8 @@ DATABASES: dict[str, Any] = {
         },
     },
 }
+# Here, because connections take over what is registered when the first of them is made.
+refuse_what_does_not_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
 # the audit app although they sit on other apps' tables: they follow the models after every migrate.
 PGHISTORY_APPEND_ONLY = True

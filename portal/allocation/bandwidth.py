@@ -83,7 +83,18 @@ def bandwidth_release(*, holder: UUID) -> None:
             _add(booking.port_id, -booking.cir_bps)
 
 
+def _full(port: Port, side: str, cir_bps: int, free_bps: int) -> PortFull:
+    return PortFull(
+        field=f"{side}_end.port",
+        port=str(port),
+        requested_bps=cir_bps,
+        free_bps=free_bps,
+        bookable_bps=port.bookable_bps,
+        speed_bps=port.speed_bps,
+    )
+
+
 def _add(port: int, bps: int) -> None:
-    """Add to a port's sum. Its type has to be named: a bare int goes to the server as 32 bits, cut off."""
+    """Add to a port's sum. Its type is named: a bare int goes as 32 bits (portal.core.fitting_numbers)."""
     bits = Value(bps, output_field=BigIntegerField())
     Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)
