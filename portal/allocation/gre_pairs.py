@@ -70,10 +70,13 @@ def rested_gre_pairs_free(*, now: datetime) -> int:
 
 
 def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[str, str]]:
-    return product(_usable(a_router, z_router, family), _usable(z_router, a_router, family))
+    return product(
+        usable_gre_addresses(a_router, far=z_router, family=family),
+        usable_gre_addresses(z_router, far=a_router, family=family),
+    )
 
 
-def _usable(router: Router, far: Router, family: int) -> list[str]:
+def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:
     """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
     routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
     addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list(

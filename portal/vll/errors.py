@@ -230,6 +230,15 @@ class PlanIsIncomplete(Conflict):
     field: str = "plan"
 
 
+@dataclass(eq=False, kw_only=True)
+class TunnelAddressGone(Conflict):
+    """The address that a held order was given for its tunnel is no longer to be had on the router."""
+
+    router: str
+    address: str
+    field: str
+
+
 class PlanIsStale(Conflict):
     """The plan that was looked at is not made yet, or a router was told something else since."""
 

@@ -98,6 +98,10 @@ _TEXTS: dict[type[DomainError], str] = {
         "A router has moved on since this plan was made, or it is not made yet; nothing was done."
         " Look at a new plan, then approve."
     ),
+    errors.TunnelAddressGone: gettext_noop(
+        "This order's tunnel was to end on {address}, which is not to be had on {router} any more."
+        " Give the router that address again, or reject the order: ordered anew, it gets another one."
+    ),
     errors.HoldUnknown: gettext_noop(
         "There is no hold {hold}, or it has expired. Order without it, or make a new one."
     ),

@@ -1,0 +1,118 @@
+"""Approving a held order looks again at all that it was accepted for, be it a new line or a change."""
+
+from collections.abc import Callable
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
+from portal.underlay.errors import EncapsulationMissing, EndpointMissing
+from portal.vll.errors import (
+    FrameTooLargeForPort,
+    PeakAbovePort,
+    RouterHasNoAgent,
+    RouterInMaintenance,
+    TunnelAddressGone,
+)
+from portal.vll.models import Order
+from portal.vll.operations import Changes, order_approve, order_modify
+from portal.vll.words import sentence
+from tests.integration.answers import activate
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import sums_are_right
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+Break = Callable[[], object]
+
+CHANGED: dict[str, tuple[type[DomainError], Break, Break]] = {
+    "a port takes smaller frames": (
+        FrameTooLargeForPort,
+        lambda: Port.objects.filter(interface="host-cust1").update(max_frame=1521),
+        lambda: Port.objects.update(max_frame=9022),
+    ),
+    "a port is slower": (
+        PeakAbovePort,
+        lambda: Port.objects.filter(interface="host-cust1").update(speed_bps=GBIT),
+        lambda: Port.objects.update(speed_bps=10 * GBIT),
+    ),
+    "a router is under maintenance": (
+        RouterInMaintenance,
+        lambda: Router.objects.filter(name="hippo").update(maintenance_since=clock.now()),
+        lambda: Router.objects.update(maintenance_since=None),
+    ),
+    "a router has no agent": (
+        RouterHasNoAgent,
+        lambda: Router.objects.filter(name="hippo").update(agent_url=""),
+        lambda: Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:9442"),
+    ),
+    "a plugin is not loaded": (
+        EncapsulationMissing,
+        lambda: ObservedRouter.objects.filter(router__name="hippo").update(encapsulations=["l2xc", "gre"]),
+        lambda: ObservedRouter.objects.update(encapsulations=["l2xc", "vxlan", "geneve", "gre"]),
+    ),
+    "a loopback is not on its router": (
+        EndpointMissing,
+        lambda: TunnelAddress.objects.filter(address="10.255.0.2").delete(),
+        lambda: TunnelAddress.objects.create(router=Router.objects.get(name="hippo"), address="10.255.0.2"),
+    ),
+}
+
+
+@pytest.fixture(params=["add", "modify"])
+def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer) -> Order:
+    """For 2 Gbit/s and packets of 1504 bytes over VXLAN, IPv4: frames of 1522 bytes at the ports."""
+    if request.param == "add":
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+        return order(isp, alice, cir_bps=2 * GBIT, svc_mtu=1504, transport="vxlan4")
+    vll = order(isp, alice, svc_mtu=1400, transport="vxlan6").vll
+    activate(vll)
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    changes = Changes(cir_bps=2 * GBIT, svc_mtu=1504, transport="vxlan4")
+    return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_what_would_be_refused_today_cannot_be_approved_until_it_is_mended(
+    nora: User, held: Order, what: str
+) -> None:
+    assert held.state == "held"
+    refusal, break_it, mend_it = CHANGED[what]
+    break_it()
+    with pytest.raises(refusal):
+        order_approve(user=nora, order=held, now=clock.now())
+    held.refresh_from_db()
+    assert (held.state, held.failure) == ("held", None)
+    mend_it()
+    assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
+    activate(held.vll)
+    held.refresh_from_db()
+    assert held.state == "completed"
+    assert sums_are_right()
+
+
+def test_the_address_that_its_tunnel_was_to_end_on_must_still_be_the_routers(nora: User, held: Order) -> None:
+    Router.objects.filter(name="hippo").update(loopback4="10.255.9.2")
+    hippo = Router.objects.get(name="hippo")
+    TunnelAddress.objects.create(router=hippo, address="10.255.9.2")
+    with pytest.raises(TunnelAddressGone) as refusal:
+        order_approve(user=nora, order=held, now=clock.now())
+    assert (refusal.value.field, refusal.value.address) == ("z_end", "10.255.0.2")
+    assert "reject the order" in sentence(refusal.value)
+
+
+@pytest.mark.parametrize("gone", ["address", "route"])
+def test_so_must_the_addresses_of_a_gre_pair(
+    isp: Isp, alice: User, nora: User, dairy: Customer, gone: str
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+    held = order(isp, alice, transport="gre4")
+    if gone == "address":
+        TunnelAddress.objects.filter(address="10.255.0.1").delete()
+    else:
+        ObservedRoute.objects.filter(address="10.255.0.1").update(reachable=False)
+    with pytest.raises(TunnelAddressGone) as refusal:
+        order_approve(user=nora, order=held, now=clock.now())
+    assert (refusal.value.field, refusal.value.router) == ("a_end", "rhino")
