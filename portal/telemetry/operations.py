@@ -12,7 +12,7 @@ from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import LONGEST_SAMPLE
 from portal.telemetry.tables import SAMPLES
-from portal.vll.models import VllEnd
+from portal.vll.models import EndMove, VllEnd
 
 MAX_AHEAD = timedelta(seconds=60)
 _POLICER = tuple(field.name for field in fields(PolicerCount))
@@ -44,7 +44,7 @@ SELECT count(*) FROM inserted
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a report, counted in ends of samples. ``rejected``: ends that are not on this router."""
+    """What became of a report, in ends of samples. ``rejected``: those that were not on this router then."""
 
     accepted: int
     duplicate: int
@@ -61,7 +61,7 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
     set_aside: list[QuarantinedSample] = []
     quarantined = rejected = 0
     for sample in report.samples:
-        ends = [end for end in sample.ends if (end.vll, end.side) in own]
+        ends = [end for end in sample.ends if own.counts(end, sample)]
         rejected += len(sample.ends) - len(ends)
         reason = _contradiction(sample, now)
         good = [] if reason else [end for end in ends if not _is_negative(end)]
@@ -85,23 +85,40 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
     known = {
         "boot_id": report.boot_id,
-        "offset_ms": (now - _EPOCH) // timedelta(milliseconds=1) - report.sent_ms,
+        "offset_ms": _ms(now) - report.sent_ms,
         "measured_at": now,
         "dropped": report.dropped,
     }
     AgentClock.objects.update_or_create(router=router, defaults=known)
 
 
-def _ends_on(router: Router, report: CounterReport) -> set[tuple[Any, str]]:
-    """Which of the reported ends are this router's, whatever their life cycle: a report may come late."""
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The ends that count on a router: those that are there, and until when (ms) others were."""
+
+    here: set[tuple[Any, str]]
+    left_ms: dict[tuple[Any, str], int]
+
+    def counts(self, end: EndCount, sample: CounterSample) -> bool:
+        """Whether the router may speak of it: an end that has left counted there in samples begun before."""
+        return (end.vll, end.side) in self.here or sample.from_ms < self.left_ms.get((end.vll, end.side), 0)
+
+
+def _ends_on(router: Router, report: CounterReport) -> _Ends:
+    """Of the reported ends those that are or were this router's, whatever their life cycle: a report may come
+    late, and be about a time before the end moved away."""
     vlls = {end.vll for sample in report.samples for end in sample.ends}
-    ends = VllEnd.objects.filter(vll__in=vlls, port__router=router)
-    return set(ends.values_list("vll_id", "side"))
+    here = VllEnd.objects.filter(vll__in=vlls, port__router=router).values_list("vll_id", "side")
+    moves = EndMove.objects.filter(vll__in=vlls, router=router).order_by("left_at")
+    return _Ends(
+        here=set(here),
+        left_ms={(vll, side): _ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
+    )
 
 
 def _contradiction(sample: CounterSample, now: datetime) -> str | None:
     """Why a sample cannot be true as a whole, or None. All in milliseconds: any integer may come in."""
-    now_ms = (now - _EPOCH) // timedelta(milliseconds=1)
+    now_ms = _ms(now)
     if sample.to_ms <= sample.from_ms:
         return "ends_before_it_begins"
     if sample.to_ms > now_ms + MAX_AHEAD // timedelta(milliseconds=1):
@@ -153,6 +170,10 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
             ],
         )
         return int(cursor.fetchone()[0])
+
+
+def _ms(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _time(ms: int) -> datetime:

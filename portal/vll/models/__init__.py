@@ -2,7 +2,17 @@ from portal.vll.models.attempt import Attempt, RouterConvergence
 from portal.vll.models.hold import Hold
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
-from portal.vll.models.tombstone import VllTombstone
+from portal.vll.models.tombstone import EndMove, VllTombstone
 from portal.vll.models.vll import Vll, VllEnd
 
-__all__ = ["Attempt", "Hold", "Order", "PlanResult", "RouterConvergence", "Vll", "VllEnd", "VllTombstone"]
+__all__ = [
+    "Attempt",
+    "EndMove",
+    "Hold",
+    "Order",
+    "PlanResult",
+    "RouterConvergence",
+    "Vll",
+    "VllEnd",
+    "VllTombstone",
+]

@@ -36,3 +36,21 @@ class VllTombstone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.side} left {self.router}"
+
+
+class EndMove(models.Model):
+    """That an end left a router, and when: what it counted there until then is the line's."""
+
+    vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="moves")
+    side = models.CharField(max_length=1)
+    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="+")
+    left_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(side__in=["a", "z"]), name="moved_side_is_a_or_z"),
+        ]
+        indexes = [models.Index(fields=["router", "vll"], name="end_move_by_router")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side} left {self.router} at {self.left_at:%Y-%m-%d %H:%M:%S}"

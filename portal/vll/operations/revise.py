@@ -7,7 +7,7 @@ from typing import Any
 from portal.events.operations import send_task
 from portal.inventory.models import Port
 from portal.vll.content import Content, EndContent
-from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.converging import CONVERGE_ROUTER, converge_routers_of
 
 _NOT_OBSERVED: dict[str, Any] = {"link_up": None, "reachable": None, "observed_in_sync": None, "drift": []}
@@ -16,8 +16,9 @@ _NOT_OBSERVED: dict[str, Any] = {"link_up": None, "reachable": None, "observed_i
 def revise(vll: Vll, content: Content, *, now: datetime) -> None:
     """Write ``content`` into the VLL as its next revision, and hurry the routers that it concerns.
 
-    An end that moves to another router leaves a tombstone on the old one; one that moves back takes its
-    tombstone away. The caller holds the VLL's lock and has leased what ``content`` needs.
+    An end that moves to another router leaves a tombstone on the old one, and a note of when it left; one
+    that moves back takes its tombstone away. The caller holds the VLL's lock and has leased what ``content``
+    needs.
     """
     revision = vll.revision + 1
     leases = uuid.uuid4()
@@ -34,6 +35,7 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
             VllTombstone.objects.create(
                 vll=vll, side=end.side, router_id=old_router, revision=revision, leases=leases
             )
+            EndMove.objects.create(vll=vll, side=end.side, router_id=old_router, left_at=now)
             left.add(old_router)
     Vll.objects.filter(pk=vll.pk).update(
         **content.line, revision=revision, wanted_present=True, in_sync=False
