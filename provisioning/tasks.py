@@ -7,7 +7,7 @@ from celery import shared_task
 from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
-from portal.telemetry.freezing import month_freeze
+from portal.telemetry.freezing import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.vll.operations import holds_expire, stale_vlls_mark
@@ -64,7 +64,7 @@ def keep_partitions() -> None:
 
 @shared_task(name="telemetry.freeze_percentiles", time_limit=1800)
 def freeze_percentiles() -> None:
-    month_freeze(now=clock.now())
+    months_freeze(now=clock.now())
 
 
 @shared_task(name="telemetry.roll_up", time_limit=_HARD_LIMIT_S)

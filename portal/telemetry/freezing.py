@@ -4,31 +4,42 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from portal.telemetry.buckets import SIDES, buckets_of
-from portal.telemetry.models import MonthlyPercentile, OperInterval
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile
+from portal.telemetry.partitions import months_unfrozen
 from portal.telemetry.queries import P95_BUCKET_S, expected_of, percentiles
+from portal.telemetry.service_time import service_time
+from portal.telemetry.tables import SAMPLES
 from portal.vll.models import Vll
-from portal.vll.states import TERMINAL_LIFECYCLES
 
-# Samples of the last hours may still come; later than their retention none is accepted.
-GRACE = timedelta(days=1)
+# Agents keep what they counted while they cannot send it, and a sample is accepted for as long as its like
+# are stored. This is for a report that is being taken in at that moment.
+GRACE = timedelta(hours=1)
 
 
-def month_freeze(*, now: datetime) -> int:
-    """Freeze the last whole month (UTC), a day after its end; how many ends. Running it again adds none."""
-    month = (now - GRACE).astimezone(UTC).date().replace(day=1) - timedelta(days=1)
-    since = datetime(month.year, month.month, 1, tzinfo=UTC)
-    until = datetime(month.year, month.month, month.day, tzinfo=UTC) + timedelta(days=1)
-    done = MonthlyPercentile.objects.filter(month=since.date()).values("vll_id")
-    vlls = Vll.objects.filter(created_at__lt=until).exclude(pk__in=done)
-    return sum(_freeze(vll, since, until, now) for vll in vlls.iterator(chunk_size=500))
+def months_freeze(*, now: datetime) -> int:
+    """Freeze each whole month (UTC) that no sample can join any more; how many ends. Again it adds none.
+
+    Not the last one alone: the portal may have been away over the end of several.
+    """
+    frozen = 0
+    for month in months_unfrozen():
+        since = datetime(month.year, month.month, 1, tzinfo=UTC)
+        until = (since + timedelta(days=31)).replace(day=1)
+        if now < until + SAMPLES.retention + GRACE:
+            break
+        done = MonthlyPercentile.objects.filter(month=month).values("vll_id")
+        vlls = Vll.objects.filter(created_at__lt=until).exclude(pk__in=done)
+        frozen += sum(_freeze(vll, since, until, now) for vll in vlls.iterator(chunk_size=500))
+        FrozenMonth.objects.get_or_create(month=month, defaults={"frozen_at": now})
+    return frozen
 
 
 def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
-    end = _out_of_service_at(vll)
-    if end is not None and end <= since:
+    served = service_time(vll)
+    if served.began is None or served.began >= until or (served.ended and served.ended <= since):
         return 0
     counted, simulated = buckets_of(vll, since, until, P95_BUCKET_S)
-    expected = expected_of(vll, since, min(until, end or until), P95_BUCKET_S, now)
+    expected = expected_of(served, since, until, P95_BUCKET_S, now)
     rows = []
     for side in SIDES:
         found = percentiles(counted[side], expected)
@@ -47,14 +58,6 @@ def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
             )
         )
     return len(MonthlyPercentile.objects.bulk_create(rows, ignore_conflicts=True))
-
-
-def _out_of_service_at(vll: Vll) -> datetime | None:
-    """When it left service for good; None while it is in service, or may come back."""
-    if vll.lifecycle not in TERMINAL_LIFECYCLES:
-        return None
-    last = OperInterval.objects.filter(vll_id=vll.pk).order_by("-began_at").first()
-    return vll.created_at if last is None else last.ended_at
 
 
 def frozen_percentiles(*, vll_id: UUID) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from typing import Any
 from portal.telemetry.buckets import buckets_of, starts_of
 from portal.telemetry.queries import RangeEmpty, expected_of
 from portal.telemetry.series import Bucket
+from portal.telemetry.service_time import ServiceTime, service_time
 from portal.telemetry.tables import FIVE_MINUTES, HOURS, finest_kept
 from portal.telemetry.units import Unit
 from portal.vll.models import Vll
@@ -43,7 +44,7 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
         raise RangeEmpty
     step_s = finest_kept(since, now=now).step_s or FIVE_MINUTES.step_s
     counted, simulated = buckets_of(vll, since, until, step_s, Unit.PACKETS)
-    return _compared(vll, counted, since, until, step_s, now) | {"simulated": simulated}
+    return _compared(service_time(vll), counted, since, until, step_s, now) | {"simulated": simulated}
 
 
 def frame_loss_by_month(
@@ -52,15 +53,15 @@ def frame_loss_by_month(
     """As ``frame_loss`` for each of ``months`` (their first moments, oldest first), by hours, in one read."""
     step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
     counted, simulated = buckets_of(vll, months[0], until, step_s, Unit.PACKETS)
-    ends = [*months[1:], until]
+    ends, served = [*months[1:], until], service_time(vll)
     return [
-        _compared(vll, counted, begin, end, step_s, now) | {"simulated": simulated}
+        _compared(served, counted, begin, end, step_s, now) | {"simulated": simulated}
         for begin, end in zip(months, ends, strict=True)
     ]
 
 
 def _compared(
-    vll: Vll,
+    served: ServiceTime,
     counted: dict[str, dict[int, Bucket]],
     since: datetime,
     until: datetime,
@@ -81,7 +82,7 @@ def _compared(
         a_to_z.delivered += z.out
         z_to_a.sent += z.into
         z_to_a.delivered += a.out
-    expected = set(expected_of(vll, since, until, step_s, now))
+    expected = set(expected_of(served, since, until, step_s, now))
     return {
         "step_s": step_s,
         "compared": len(whole),

@@ -80,6 +80,23 @@ class MonthlyPercentile(models.Model):
         return f"{self.vll_id} {self.side} {self.month:%Y-%m}"
 
 
+class FrozenMonth(models.Model):
+    """A calendar month (UTC) whose percentiles are all frozen; its 5 minutes are needed no more."""
+
+    month = models.DateField(unique=True)
+    frozen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(month__day=1), name="a_frozen_month_is_named_by_its_first"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m}"
+
+
 class OperInterval(models.Model):
     """How long a VLL in service had an oper status: ``[began_at, ended_at)``; null = it still has it.
 

@@ -15,7 +15,8 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
     """The calendar months (UTC) since the VLL was made, the current one first, at most 12.
 
     ``month`` as 2026-11; ``availability`` and ``loss`` as in their own answers; ``p95`` as it was frozen,
-    None until a day after the month. The current month's loss is compared by 5 minutes, the others' by hours.
+    None until no sample of the month can come any more. The current month's loss is compared by 5 minutes,
+    the others' by hours.
     """
     starts = _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC))
     times = availability(vll=vll, since=starts[0], until=now, period="month", now=now)["periods"]

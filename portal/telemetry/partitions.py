@@ -9,8 +9,8 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from portal.telemetry.happenings import happenings_forget
-from portal.telemetry.models import QuarantinedSample
-from portal.telemetry.tables import SAMPLES, TABLES, Partition, Table
+from portal.telemetry.models import FrozenMonth, QuarantinedSample
+from portal.telemetry.tables import FIVE_MINUTES, SAMPLES, TABLES, Partition, Table
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,8 @@ _LOCK = 7_305_001
 def partitions_keep(*, now: datetime) -> None:
     """Make the partitions of the days ahead, and drop all that is older than its table's retention.
 
-    Samples that are still to be rolled up are kept, however long the worker was away.
+    Samples that are still to be rolled up are kept, and the 5 minutes of months that are still to be frozen,
+    however long the workers were away.
     """
     today = now.astimezone(UTC).date()
     for table in TABLES:
@@ -31,6 +32,8 @@ def partitions_keep(*, now: datetime) -> None:
         oldest = (now - table.retention).astimezone(UTC).date()
         if table is SAMPLES:
             oldest = min(oldest, _first_to_roll_up() or oldest)
+        if table is FIVE_MINUTES:
+            oldest = min([oldest, *months_unfrozen()])
         for partition in sorted(_existing(table), key=lambda one: one.first):
             if partition.end <= oldest:
                 _drop(partition)
@@ -78,6 +81,13 @@ def _existing(table: Table) -> set[Partition]:
             [table.name],
         )
         return {Partition.named(table, name) for (name,) in cursor.fetchall()}
+
+
+def months_unfrozen() -> list[date]:
+    """The first days of the months of which 5 minutes are stored and not all percentiles frozen, in order."""
+    stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
+    frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
+    return sorted(stored.difference(frozen))
 
 
 def _first_to_roll_up() -> date | None:

@@ -8,6 +8,7 @@ from portal.core.errors import DomainError
 from portal.telemetry.buckets import SIDES, buckets_of, starts_of
 from portal.telemetry.rollups import REPORTING_DELAY
 from portal.telemetry.series import STEPS_S, Bucket, automatic_step, merged, percentile_95, points
+from portal.telemetry.service_time import ServiceTime, service_time
 from portal.telemetry.tables import FIVE_MINUTES, finest_kept
 from portal.telemetry.units import Unit
 from portal.vll.models import Vll
@@ -48,7 +49,8 @@ def throughput(
     range, None where nothing was counted. ``p95``: per end the 95th percentile of 5-minute buckets of
     ``in``, ``out`` and the larger of both, and how many such buckets are ``missing``; None where 5 minutes
     are no longer stored. ``missing``: buckets of this step in which at least one end has nothing; time
-    before the VLL was made, and the last moments that cannot have been reported yet, are not counted.
+    before the VLL was first in service or after it was last, and the last moments that cannot have been
+    reported yet, are not counted.
     Raises RangeEmpty or StepRefused.
     """
     if since >= until:
@@ -64,8 +66,9 @@ def throughput(
         vll, _instant(around.start, since), _instant(around.stop, since), read_s, unit
     )
     drawn = {side: merged(counted[side], step_s) for side in SIDES}
-    expected = expected_of(vll, since, until, step_s, now)
-    five_minutes = expected_of(vll, since, until, P95_BUCKET_S, now)
+    served = service_time(vll)
+    expected = expected_of(served, since, until, step_s, now)
+    five_minutes = expected_of(served, since, until, P95_BUCKET_S, now)
     touched = starts_of(since, until, P95_BUCKET_S)
     return {
         "step_s": step_s,
@@ -93,10 +96,12 @@ def _step(since: datetime, until: datetime, step_s: int | None, now: datetime) -
     return step_s
 
 
-def expected_of(vll: Vll, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
+def expected_of(served: ServiceTime, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
     """The starts of the buckets that ought to have something in them by now."""
-    begin = max(since, vll.created_at)
-    end = min(until, now - REPORTING_DELAY)
+    if served.began is None:
+        return range(0, 0, step_s)
+    begin = max(since, served.began)
+    end = min(until, served.ended or until, now - REPORTING_DELAY)
     first = -int(-begin.timestamp() // step_s) * step_s
     return range(first, int(end.timestamp() // step_s) * step_s, step_s)
 

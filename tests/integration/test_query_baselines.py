@@ -33,7 +33,8 @@ API = {
     "orders": 2,
     "detail": 3,
     "job": 4,
-    "graph": 6,
+    # One of them: since when the line was in service.
+    "graph": 7,
 }
 PAGES = {
     # Four of these, two of them a savepoint's, are for what all the lines carried.
@@ -41,7 +42,8 @@ PAGES = {
     "/?q=milk": 13,
     "/vlls/{vll}/": 14,
     "/vlls/{vll}/status/": 8,
-    "/vlls/{vll}/months/": 9,
+    # One of them: since when the line was in service.
+    "/vlls/{vll}/months/": 10,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
     "/orders/": 3,

@@ -2,17 +2,19 @@
 
 import csv
 import io
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 from portal.accounts.models import User
 from portal.telemetry.availability import availability
-from portal.telemetry.freezing import frozen_percentiles, month_freeze
+from portal.telemetry.freezing import frozen_percentiles, months_freeze
 from portal.telemetry.loss import frame_loss
-from portal.telemetry.models import MonthlyPercentile, OperInterval
-from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
+from portal.telemetry.operations import counters_store
+from portal.telemetry.partitions import partitions_ensure, partitions_keep
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.tables import FIVE_MINUTES
 from portal.vll.models import Vll
@@ -22,18 +24,27 @@ from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import client
+from tests.integration.test_telemetry_counters import BOOT, ms
 from tests.integration.test_telemetry_rollups import DONE, START, count
 
 pytestmark = pytest.mark.django_db
 MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+# Samples are kept for 2 days; so much later none of March can come any more.
+MARCH_IS_OVER = APRIL + timedelta(days=2, hours=1)
 
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    vll = order(isp, alice).vll
-    Vll.objects.filter(pk=vll.pk).update(created_at=MARCH - timedelta(days=60))
+    """First in service 60 days before March, for a moment: what a test needs of later it says itself."""
+    vll, since = order(isp, alice).vll, MARCH - timedelta(days=60)
+    Vll.objects.filter(pk=vll.pk).update(created_at=since)
+    OperInterval.objects.create(vll_id=vll.pk, status="op-unknown", began_at=since, ended_at=since)
     vll.refresh_from_db()
     return vll
+
+
+def first_in_service(vll: Vll, at: datetime) -> None:
+    OperInterval.objects.filter(vll_id=vll.pk).update(began_at=at, ended_at=at)
 
 
 def five_minutes(vll: Vll, first: int, last: int) -> None:
@@ -52,7 +63,7 @@ def five_minutes(vll: Vll, first: int, last: int) -> None:
 
 def test_a_month_of_8928_samples_is_frozen_to_the_bit(vll: Vll) -> None:
     five_minutes(vll, 1, 8928)
-    assert month_freeze(now=APRIL + timedelta(days=1)) == 2
+    assert months_freeze(now=MARCH_IS_OVER) == 2
     frozen = frozen_percentiles(vll_id=vll.pk)
     # The top 446 of 8928 are left out: 8482 in; out runs from 9999 down to 1072, so 9999 - 446 = 9553.
     assert frozen[0]["a_end"] == {"in": 8482, "out": 9553, "max": 9553, "counted": 8928, "missing": 0}
@@ -62,32 +73,87 @@ def test_a_month_of_8928_samples_is_frozen_to_the_bit(vll: Vll) -> None:
 
 def test_missing_buckets_are_counted_and_not_taken_for_zero(vll: Vll) -> None:
     five_minutes(vll, 101, 8928)
-    month_freeze(now=APRIL + timedelta(days=1))
+    months_freeze(now=MARCH_IS_OVER)
     row = MonthlyPercentile.objects.get(vll_id=vll.pk, side="a")
     # 8828 are counted, from 101 on: rank 8387 is 8487.
     assert (row.counted, row.missing, row.in_bps) == (8828, 100, 8487)
 
 
-def test_a_month_waits_a_day_and_is_frozen_once(vll: Vll) -> None:
+def test_a_month_is_frozen_once_and_not_before_its_last_sample_may_have_come(vll: Vll) -> None:
     five_minutes(vll, 1, 8928)
-    month_freeze(now=APRIL + timedelta(hours=23, minutes=59))
-    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == ["2026-02"]
-    assert month_freeze(now=APRIL + timedelta(days=1)) == 2
-    assert month_freeze(now=APRIL + timedelta(days=2)) == 0
+    assert months_freeze(now=MARCH_IS_OVER - timedelta(seconds=1)) == 0
+    assert months_freeze(now=MARCH_IS_OVER) == 2
+    assert months_freeze(now=MARCH_IS_OVER + timedelta(days=1)) == 0
+    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == ["2026-03"]
+
+
+def test_as_long_as_samples_of_a_month_are_accepted_it_is_open(isp: Isp, vll: Vll) -> None:
+    now = APRIL + timedelta(days=2) - timedelta(seconds=20)
+    last = CounterSample(1, ms(APRIL) - 10_000, ms(APRIL), (EndCount(vll.pk, "a", 1, 1, 1, 1),))
+    partitions_ensure([MARCH.date()], FIVE_MINUTES)
+    assert months_freeze(now=now) == 0
+    report = CounterReport(BOOT, ms(now), False, 0, (last,))
+    assert counters_store(router=isp.routers["rhino"], report=report, now=now).accepted == 1
+    later = APRIL + timedelta(days=2)
+    assert counters_store(router=isp.routers["rhino"], report=report, now=later).quarantined == 1
+    months_freeze(now=MARCH_IS_OVER)
+    assert MonthlyPercentile.objects.get(vll_id=vll.pk, side="a").counted == 1
+
+
+def test_a_portal_that_was_away_over_the_end_of_months_freezes_them_all(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    away = MARCH + timedelta(days=120)
+    partitions_ensure([APRIL.date(), (MARCH + timedelta(days=70)).date()], FIVE_MINUTES)
+    # Whichever comes first when it is back: what is not frozen yet is kept.
+    partitions_keep(now=away)
+    assert months_freeze(now=away) == 6
+    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == [
+        "2026-05",
+        "2026-04",
+        "2026-03",
+    ]
+    assert MonthlyPercentile.objects.get(month=MARCH.date(), side="a").in_bps == 8482
+    partitions_keep(now=away)
+    assert stored_from() > MARCH.date() + timedelta(days=70)
+    assert FrozenMonth.objects.count() == 3
+
+
+def stored_from() -> date:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT min(inhrelid::regclass::text) FROM pg_inherits"
+            " WHERE inhparent = 'telemetry_five_minutes'::regclass"
+        )
+        return datetime.strptime(cursor.fetchone()[0][-8:], "%Y%m%d").replace(tzinfo=UTC).date()
+
+
+def test_what_is_missing_counts_from_when_the_line_was_first_in_service(vll: Vll) -> None:
+    five_minutes(vll, 289, 8928)
+    first_in_service(vll, MARCH + timedelta(days=1))
+    months_freeze(now=MARCH_IS_OVER)
+    row = MonthlyPercentile.objects.get(vll_id=vll.pk, side="a")
+    assert (row.counted, row.missing) == (8640, 0)
+
+
+def test_a_line_that_never_was_in_service_has_no_months(vll: Vll) -> None:
+    OperInterval.objects.all().delete()
+    five_minutes(vll, 1, 10)
+    assert months_freeze(now=MARCH_IS_OVER) == 0
 
 
 def test_a_frozen_month_never_changes(vll: Vll) -> None:
     five_minutes(vll, 1, 10)
-    month_freeze(now=APRIL + timedelta(days=1))
+    months_freeze(now=MARCH_IS_OVER)
     frozen = MonthlyPercentile.objects.filter(vll_id=vll.pk)
     for change in (lambda: frozen.update(in_bps=1), frozen.delete):
         with pytest.raises(IntegrityError, match="never change"), transaction.atomic():
             change()
 
 
-def test_a_line_that_was_made_later_has_no_such_month(vll: Vll) -> None:
-    Vll.objects.filter(pk=vll.pk).update(created_at=APRIL)
-    assert month_freeze(now=APRIL + timedelta(days=1)) == 0
+def test_a_line_that_was_in_service_later_has_no_such_month(vll: Vll) -> None:
+    five_minutes(vll, 1, 1)
+    first_in_service(vll, APRIL)
+    assert months_freeze(now=MARCH_IS_OVER) == 0
 
 
 def oper(vll: Vll, status: OperStatus, at: datetime) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from portal.accounts.models import User
 from portal.telemetry.buckets import buckets_of
-from portal.telemetry.models import QuarantinedSample, Sample
+from portal.telemetry.models import FrozenMonth, OperInterval, QuarantinedSample, Sample
 from portal.telemetry.operations import Stored, counters_store
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.queries import StepRefused, throughput
@@ -35,8 +35,7 @@ _Interval = tuple[int, int, int, int]
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
     vll = order(isp, alice).vll
-    Vll.objects.filter(pk=vll.pk).update(created_at=START - timedelta(days=400))
-    vll.refresh_from_db()
+    OperInterval.objects.create(vll_id=vll.pk, status="op-up", began_at=START - timedelta(days=400))
     return vll
 
 
@@ -206,6 +205,7 @@ def test_each_table_goes_at_its_own_age(isp: Isp, vll: Vll) -> None:
     }
     count(isp, vll, (0, 10_000, 1, 1))
     roll_up(now=START + timedelta(days=3))
+    FrozenMonth.objects.create(month=START.date().replace(day=1), frozen_at=DONE)
     for days, left in ((4, (0, 1, 1, 1)), (42, (0, 0, 1, 1)), (765, (0, 0, 0, 1)), (1860, (0, 0, 0, 0))):
         partitions_keep(now=START + timedelta(days=days))
         assert tuple(stored(table.name) for table in TABLES) == left

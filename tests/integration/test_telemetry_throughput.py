@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from portal.accounts.models import User
 from portal.telemetry.buckets import buckets_of
-from portal.telemetry.models import Sample
+from portal.telemetry.models import OperInterval, Sample
 from portal.telemetry.operations import counters_store
 from portal.telemetry.queries import RangeEmpty, StepRefused, throughput
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount
@@ -27,9 +27,12 @@ LATER = START + timedelta(days=1)
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
     vll = order(isp, alice).vll
-    Vll.objects.filter(pk=vll.pk).update(created_at=START - timedelta(days=1))
-    vll.refresh_from_db()
+    first_in_service(vll, START - timedelta(days=1))
     return vll
+
+
+def first_in_service(vll: Vll, at: datetime) -> None:
+    OperInterval.objects.update_or_create(vll_id=vll.pk, defaults={"status": "op-up", "began_at": at})
 
 
 def count(isp: Isp, vll: Vll, *intervals: tuple[float, float, int, int], simulated: bool = False) -> None:
@@ -105,10 +108,16 @@ def test_what_cannot_have_been_reported_yet_is_not_missing(vll: Vll) -> None:
     assert len(answer["a_end"]) == 30
 
 
-def test_time_before_the_vll_was_made_is_not_missing(vll: Vll) -> None:
-    Vll.objects.filter(pk=vll.pk).update(created_at=START + timedelta(seconds=95))
-    vll.refresh_from_db()
+def test_time_before_the_line_was_in_service_or_after_is_not_missing(vll: Vll) -> None:
+    first_in_service(vll, START + timedelta(seconds=95))
     assert drawn(vll, 120)["missing"] == 2
+    OperInterval.objects.update(ended_at=START + timedelta(seconds=112))
+    assert drawn(vll, 3600)["missing"] == 350
+    Vll.objects.filter(pk=vll.pk).update(lifecycle="terminated", wanted_present=False)
+    vll.refresh_from_db()
+    assert drawn(vll, 3600)["missing"] == 1
+    OperInterval.objects.all().delete()
+    assert drawn(vll, 3600)["missing"] == 0
 
 
 def test_the_95th_percentile_is_of_five_minute_buckets_per_direction_and_of_the_larger(

@@ -70,7 +70,7 @@ class ThroughputCsvView(APIView):
 
 
 class PercentilesView(APIView):
-    """The 95th percentiles of each month, frozen a day after its end."""
+    """The 95th percentiles of each month, frozen when no sample of it can come any more."""
 
     permission_classes = [IsAuthenticated]
 

@@ -1,0 +1,29 @@
+"""From when to when a line was in service: what its routers count then is expected to be here."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from portal.telemetry.models import OperInterval
+from portal.vll.models import Vll
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTime:
+    """``began`` None: it never was. ``ended`` None: it is, or may be again. Suspended lines are counted."""
+
+    began: datetime | None
+    ended: datetime | None
+
+
+def service_time(vll: Vll) -> ServiceTime:
+    """From the first moment that the line was active to the end of its last. Before, its ends are being
+    built, and after that taken away: what is not counted then is not missing."""
+    intervals = OperInterval.objects.filter(vll_id=vll.pk)
+    first = intervals.order_by("began_at").first()
+    if first is None:
+        return ServiceTime(None, None)
+    if vll.lifecycle not in TERMINAL_LIFECYCLES:
+        return ServiceTime(first.began_at, None)
+    last = intervals.order_by("-began_at").first()
+    return ServiceTime(first.began_at, last.ended_at if last else None)
