@@ -52,6 +52,9 @@ class User(AbstractUser):
     closed_with = models.ForeignKey(
         Customer, on_delete=models.SET_NULL, null=True, blank=True, related_name="closed_accounts"
     )
+    # When the stored hash last changed, which the audit trail shows in its place: by a new password, or by a
+    # stronger hash of the same one. A trigger's alone (migration 0006).
+    password_set_at = models.DateTimeField(null=True, editable=False)
     # What the API token that this user acts through lacks; never stored.
     noc_powers_left_behind = False
 

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.db import models
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
-from portal.vll.models import Order, Vll, VllEnd
+from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
+from portal.vll.models import Hold, Order, Vll, VllEnd
 
 OWN = "pgh_"
 SHOWN = 200
@@ -55,25 +58,40 @@ def object_history(model: type[models.Model], pk: int) -> list[Change]:
     return _newest(changes(model, {pk: model._meta.model_name or ""}))
 
 
+def router_history(pk: int) -> list[Change]:
+    """The newest changes of a router, its certificates and the tokens that it was offered to enrol with."""
+    return _newest(
+        [
+            *changes(Router, {pk: "router"}),
+            *changes(RouterCertificate, _rows(RouterCertificate, "routercertificate", router_id=pk)),
+            *changes(RouterEnrolment, _rows(RouterEnrolment, "routerenrolment", router_id=pk)),
+        ]
+    )
+
+
 def customer_history(pk: int) -> list[Change]:
-    """The newest changes of a customer, its members and its invitations."""
+    """The newest changes of a customer, its members, its invitations and its holds."""
     return _newest(
         [
             *changes(Customer, {pk: "customer"}),
             *changes(Membership, _rows(Membership, "membership", customer_id=pk)),
             *changes(Invitation, _rows(Invitation, "invitation", customer_id=pk)),
+            *changes(Hold, _rows(Hold, "hold", customer_id=pk)),
         ]
     )
 
 
 def person_history(pk: int) -> list[Change]:
-    """The newest changes of a user, what they may do where, their API tokens and their second factor."""
+    """The newest changes of a user, what they may do where, and how they sign in: addresses, an identity
+    elsewhere, a second factor, API tokens."""
     return _newest(
         [
             *changes(User, {pk: "user"}),
             *changes(Membership, _rows(Membership, "membership", user_id=pk)),
             *changes(ApiToken, _rows(ApiToken, "apitoken", user_id=pk)),
             *changes(Authenticator, _rows(Authenticator, "authenticator", user_id=pk)),
+            *changes(EmailAddress, _rows(EmailAddress, "emailaddress", user_id=pk)),
+            *changes(SocialAccount, _rows(SocialAccount, "socialaccount", user_id=pk)),
         ]
     )
 

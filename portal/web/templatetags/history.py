@@ -27,6 +27,11 @@ WHAT = {
     "user": gettext_noop("Account"),
     "apitoken": gettext_noop("API token"),
     "authenticator": gettext_noop("Second factor"),
+    "emailaddress": gettext_noop("Address to sign in with"),
+    "socialaccount": gettext_noop("Single sign-on"),
+    "routercertificate": gettext_noop("Certificate"),
+    "routerenrolment": gettext_noop("Enrolment"),
+    "hold": gettext_noop("Hold"),
 }
 _DONE = {
     "insert": gettext_noop("%(what)s created"),
@@ -34,8 +39,17 @@ _DONE = {
     "delete": gettext_noop("%(what)s deleted"),
 }
 # What tells one row from another where several are in one history.
-_SEVERAL = ("membership", "invitation", "apitoken", "authenticator")
-_TELLING = ("role", "email", "prefix", "type")
+_SEVERAL = (
+    "membership",
+    "invitation",
+    "apitoken",
+    "authenticator",
+    "emailaddress",
+    "socialaccount",
+    "routercertificate",
+    "hold",
+)
+_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by")
 
 
 @register.filter

@@ -8,14 +8,13 @@ from django.shortcuts import render
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
 from portal.allocation.models import ReservedVniRange
-from portal.audit.history import Change, customer_history, object_history, person_history
+from portal.audit.history import Change, customer_history, object_history, person_history, router_history
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
 
 MODELS = {
     SITES.slug: Site,
-    ROUTERS.slug: Router,
     PORTS.slug: Port,
     LINKS.slug: BackboneLink,
     VNI_RANGES.slug: ReservedVniRange,
@@ -28,13 +27,15 @@ def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     pk = ids[f"{kind.keyword}_id"]
     if kind is CUSTOMERS:
         return _page(request, kind, Customer, customer_history, pk)
+    if kind is ROUTERS:
+        return _page(request, kind, Router, router_history, pk)
     model = MODELS[kind.slug]
     return _page(request, kind, model, lambda found: object_history(model, found), pk)
 
 
 @requires(policies.may_run_the_network)
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """Of an account, its memberships, its API tokens and its second factor."""
+    """Of an account, its memberships, and how it signs in."""
     return _page(request, None, User, person_history, user_id)
 
 

@@ -12,17 +12,18 @@ from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.context import working
-from portal.audit.history import changes, vll_history
+from portal.audit.history import changes, customer_history, vll_history
 from portal.audit.models import EVENTS, TRACKED
 from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations import Changes, order_delete, order_modify, order_reject
 from tests.integration.accounts.codes import with_totp
 from tests.integration.answers import activate
-from tests.integration.isp import Isp
+from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.test_api_v1 import client as api_of
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -42,8 +43,62 @@ class TestWhatIsRecorded:
         token_create(user=alice, name="ci", now=clock.now())
         with_totp(alice)
         ReservedVniRange.objects.create(first=1, last=9, reason="lab")
-        silent = [model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()]
-        assert silent == ["Invitation"]
+        silent = {model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()}
+        assert silent == {
+            *("Invitation", "EmailAddress", "SocialAccount"),
+            *("RouterCertificate", "RouterEnrolment", "Hold"),
+        }
+
+    def test_a_hold_leaves_who_made_renewed_and_gave_it_up(
+        self, isp: Isp, ada: User, dairy: Customer
+    ) -> None:
+        api = api_of(ada)
+        ends = {
+            f"{side}_end": {"port": isp.ports[f"{router}:host-cust1"].pk, "tagging": "dot1q", "outer_vlan": 7}
+            for side, router in (("a", "rhino"), ("z", "hippo"))
+        }
+        made = api.post("/api/v1/holds", {**ends, "cir_bps": 1000}, format="json").json()
+        assert api.post(f"/api/v1/holds/{made['id']}/renew").status_code == 200
+        assert api.delete(f"/api/v1/holds/{made['id']}").status_code == 204
+        told = [change for change in customer_history(dairy.pk) if change.what == "hold"]
+        assert [change.operation for change in told] == ["delete", "update", "insert"]
+        assert {change.by["username"] for change in told} == {"ada"}
+        assert told[1].after["renewals"] == 1
+        assert told[2].after["ends"]["a"]["outer_vlan"] == 7
+
+    def test_a_new_password_leaves_that_it_was_set_and_by_whom(self, bob: User) -> None:
+        changed = signed_in(bob).post(
+            "/account/password/",
+            {
+                "oldpassword": "correct horse battery",
+                "password1": "another horse battery",
+                "password2": "another horse battery",
+            },
+        )
+        assert changed.status_code == 302
+        change = next(c for c in of(bob) if "password_set_at" in c.after and c.operation == "update")
+        assert (change.before, set(change.after)) == ({"password_set_at": None}, {"password_set_at"})
+        assert change.by["username"] == "bob"
+
+    def test_nothing_but_a_new_hash_moves_that_time(self, bob: User) -> None:
+        User.objects.filter(pk=bob.pk).update(password="hash-1")
+        first = User.objects.get(pk=bob.pk).password_set_at
+        bob.password, bob.first_name = "hash-1", "Bob"
+        bob.save()
+        assert (first is not None, User.objects.get(pk=bob.pk).password_set_at) == (True, first)
+        bob.password = "hash-2"
+        bob.save()
+        assert User.objects.get(pk=bob.pk).password_set_at > first
+
+    def test_a_change_that_was_rejected_leaves_what_it_would_have_made_of_the_line(
+        self, alice: User, nora: User, dairy: Customer, vll: Vll
+    ) -> None:
+        activate(vll)
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+        held = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+        order_reject(user=nora, order=held, reason="No capacity before May", now=clock.now())
+        inserted = next(c for c in of(held) if c.operation == "insert")
+        assert (inserted.after["before"]["cir_bps"], inserted.after["after"]["cir_bps"]) == (GBIT, 2 * GBIT)
 
     def test_a_bulk_update_past_the_orm_is_recorded_with_before_and_after(self, isp: Isp) -> None:
         port = isp.ports["rhino:host-cust1"]

@@ -16,8 +16,15 @@ from rest_framework.views import APIView
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.history import HISTORY
 from portal.api.v1.permissions import IsNoc, caller
-from portal.audit.history import Change, customer_history, object_history, person_history, vll_history
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.audit.history import (
+    Change,
+    customer_history,
+    object_history,
+    person_history,
+    router_history,
+    vll_history,
+)
+from portal.inventory.models import BackboneLink, Port, Site
 from portal.vll.models import Vll
 
 
@@ -60,12 +67,13 @@ class SiteHistoryView(KeptHistoryView):
 
 
 class RouterHistoryView(KeptHistoryView):
-    """The newest 200 changes of a router, newest first, also of one that is gone; for NOC staff."""
+    """The newest 200 changes of a router, its certificates and enrolments, also of one that is gone; for NOC
+    staff."""
 
     permission_classes = [IsNoc]
 
     def changes(self, pk: int) -> list[Change]:
-        return object_history(Router, pk)
+        return router_history(pk)
 
 
 class PortHistoryView(KeptHistoryView):
@@ -101,7 +109,7 @@ class VniRangeHistoryView(KeptHistoryView):
 
 
 class CustomerHistoryView(KeptHistoryView):
-    """The newest 200 changes of a customer, its members and its invitations; for NOC staff."""
+    """The newest 200 changes of a customer, its members, invitations and holds; for NOC staff."""
 
     permission_classes = [IsNoc]
 
@@ -110,7 +118,7 @@ class CustomerHistoryView(KeptHistoryView):
 
 
 class PersonHistoryView(KeptHistoryView):
-    """The newest 200 changes of an account, its roles, tokens and second factor: yours, or for the NOC."""
+    """The newest 200 changes of an account, its roles and how it signs in: yours, or for the NOC."""
 
     permission_classes = [IsAuthenticated]
 
