@@ -8,7 +8,7 @@ from portal.allocation.gre_pairs import rested_gre_pairs_free
 from portal.allocation.vnis import rested_vnis_free
 from portal.events.models import Outbox
 from portal.events.operations import send_task
-from portal.vll.operations import coolings_off_end, orders_overdue_alarm
+from portal.vll.operations import coolings_off_end, dead_routers_settle, orders_overdue_alarm
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from provisioning.doubt import CONVERGE_DOUBTFUL
 from provisioning.due import routers_behind_agent, routers_due
@@ -22,6 +22,7 @@ def sweep(*, now: datetime) -> None:
     # First, so that no failure further down can keep an alarm from being raised.
     orders_overdue_alarm(now=now)
     coolings_off_end(now=now)
+    dead_routers_settle(now=now)
     routers_resend(now=now)
     behind_agents_announce(now=now)
     rested_vnis_free(now=now)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from portal.api.parsers import BodyTooLarge
 from portal.core.errors import Conflict, DomainError
 from portal.core.request_id import current_request_id
-from portal.vll.errors import NotAllowedToOrder
+from portal.vll.errors import NotAllowedToOrder, NotForYouToForce
 from portal.vll.words import code, facts, sentence
 
 CONTENT_TYPE = "application/problem+json"
@@ -92,7 +92,7 @@ def _of_domain_error(error: DomainError) -> dict[str, Any]:
 
 def _status_of(error: DomainError) -> int:
     match error:
-        case NotAllowedToOrder():
+        case NotAllowedToOrder() | NotForYouToForce():
             return 403
         case Conflict():
             return 409

@@ -31,7 +31,7 @@ TRACKED: dict[type[models.Model], str] = {
     SocialAccount: "id user provider uid date_joined",
     Site: "id name",
     Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since drained_since held_since"
-    " retired_at",
+    " dead_since retired_at",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"
@@ -44,7 +44,7 @@ TRACKED: dict[type[models.Model], str] = {
     " decommission_at",
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
-    " after described",
+    " after described forced",
     Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
 }
 

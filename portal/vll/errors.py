@@ -129,6 +129,14 @@ class RouterIsDrained(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class RouterIsDead(Conflict):
+    """A router that was declared dead stays under maintenance until that is taken back."""
+
+    router: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port takes."""
 
@@ -228,6 +236,13 @@ class PlanIsIncomplete(Conflict):
 
     routers: str
     field: str = "plan"
+
+
+@dataclass(eq=False, kw_only=True)
+class NotForYouToForce(DomainError):
+    """Only NOC admins end orders without the routers' word, and declare routers dead."""
+
+    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -2,17 +2,20 @@
 
 Maintenance: no new work, but what is there goes on being converged; portal.vll.drain goes further. Hold:
 nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause after
-failures is over.
+failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_routers).
 """
 
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
 
+from portal.accounts import policies
 from portal.accounts.models import User
 from portal.events.operations import announce, send_task
 from portal.inventory.models import Router
-from portal.vll.errors import RouterIsDrained
+from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.converging import CONVERGE_ROUTER
 
@@ -21,9 +24,12 @@ RECONCILE_ROUTER = "provisioning.reconcile_router"
 
 @transaction.atomic
 def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
-    """Begin or end the maintenance; what is so already stays so. Raises RouterIsDrained at its end."""
+    """Begin or end the maintenance; what is so already stays so. Raises RouterIsDrained, RouterIsDead at its
+    end."""
     if not on and Router.objects.filter(pk=router.pk, drained_since__isnull=False).exists():
         raise RouterIsDrained(router=router.name)
+    if not on and Router.objects.filter(pk=router.pk, dead_since__isnull=False).exists():
+        raise RouterIsDead(router=router.name)
     rows = Router.objects.filter(pk=router.pk, maintenance_since__isnull=on)
     if rows.update(maintenance_since=now if on else None):
         kind = "router.maintenance_began" if on else "router.maintenance_ended"
@@ -49,6 +55,39 @@ def router_retry(*, router: Router, user: User, now: datetime) -> None:
     """Try again now, whatever pause the failures have earned."""
     announce("router.retried", now=now, router_id=router.pk, actor=user.username)
     _converge_now(router, now)
+
+
+@transaction.atomic
+def router_declare_dead(*, router: Router, user: User, now: datetime, reason: str) -> None:
+    """From now on no removal waits for this router; NOC admins only. Its maintenance begins as well.
+
+    What is declared dead already stays so. Raises NotForYouToForce.
+    """
+    _check_may_force(user)
+    locked = Router.objects.select_for_update().get(pk=router.pk)
+    if locked.dead_since is not None:
+        return
+    Router.objects.filter(pk=router.pk).update(
+        dead_since=now, maintenance_since=Coalesce(F("maintenance_since"), now)
+    )
+    if locked.maintenance_since is None:
+        announce("router.maintenance_began", now=now, router_id=router.pk, actor=user.username)
+    data = {"reason": reason}
+    announce("router.declared_dead", now=now, router_id=router.pk, actor=user.username, data=data)
+
+
+@transaction.atomic
+def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
+    """Removals wait for it again, and it catches up; its maintenance goes on. Raises NotForYouToForce."""
+    _check_may_force(user)
+    if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
+        announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
+        _converge_now(router, now)
+
+
+def _check_may_force(user: User) -> None:
+    if not policies.may_remove_from_the_network(user):
+        raise NotForYouToForce
 
 
 @transaction.atomic

@@ -55,6 +55,9 @@ _TEXTS: dict[type[DomainError], str] = {
     errors.RouterIsDrained: gettext_noop(
         "{router} is drained, so its maintenance goes on. End the drain first."
     ),
+    errors.RouterIsDead: gettext_noop(
+        "{router} is declared dead, so its maintenance goes on. Take that back first."
+    ),
     errors.FrameTooLargeForPort: gettext_noop(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
         " there. Order a smaller svc-mtu."
@@ -85,6 +88,9 @@ _TEXTS: dict[type[DomainError], str] = {
     ),
     errors.NotForYouToDecide: gettext_noop(
         "Only the NOC approves and rejects orders. Wait for its decision."
+    ),
+    errors.NotForYouToForce: gettext_noop(
+        "Only NOC admins end an order without the routers' word or declare a router dead. Ask one of them."
     ),
     errors.CoolingOffAlready: gettext_noop(
         "This line is stopped already and goes away at {until}. Take that back, or remove it"

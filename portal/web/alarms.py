@@ -1,11 +1,11 @@
 """What the NOC has to look at now: every kind of alarm, each until its cause is gone."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +18,13 @@ from portal.inventory.models import Port, Router
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.models import Order, Vll
 from portal.vll.operations.observe import FRESH
-from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
+from portal.vll.states import (
+    TERMINAL_LIFECYCLES,
+    TERMINAL_ORDER_STATES,
+    Lifecycle,
+    OperStatus,
+    OrderState,
+)
 
 Text = str | Promise
 
@@ -66,7 +72,7 @@ def alarms(now: datetime) -> list[Alarm]:
 def _of_orders(now: datetime) -> Iterator[Alarm]:
     orders = Order.objects.select_related("vll", "customer")
     overdue = orders.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
-    yield _alarm(_("Orders overdue"), overdue.order_by("ordered_at"), _order)
+    yield _alarm(_("Orders overdue"), overdue.order_by("ordered_at"), _order_to_decide)
     failed = orders.filter(state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None)
     yield _alarm(_("Orders failed in the last day and not retried"), failed.order_by("-state_at"), _order)
 
@@ -85,6 +91,13 @@ def _of_lines() -> Iterator[Alarm]:
     active = Vll.objects.filter(lifecycle=Lifecycle.ACTIVE).select_related("customer").order_by("-created_at")
     yield _alarm(_("Lines down"), active.filter(oper_status=OperStatus.DOWN), _line)
     yield _alarm(_("Lines that differ from what is wanted"), active.filter(in_sync=False), _line)
+    # Their orders were ended by force; their leases wait.
+    under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
+    left = Vll.objects.filter(~Exists(under_way), wanted_present=False).exclude(
+        lifecycle__in=TERMINAL_LIFECYCLES
+    )
+    title = _("Lines that no router has confirmed to be gone")
+    yield _alarm(title, left.select_related("customer").order_by("-created_at"), _line)
 
 
 def _of_links() -> Iterator[Alarm]:
@@ -131,6 +144,11 @@ def _alarm(title: Text, rows: QuerySet[Any], shown_as: Callable[[Any], Row]) -> 
 def _order(order: Order) -> Row:
     note = f"{order.customer}: {order.get_action_display()}, {order.get_state_display()}"
     return Row(order.vll, reverse("web:vll", args=[order.vll_id]), note, order.ordered_at)
+
+
+def _order_to_decide(order: Order) -> Row:
+    """It leads to where the NOC can press on, or end it."""
+    return replace(_order(order), address=reverse("web:noc-order", args=[order.pk]))
 
 
 def _router(router: Router) -> Row:

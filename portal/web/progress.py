@@ -11,7 +11,7 @@ from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing import unpoliced, unpoliced_text
-from portal.vll.states import Lifecycle, OperStatus, OrderState
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
 from portal.vll.waiting import why_waiting
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
@@ -118,11 +118,12 @@ def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
             return frozenset({"change", "suspend", "remove"} | again)
         case Lifecycle.SUSPENDED:
             return frozenset({"change", "resume", "remove"} | again)
-        case Lifecycle.PENDING_TERMINATE:
+        case Lifecycle.PENDING_TERMINATE if vll.wanted_present:
             return frozenset({"restore", "remove"} | again)
         case _:
             return frozenset(again)
 
 
 def _may_be_retried(order: Order) -> bool:
-    return order.state == OrderState.FAILED and not order.retries.exists()
+    removal = order.action == OrderAction.DELETE
+    return order.state == OrderState.FAILED and not removal and not order.retries.exists()

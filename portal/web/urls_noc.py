@@ -39,6 +39,8 @@ urlpatterns = [
     path("orders/<uuid:order_id>/plan/", noc_orders.plan, name="noc-order-plan"),
     path("orders/<uuid:order_id>/approve/", noc_orders.approve, name="noc-order-approve"),
     path("orders/<uuid:order_id>/reject/", noc_orders.reject, name="noc-order-reject"),
+    path("orders/<uuid:order_id>/force-retry/", noc_orders.force_retry, name="noc-order-force-retry"),
+    path("orders/<uuid:order_id>/force-end/", noc_orders.force_end, name="noc-order-force-end"),
     *(page for kind in KINDS for page in _pages_of(kind)),
     path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
     path("suggest/<str:of>/", noc_suggest.suggest, name="noc-suggest"),
@@ -47,5 +49,6 @@ urlpatterns = [
     path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),
     path("routers/<int:router_id>/drain/", noc_drain.page, name="noc-router-drain"),
     path("routers/<int:router_id>/enrolment/", noc_router.enrolment, name="noc-router-enrolment"),
+    path("routers/<int:router_id>/dead/", noc_router.dead, name="noc-router-dead"),
     path("routers/<int:router_id>/revoke/", noc_router.revoke, name="noc-router-revoke"),
 ]

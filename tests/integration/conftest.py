@@ -1,5 +1,5 @@
 """The cast: Ada runs Alpine Dairy's team, Alice orders for it, Bob may only look, Charlie is a stranger,
-Nora is the NOC."""
+Nora is the NOC, and Nina runs it: she may remove what Nora may only change."""
 
 import pytest
 
@@ -41,6 +41,11 @@ def charlie(bakery: Customer) -> User:
 @pytest.fixture
 def nora(db: None) -> User:
     return User.objects.create_user("nora", password="correct horse battery", noc_role="noc")
+
+
+@pytest.fixture
+def nina(db: None) -> User:
+    return User.objects.create_user("nina", password="correct horse battery", noc_role="nocAdmin")
 
 
 @pytest.fixture

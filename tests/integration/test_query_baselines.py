@@ -54,7 +54,7 @@ PAGES = {
     "/orders/new/": 5,
     "/search/?q=100": 6,
     "/routers/": 5,
-    "/noc/": 15,
+    "/noc/": 16,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 16,
     "/noc/routers/{router}/drain/": 7,

@@ -23,6 +23,8 @@ class Router(models.Model):
     drained_since = models.DateTimeField(null=True, blank=True)
     # Since when no intent is sent to it; what is ordered waits.
     held_since = models.DateTimeField(null=True, blank=True)
+    # Since when removals do not wait for its word; a dead router is under maintenance as well.
+    dead_since = models.DateTimeField(null=True, blank=True)
     # Since when it is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
 
@@ -39,6 +41,10 @@ class Router(models.Model):
             models.CheckConstraint(
                 condition=Q(drained_since__isnull=True) | Q(maintenance_since__isnull=False),
                 name="a_drained_router_is_under_maintenance",
+            ),
+            models.CheckConstraint(
+                condition=Q(dead_since__isnull=True) | Q(maintenance_since__isnull=False),
+                name="a_dead_router_is_under_maintenance",
             ),
             models.CheckConstraint(
                 condition=Q(retired_at__isnull=True) | Q(agent_url=""), name="a_retired_router_has_no_agent"

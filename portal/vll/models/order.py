@@ -24,6 +24,8 @@ class Order(models.Model):
     state_at = models.DateTimeField()
     # Why it failed or is failing: {"code", "message", "side", "router", ...}; null while all is well.
     failure = models.JSONField(null=True)
+    # When a NOC admin ended it without the routers' word: {"by", "reason", "at"}. It keeps its leases.
+    forced = models.JSONField(null=True)
     # When the NOC agreed to an order that was held.
     approved_at = models.DateTimeField(null=True)
     # When the NOC was told that this order takes too long.
@@ -55,6 +57,10 @@ class Order(models.Model):
                 name="a_modify_order_knows_the_way_back",
             ),
             models.UniqueConstraint(fields=["retry_of"], name="an_order_is_retried_once"),
+            models.CheckConstraint(
+                condition=Q(forced__isnull=True) | Q(state__in=[OrderState.FAILED, OrderState.CANCELLED]),
+                name="only_an_order_that_ended_ill_was_forced",
+            ),
         ]
         indexes = [
             models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer"),

@@ -5,8 +5,10 @@ from portal.vll.operations.approve import order_approve, order_reject
 from portal.vll.operations.assess import LineRequest
 from portal.vll.operations.attempts import attempt_record
 from portal.vll.operations.cancel import order_cancel
+from portal.vll.operations.dead_routers import dead_routers_settle
 from portal.vll.operations.describe import vll_describe
 from portal.vll.operations.endpoints import EndRequest
+from portal.vll.operations.force import order_force_end, order_force_retry
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.modify import Changes, order_modify
 from portal.vll.operations.observe import ends_observed, stale_vlls_mark
@@ -24,6 +26,7 @@ __all__ = [
     "advance",
     "attempt_record",
     "coolings_off_end",
+    "dead_routers_settle",
     "ends_observed",
     "hold_make",
     "hold_release",
@@ -33,6 +36,8 @@ __all__ = [
     "order_approve",
     "order_cancel",
     "order_delete",
+    "order_force_end",
+    "order_force_retry",
     "order_modify",
     "order_reject",
     "order_restore",

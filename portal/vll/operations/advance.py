@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from portal.inventory.models import Router
 from portal.vll.content import content_of
@@ -12,7 +13,9 @@ from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.answers import EndAnswer
 from portal.vll.operations.cancel import fall_back
 from portal.vll.operations.converging import converge_routers_of
-from portal.vll.operations.leasing import leases_release, leases_settle
+from portal.vll.operations.force import forced_settle
+from portal.vll.operations.gone import line_end
+from portal.vll.operations.leasing import leases_settle
 from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.operations.transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.wanting import no_longer_wanted
@@ -78,7 +81,8 @@ def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
 @transaction.atomic
 def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: datetime) -> None:
     vll = Vll.objects.select_for_update().get(pk=vll_id)
-    order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    orders = list(vll.orders.filter(~Q(state__in=TERMINAL_ORDER_STATES) | Q(forced__isnull=False)))
+    order = next((each for each in orders if not each.is_terminal), None)
     for answer in answers:
         if answer.revision <= vll.revision:
             VllEnd.objects.filter(
@@ -98,6 +102,8 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
         _settle_present(vll, order, answers, router, now)
     else:
         _settle_removed(vll, order, now)
+    if forced := [each for each in orders if each.forced is not None]:
+        forced_settle(vll, forced, now=now)
 
 
 def _all_ends_are(vll: Vll, status: str) -> bool:
@@ -113,8 +119,13 @@ def _settle_present(
         sync_move(vll.pk, verified, now=now)
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
+    if order is None:
+        # One that was ended by force left its last move to be made.
+        if verified and vll.lifecycle != _lifecycle_of(vll):
+            lifecycle_move(vll, _lifecycle_of(vll), now=now)
+        return
     # A held modify has not been asked of anybody yet.
-    if order is None or order.state == OrderState.HELD:
+    if order.state == OrderState.HELD:
         return
     if verified and order.revision == vll.revision:
         _settle_verified(vll, order, now)
@@ -180,14 +191,4 @@ def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:
         return
     if vll.lifecycle in (Lifecycle.TERMINATED, Lifecycle.CANCELLED):
         return
-    leases_release(vll.pk, now=now)
-    given_up = vll.lifecycle == Lifecycle.PENDING_ACTIVE
-    lifecycle_move(vll, Lifecycle.CANCELLED if given_up else Lifecycle.TERMINATED, now=now)
-    if order is None:
-        return
-    if order.state == OrderState.PENDING_CANCELLATION:
-        order_move(order, OrderState.CANCELLED, now=now)
-    elif order.action == OrderAction.DELETE:
-        order_move(order, OrderState.COMPLETED, now=now)
-    else:
-        order_move(order, OrderState.FAILED, now=now)
+    line_end(vll, order, now=now)

@@ -170,6 +170,12 @@ def leases_release(holder: UUID, *, now: datetime) -> None:
     gre_pair_release(holder=holder, rest=rest, now=now)
 
 
+def tunnel_keep(holder: UUID, *, keeper: UUID, now: datetime) -> None:
+    """Hand the holder's VNI, or its GRE pair, to ``keeper``, who gives it back some day."""
+    vni_settle(holder=holder, spare=holder, wanted=None, leftover=keeper, rest=None, now=now)
+    gre_pair_settle(holder=holder, spare=holder, wanted=None, leftover=keeper, rest=None, now=now)
+
+
 def _same_frames(before: EndContent, end: EndRequest) -> bool:
     """Whether the lease of before serves this request too; "any" is content with what it has."""
     asked = end.requested_outer_vlan

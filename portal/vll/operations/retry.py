@@ -20,14 +20,15 @@ from portal.vll.states import AdminStatus, OrderAction, OrderState
 def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     """The new order, ``retry_of`` the failed one; for an add it is about a new VLL.
 
-    A failed order left nothing behind, so that the same values can be asked for again. Raises
-    NotAllowedToOrder, WrongOrderState, AlreadyRetried, and whatever the order itself may be refused for.
+    A failed order left nothing behind, so that the same values can be asked for again. A removal that the NOC
+    ended goes on all the same: there is nothing to retry. Raises NotAllowedToOrder, WrongOrderState,
+    AlreadyRetried, and whatever the order itself may be refused for.
     """
     vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=order.vll_id)
     if not policies.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     order = Order.objects.get(pk=order.pk)
-    if order.state != OrderState.FAILED:
+    if order.state != OrderState.FAILED or order.action == OrderAction.DELETE:
         raise WrongOrderState(state=order.state, action="retry")
     if again := order.retries.first():
         raise AlreadyRetried(order_id=str(again.pk))

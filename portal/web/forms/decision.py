@@ -22,3 +22,15 @@ class RejectionForm(TablerForm):
         help_text=_("The customer reads it"),
         error_messages={"required": _("Say why: the customer reads it.")},
     )
+
+
+class ForceEndForm(TablerForm):
+    """Why an order is ended without the routers' word."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("It is kept with the order, and the customer reads it"),
+        error_messages={"required": _("Say why: it is kept with the order.")},
+    )

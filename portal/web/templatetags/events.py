@@ -19,6 +19,8 @@ _SENTENCES = {
     "order.rejected": gettext_noop("Order rejected"),
     "order.cancelled": gettext_noop("Order cancelled"),
     "order.overdue": gettext_noop("The order takes too long; the NOC is told"),
+    "order.retry_forced": gettext_noop("The NOC had the routers asked again at once"),
+    "order.end_forced": gettext_noop("The NOC ended the order without the routers' word"),
     "vll.active": gettext_noop("In service"),
     "vll.suspended": gettext_noop("Suspended"),
     "vll.pendingTerminate": gettext_noop("Waiting for removal"),
@@ -35,6 +37,8 @@ _SENTENCES = {
     "router.maintenance_ended": gettext_noop("Maintenance ended"),
     "router.drain_began": gettext_noop("Drain began: paths avoid it"),
     "router.drain_ended": gettext_noop("Drain ended"),
+    "router.declared_dead": gettext_noop("Declared dead: removals do not wait for it"),
+    "router.declared_alive": gettext_noop("No longer declared dead; it catches up"),
     "router.held": gettext_noop("Held: nothing is sent to it"),
     "router.released": gettext_noop("Released; it catches up"),
     "router.retried": gettext_noop("Asked to be tried again"),
@@ -67,6 +71,8 @@ def sentence(event: Event) -> str:
         return event.kind
     action = event.data.get("action")
     said = f"{_(text)} ({_(ACTIONS[action]).lower()})" if action in ACTIONS else _(text)
+    if reason := event.data.get("reason"):
+        said += f": {reason}"
     if passed_over := event.data.get("passed_over"):
         said += ": " + _("{new}, because {old} would be too much for the cores of {routers}").format(
             new=event.data["transport"], old=passed_over, routers=", ".join(event.data["full_routers"])

@@ -1,4 +1,4 @@
-"""Orders that wait for the NOC: the list, and the page on which one is decided."""
+"""Orders that wait for the NOC: the list, and the page on which one is decided, pressed on or ended."""
 
 from typing import Any
 from uuid import UUID
@@ -15,12 +15,19 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import queries, words
 from portal.vll.models import Order
-from portal.vll.operations import order_approve, order_reject, plan_ask
+from portal.vll.operations import (
+    order_approve,
+    order_force_end,
+    order_force_retry,
+    order_reject,
+    plan_ask,
+)
+from portal.vll.operations.force import may_be_ended
 from portal.vll.operations.plan import PlanState, plan_of, state_of
 from portal.vll.states import OrderState
 from portal.web.access import SignedInRequest, requires
 from portal.web.asked import asked_of
-from portal.web.forms.decision import ApprovalForm, RejectionForm
+from portal.web.forms.decision import ApprovalForm, ForceEndForm, RejectionForm
 from portal.web.noc_kinds import KINDS
 from portal.web.paging import newest_first
 
@@ -90,6 +97,34 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     return redirect("web:noc-orders")
 
 
+@requires(policies.may_run_the_network)
+@require_POST
+def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """Have the order's routers asked again now."""
+    order = _order(request.user, order_id)
+    try:
+        order_force_retry(user=request.user, order=order, now=clock.now())
+    except DomainError as error:
+        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+    messages.success(request, _("The routers are being asked again."))
+    return redirect("web:noc-order", order_id=order.pk)
+
+
+@requires(policies.may_remove_from_the_network)
+@require_POST
+def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
+    """``reason`` is kept with the order, and the customer reads it."""
+    order, form = _order(request.user, order_id), ForceEndForm(request.POST)
+    if not form.is_valid():
+        return _page(request, order, ending=form, status=UNPROCESSABLE)
+    try:
+        order_force_end(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
+    except DomainError as error:
+        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+    messages.success(request, _("The order is ended. Its leases stay until all routers have confirmed."))
+    return redirect("web:noc-order", order_id=order.pk)
+
+
 def _order(user: User, order_id: UUID) -> Order:
     return get_object_or_404(queries.orders(user), pk=order_id)
 
@@ -100,6 +135,7 @@ def _page(
     *,
     refusal: str = "",
     rejection: RejectionForm | None = None,
+    ending: ForceEndForm | None = None,
     status: int | None = None,
 ) -> HttpResponse:
     order.refresh_from_db(fields=["state"])
@@ -110,6 +146,9 @@ def _page(
         "refusal": refusal,
         "rejection": rejection or RejectionForm(),
         "held": order.state == OrderState.HELD,
+        "under_way": not order.is_terminal and order.state != OrderState.HELD,
+        "may_end": may_be_ended(order) and policies.may_remove_from_the_network(request.user),
+        "ending": ending or ForceEndForm(),
         **_plan_part(order),
     }
     return render(request, "noc/order.html", context, status=status)

@@ -72,6 +72,22 @@ def care(request: SignedInRequest, router_id: int) -> HttpResponse:
     return redirect("web:noc-router", router_id=router.pk)
 
 
+@requires(policies.may_remove_from_the_network)
+@require_POST
+def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """With a ``reason`` the router is declared dead, without one no longer."""
+    router, reason = _router(router_id), request.POST.get("reason", "").strip()[:500]
+    if router.dead_since is not None:
+        router_care.router_declare_alive(router=router, user=request.user, now=clock.now())
+        messages.success(request, _("Removals wait for it again."))
+    elif reason:
+        router_care.router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
+        messages.success(request, _("Removals do not wait for it any more."))
+    else:
+        messages.error(request, _("Say why the router is dead: it is kept with it."))
+    return redirect("web:noc-router", router_id=router.pk)
+
+
 @requires(policies.may_run_the_network)
 @require_POST
 @never_cache
@@ -109,6 +125,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     context = {
         "kinds": KINDS,
         "router": router,
+        "may_declare_dead": policies.may_remove_from_the_network(request.user),
         "observed": getattr(router, "observed", None),
         "convergence": getattr(router, "convergence", None),
         "fresh_since": clock.now() - FRESH,

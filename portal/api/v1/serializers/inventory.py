@@ -35,6 +35,7 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "maintenance_since",
             "drained_since",
             "held_since",
+            "dead_since",
         ]
 
 

@@ -74,3 +74,9 @@ class RejectionSerializer(StrictSerializer):
     """Why an order is not approved; the customer reads it."""
 
     reason = StrictCharField(max_length=500)
+
+
+class ForceEndSerializer(StrictSerializer):
+    """Why an order is ended without the routers' word; kept with the order, and the customer reads it."""
+
+    reason = StrictCharField(max_length=500)

@@ -4,18 +4,30 @@ from typing import Any
 
 from rest_framework import serializers
 
-from portal.api.v1.serializers.strict import StrictBooleanField, StrictSerializer
+from portal.api.v1.serializers.strict import StrictBooleanField, StrictCharField, StrictSerializer
 from portal.vll.drain import DrainStep, drain_step
 from portal.vll.models import VllEnd
 
-CARE = ("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry")
+CARE = (
+    *("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry"),
+    *("reconcile", "declare-dead", "declare-alive"),
+)
 
 
 class CareSerializer(StrictSerializer):
-    """``accept_affected`` counts for drains: even if lines in service no longer fit the paths."""
+    """``accept_affected`` counts for drains: even if lines in service no longer fit the paths. ``reason``:
+    why a router is declared dead, which NOC admins do."""
 
     do = serializers.ChoiceField(choices=CARE)
     accept_affected = StrictBooleanField(required=False, default=False)
+    reason = StrictCharField(required=False, max_length=500)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["do"] == "declare-dead" and "reason" not in attrs:
+            raise serializers.ValidationError(
+                {"reason": ["Say why: it is kept with the router."]}, code="required"
+            )
+        return attrs
 
 
 class DrainProgressSerializer(serializers.Serializer[Any]):

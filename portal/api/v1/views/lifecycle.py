@@ -13,9 +13,9 @@ from rest_framework.response import Response
 
 from portal.api.v1.conditional import if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
 from portal.api.v1.serializers.accepted import AcceptedSerializer
-from portal.api.v1.serializers.lifecycle import RejectionSerializer
+from portal.api.v1.serializers.lifecycle import ForceEndSerializer, RejectionSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.api.v1.serializers.plans import ApprovalSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
@@ -26,6 +26,8 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations import (
     order_approve,
     order_cancel,
+    order_force_end,
+    order_force_retry,
     order_reject,
     order_restore,
     order_resume,
@@ -141,3 +143,32 @@ class RejectView(OrderActionView):
             user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
         )
         return accepted(request, rejected)
+
+
+class ForceRetryView(OrderActionView):
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Ask the routers of an open order again now; for NOC staff."""
+        pressed = order_force_retry(user=caller(request), order=self.order(pk), now=clock.now())
+        return accepted(request, pressed)
+
+
+class ForceEndView(OrderActionView):
+    permission_classes = [IsNocAdmin]
+
+    @extend_schema(request=ForceEndSerializer, responses={202: AcceptedSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        """End an order whose undoing or removal no router confirms; for NOC admins.
+
+        Its leases stay until all routers have confirmed.
+        """
+        body = ForceEndSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        ended = order_force_end(
+            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
+        )
+        return accepted(request, ended)

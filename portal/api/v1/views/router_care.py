@@ -31,6 +31,9 @@ _DO: dict[str, Callable[..., None]] = {
     "hold": lambda **asked: router_care.router_hold_set(on=True, **asked),
     "release": lambda **asked: router_care.router_hold_set(on=False, **asked),
     "retry": router_care.router_retry,
+    "reconcile": router_care.router_reconcile,
+    "declare-dead": router_care.router_declare_dead,
+    "declare-alive": router_care.router_declare_alive,
 }
 
 
@@ -42,12 +45,18 @@ class RouterCareView(APIView):
     @extend_schema(request=CareSerializer, responses={200: RouterSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Begin or end maintenance, a drain or a hold, or try again now; for NOC staff."""
+        """Begin or end maintenance, a drain or a hold, try again now, count on from what the agent holds; for
+        NOC staff. Declare a router dead, or alive again; for NOC admins."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         body = CareSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        do, accepted = body.validated_data["do"], body.validated_data["accept_affected"]
-        more = {"accept_affected": accepted} if do.startswith("drain") else {}
+        asked = body.validated_data
+        do: str = asked["do"]
+        more: dict[str, Any] = {}
+        if do.startswith("drain"):
+            more["accept_affected"] = asked["accept_affected"]
+        elif do == "declare-dead":
+            more["reason"] = asked["reason"]
         _DO[do](router=router, user=caller(request), now=clock.now(), **more)
         return Response(RouterSerializer(_ROUTERS.get(pk=pk)).data)
 

@@ -1,0 +1,364 @@
+"""An order that no router lets end: the NOC presses on, ends it, or declares a router dead. Nothing is given
+back before its routers have confirmed, and of a dead one the tunnel is not even then."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import Customer, User
+from portal.allocation.errors import VlanTaken
+from portal.allocation.models import VniLease
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.inventory.models import Port, Router
+from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
+from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
+from portal.vll.operations import (
+    Changes,
+    dead_routers_settle,
+    order_cancel,
+    order_delete,
+    order_force_end,
+    order_force_retry,
+    order_modify,
+    order_retry,
+)
+from portal.vll.router_care import router_declare_alive, router_declare_dead, router_maintenance_set
+from provisioning.due import routers_due
+from provisioning.generations import router_intent
+from provisioning.intent import RouterIntent
+from tests.integration.answers import CONFLICT, activate, answer, left
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import booked, holders, sums_are_right, vlans
+from tests.integration.orders import end, order
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db
+REASON = "Rhino burnt down"
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice).vll
+    activate(placed)
+    return placed
+
+
+def modify(user: User, vll: Vll, **changes: Any) -> Order:
+    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+    vll.refresh_from_db()
+    return placed
+
+
+def refuse(vll: Vll, side: str) -> None:
+    answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
+
+
+def force_end(user: User, placed: Order) -> Order:
+    return order_force_end(user=user, order=placed, reason=REASON, now=clock.now())
+
+
+def intent(isp: Isp, router: str) -> RouterIntent:
+    return router_intent(Router.objects.get(name=router), generation=1)
+
+
+class TestAChangeWhoseUndoingIsRefused:
+    """From VLAN 100 to 200 at Rhino, to 2 Gbit/s; Hippo refuses it, and Rhino refuses the way back."""
+
+    @pytest.fixture
+    def stuck(self, alice: User, vll: Vll) -> Order:
+        placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
+        refuse(vll, "z")
+        answer(vll, "z", "verified")
+        refuse(vll, "a")
+        placed.refresh_from_db()
+        assert (placed.state, placed.failure["router"]) == ("inProgress", "hippo")
+        return placed
+
+    def test_it_is_ended_with_a_reason_and_gives_nothing_back(
+        self, isp: Isp, alice: User, nina: User, vll: Vll, stuck: Order
+    ) -> None:
+        with pytest.raises(WrongOrderState):
+            order_cancel(user=alice, order=stuck, now=clock.now())
+        ended = force_end(nina, stuck)
+        assert (ended.state, ended.failure["router"]) == ("failed", "hippo")
+        assert (ended.forced["by"], ended.forced["reason"]) == ("nina", REASON)
+        vll.refresh_from_db()
+        assert (vll.lifecycle, vll.in_sync) == ("active", False)
+        assert vlans(stuck.pk) == [("a", "rhino:host-cust1", 200)]
+        with pytest.raises(VlanTaken):
+            order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200))
+        assert sums_are_right()
+
+    def test_when_the_routers_confirm_after_all_the_rest_goes_back(
+        self, nina: User, vll: Vll, stuck: Order
+    ) -> None:
+        force_end(nina, stuck)
+        answer(vll, "a", "verified")
+        assert (vll.in_sync, holders()) == (True, {vll.pk})
+        assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
+        assert sums_are_right()
+
+    def test_the_line_can_be_changed_again_and_that_settles_both(
+        self, alice: User, nina: User, vll: Vll, stuck: Order
+    ) -> None:
+        force_end(nina, stuck)
+        again = modify(alice, vll, a_end={"outer_vlan": 300})
+        answer(vll, "a", "verified")
+        assert vlans(stuck.pk) != []
+        answer(vll, "z", "verified")
+        again.refresh_from_db()
+        assert (again.state, holders()) == ("completed", {vll.pk})
+        assert vlans(vll.pk)[0] == ("a", "rhino:host-cust1", 300)
+        assert sums_are_right()
+
+    def test_or_removed_and_then_nothing_is_left(
+        self, alice: User, nina: User, vll: Vll, stuck: Order
+    ) -> None:
+        force_end(nina, stuck)
+        order_delete(user=alice, vll=vll, now=clock.now())
+        answer(vll, "z", "removed")
+        assert vlans(stuck.pk) != []
+        answer(vll, "a", "removed")
+        assert (vll.lifecycle, holders(), sums_are_right()) == ("terminated", set(), True)
+
+
+def test_an_undone_move_keeps_the_far_port_until_its_router_has_confirmed(
+    isp: Isp, alice: User, nina: User, vll: Vll
+) -> None:
+    placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    refuse(vll, "z")
+    activate(vll)
+    placed.refresh_from_db()
+    # Back on Rhino and verified there; Hippo has not said that it is gone.
+    assert placed.state == "inProgress"
+    force_end(nina, placed)
+    answer(vll, "a", "verified")
+    assert vlans(placed.pk) == [("a", "hippo:host-cust2", 100)]
+    left(vll, "a", isp.routers["hippo"])
+    assert (holders(), sums_are_right()) == ({vll.pk}, True)
+
+
+@pytest.mark.parametrize("what", ["add", "cancelled add", "delete"])
+def test_a_removal_that_is_refused_ends_and_its_leases_wait(
+    isp: Isp, alice: User, nina: User, what: str
+) -> None:
+    placed = order(isp, alice)
+    vll = placed.vll
+    if what == "add":
+        refuse(vll, "a")
+    elif what == "cancelled add":
+        order_cancel(user=alice, order=placed, now=clock.now())
+    else:
+        activate(vll)
+        placed = order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "z", "removed")
+    answer(vll, "a", "failed", for_good=True, reason={"code": "vpp_refused", "message": "…", "retval": -30})
+    ended = force_end(nina, placed)
+    assert ended.state == ("cancelled" if what == "cancelled add" else "failed")
+    vll.refresh_from_db()
+    before = "pendingTerminate" if what == "delete" else "pendingActive"
+    assert (vll.lifecycle, holders()) == (before, {vll.pk})
+    assert [key.vll for key in intent(isp, "rhino").removed] == [vll.pk]
+    if what == "delete":
+        with pytest.raises(WrongOrderState):
+            order_retry(user=alice, order=ended, now=clock.now())
+    answer(vll, "a", "removed")
+    after = "terminated" if what == "delete" else "cancelled"
+    assert (vll.lifecycle, holders(), sums_are_right()) == (after, set(), True)
+
+
+def test_a_removal_that_is_called_off_and_refused_ends_and_heals_later(
+    alice: User, nina: User, vll: Vll
+) -> None:
+    removal = order_delete(user=alice, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    order_cancel(user=alice, order=removal, now=clock.now())
+    refuse(vll, "a")
+    assert force_end(nina, removal).state == "cancelled"
+    assert Vll.objects.get(pk=vll.pk).lifecycle == "pendingTerminate"
+    activate(vll)
+    assert (vll.lifecycle, vll.in_sync, holders()) == ("active", True, {vll.pk})
+
+
+class TestWhoAndWhen:
+    def test_only_noc_admins_end_and_only_the_noc_presses_on(self, isp: Isp, alice: User, nora: User) -> None:
+        placed = order(isp, alice)
+        refuse(placed.vll, "a")
+        for user in (alice, nora):
+            with pytest.raises(NotForYouToForce):
+                force_end(user, placed)
+        with pytest.raises(NotForYouToDecide):
+            order_force_retry(user=alice, order=placed, now=clock.now())
+
+    def test_an_order_that_may_still_succeed_is_called_off_first(
+        self, isp: Isp, alice: User, nina: User
+    ) -> None:
+        placed = order(isp, alice)
+        with pytest.raises(WrongOrderState):
+            force_end(nina, placed)
+        order_cancel(user=alice, order=placed, now=clock.now())
+        assert force_end(nina, placed).state == "cancelled"
+        with pytest.raises(WrongOrderState):
+            force_end(nina, placed)
+
+    def test_a_held_order_is_rejected_and_not_forced(
+        self, isp: Isp, alice: User, nina: User, dairy: Customer
+    ) -> None:
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+        held = order(isp, alice)
+        for force in (
+            force_end,
+            lambda user, placed: order_force_retry(user=user, order=placed, now=clock.now()),
+        ):
+            with pytest.raises(WrongOrderState):
+                force(nina, held)
+
+    def test_pressing_on_ends_the_pauses_of_every_router_concerned(
+        self, isp: Isp, alice: User, nora: User, vll: Vll
+    ) -> None:
+        placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
+        for router in Router.objects.filter(name__in=["rhino", "hippo"]):
+            RouterConvergence.objects.update_or_create(
+                router=router, defaults={"failures": 9, "retry_at": clock.now()}
+            )
+        Outbox.objects.all().delete()
+        order_force_retry(user=nora, order=placed, now=clock.now())
+        asked = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
+        assert asked == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
+        assert set(RouterConvergence.objects.values_list("failures", "retry_at")) == {(0, None)}
+        assert Event.objects.get(kind="order.retry_forced").actor == "nora"
+
+    def test_the_database_itself_forces_no_order_that_went_well(self, isp: Isp, alice: User) -> None:
+        placed = order(isp, alice)
+        with pytest.raises(IntegrityError, match="ended_ill"), transaction.atomic():
+            Order.objects.filter(pk=placed.pk).update(forced={"by": "eve"})
+
+
+class TestADeadRouter:
+    def declare(self, user: User, router: str = "rhino") -> None:
+        found = Router.objects.get(name=router)
+        router_declare_dead(router=found, user=user, now=clock.now(), reason=REASON)
+
+    def test_only_a_noc_admin_declares_it_and_that_is_on_record(
+        self, isp: Isp, nora: User, nina: User
+    ) -> None:
+        with pytest.raises(NotForYouToForce):
+            self.declare(nora)
+        self.declare(nina)
+        rhino = Router.objects.get(name="rhino")
+        assert rhino.dead_since is not None
+        assert rhino.maintenance_since is not None
+        said = Event.objects.get(kind="router.declared_dead")
+        assert (said.actor, said.data["reason"]) == ("nina", REASON)
+        with pytest.raises(RouterIsDead):
+            router_maintenance_set(router=rhino, on=False, user=nina, now=clock.now())
+
+    def test_a_removal_does_not_wait_for_it_but_for_the_living_one(
+        self, isp: Isp, alice: User, nina: User, vll: Vll
+    ) -> None:
+        removal = order_delete(user=alice, vll=vll, now=clock.now())
+        self.declare(nina)
+        assert dead_routers_settle(now=clock.now()) == 0
+        assert holders() == {vll.pk}
+        answer(vll, "z", "removed")
+        assert dead_routers_settle(now=clock.now()) == 1
+        assert dead_routers_settle(now=clock.now()) == 0
+        vll.refresh_from_db()
+        removal.refresh_from_db()
+        assert (removal.state, vll.lifecycle) == ("completed", "terminated")
+        assert set(Port.objects.values_list("booked_bps", flat=True)) == {0}
+        assert sums_are_right()
+
+    def test_its_vni_stays_quarantined_until_it_has_acknowledged(
+        self, isp: Isp, alice: User, nina: User, vll: Vll
+    ) -> None:
+        order_delete(user=alice, vll=vll, now=clock.now())
+        answer(vll, "z", "removed")
+        self.declare(nina)
+        dead_routers_settle(now=clock.now())
+        lease = VniLease.objects.get(vni=vll.vni)
+        assert (lease.released_at, lease.holder) == (None, VllTombstone.objects.get().leases)
+        # What it is told when it comes back: the line is to go, at the very revision that was ordered.
+        assert [(key.vll, key.side) for key in intent(isp, "rhino").removed] == [(vll.pk, "a")]
+        assert isp.routers["rhino"].pk in routers_due(now=clock.now())
+        answer(vll, "a", "removed")
+        assert VniLease.objects.get(vni=vll.vni).released_at is not None
+        assert not VllTombstone.objects.exists()
+        assert intent(isp, "rhino").removed == ()
+        assert vll.lifecycle == "terminated"
+
+    def test_an_add_that_it_never_answered_can_be_called_off(self, isp: Isp, alice: User, nina: User) -> None:
+        placed = order(isp, alice)
+        order_cancel(user=alice, order=placed, now=clock.now())
+        self.declare(nina)
+        answer(placed.vll, "z", "removed")
+        dead_routers_settle(now=clock.now())
+        placed.refresh_from_db()
+        assert (placed.state, placed.vll.lifecycle) == ("cancelled", "cancelled")
+
+    def test_two_dead_routers_that_never_answered_hold_up_no_removal(
+        self, alice: User, nina: User, vll: Vll
+    ) -> None:
+        removal = order_delete(user=alice, vll=vll, now=clock.now())
+        for router in ("rhino", "hippo"):
+            self.declare(nina, router)
+        assert dead_routers_settle(now=clock.now()) == 1
+        removal.refresh_from_db()
+        assert removal.state == "completed"
+        answer(vll, "a", "removed")
+        assert VniLease.objects.get(vni=vll.vni).released_at is None
+        answer(vll, "z", "removed")
+        assert VniLease.objects.get(vni=vll.vni).released_at is not None
+
+    def test_lines_in_service_stay_as_they_are_and_the_port_of_a_moved_end_is_free(
+        self, isp: Isp, alice: User, nina: User, vll: Vll
+    ) -> None:
+        modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
+        activate(vll)
+        assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
+        self.declare(nina)
+        assert dead_routers_settle(now=clock.now()) == 0
+        assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == 0
+        tombstone = VllTombstone.objects.get()
+        assert VniLease.objects.get(holder=tombstone.leases).released_at is None
+        vll.refresh_from_db()
+        assert vll.lifecycle == "active"
+        assert sums_are_right()
+
+    def test_alive_again_removals_wait_for_it(self, isp: Isp, alice: User, nina: User, vll: Vll) -> None:
+        self.declare(nina)
+        router_declare_alive(router=isp.routers["rhino"], user=nina, now=clock.now())
+        order_delete(user=alice, vll=vll, now=clock.now())
+        answer(vll, "z", "removed")
+        assert dead_routers_settle(now=clock.now()) == 0
+        assert Event.objects.filter(kind="router.declared_alive", actor="nina").exists()
+
+
+class TestTheDoors:
+    def test_the_api_forces_for_those_who_may(self, isp: Isp, alice: User, nora: User, nina: User) -> None:
+        placed = order(isp, alice)
+        refuse(placed.vll, "a")
+        url, body = f"/api/v1/orders/{placed.pk}", {"reason": REASON}
+        assert client(alice).post(f"{url}/force-end", body, format="json").status_code == 403
+        assert client(nora).post(f"{url}/force-end", body, format="json").status_code == 403
+        assert client(nora).post(f"{url}/force-retry").status_code == 202
+        assert client(nina).post(f"{url}/force-end", {}, format="json").status_code == 422
+        answer_ = client(nina).post(f"{url}/force-end", body, format="json")
+        assert (answer_.status_code, answer_.json()["order"]["state"]) == (202, "failed")
+        assert client(nina).post(f"{url}/force-end", body, format="json").status_code == 409
+        told = client(nina).get(f"/api/v1/vlls/{placed.vll_id}/history").json()["results"]
+        forced = next(each for each in told if (each["after"] or {}).get("forced"))
+        assert (forced["by"]["username"], forced["after"]["forced"]["reason"]) == ("nina", REASON)
+
+    def test_the_api_declares_a_router_dead_with_a_reason(self, isp: Isp, nora: User, nina: User) -> None:
+        url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
+        dead = {"do": "declare-dead", "reason": REASON}
+        assert client(nora).post(f"{url}/care", dead, format="json").status_code == 403
+        assert client(nina).post(f"{url}/care", {"do": "declare-dead"}, format="json").status_code == 422
+        assert client(nina).post(f"{url}/care", dead, format="json").json()["dead_since"]
+        told = client(nina).get(f"{url}/history").json()["results"]
+        assert "dead_since" in told[0]["after"]
+        alive = client(nina).post(f"{url}/care", {"do": "declare-alive"}, format="json")
+        assert alive.json()["dead_since"] is None
