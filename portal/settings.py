@@ -295,6 +295,8 @@ LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
 
+# How much of a new port's speed may be booked, in per cent, where the NOC names nothing else: 200 is 2 to 1.
+LONGLINE_OVERSUBSCRIPTION_PERCENT = env.int("LONGLINE_OVERSUBSCRIPTION_PERCENT", default=100)
 # Which part of a router's cores may be promised, and the frames (bytes) that a full line is thought to carry.
 LONGLINE_CORE_HEADROOM = env.float("LONGLINE_CORE_HEADROOM", default=0.7)
 LONGLINE_CAPACITY_FRAME = env.int("LONGLINE_CAPACITY_FRAME", default=512)

@@ -33,16 +33,14 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None
         booked = bool(cursor.rowcount)
     if not booked:
         port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
-        raise PortFull(
-            field=f"{side}_end.port", port=str(port), requested_bps=cir_bps, free_bps=port.free_bps
-        )
+        raise _full(port, side, cir_bps, port.free_bps)
 
 
 def bandwidth_look(*, port: Port, side: str, cir_bps: int, booked_besides: int) -> None:
     """Raise ``PortFull`` where booking would, ``booked_besides`` (bit/s) assumed; writes nothing."""
     free = port.free_bps - booked_besides
     if cir_bps > free:
-        raise PortFull(field=f"{side}_end.port", port=str(port), requested_bps=cir_bps, free_bps=free)
+        raise _full(port, side, cir_bps, free)
 
 
 def bandwidth_settle(

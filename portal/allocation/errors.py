@@ -30,6 +30,8 @@ class PortFull(Conflict):
     port: str
     requested_bps: int
     free_bps: int
+    bookable_bps: int
+    speed_bps: int
 
 
 @dataclass(eq=False, kw_only=True)

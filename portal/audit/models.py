@@ -35,7 +35,7 @@ TRACKED: dict[type[models.Model], str] = {
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"
-    " max_frame retired_at",
+    " oversubscription_percent max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
     " ipv4 ipv6 in_service",
     ReservedVniRange: "id first last reason",

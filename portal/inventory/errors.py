@@ -71,6 +71,16 @@ class BookableBelowBooked(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class BookableTwice(DomainError):
+    """A rate to book and a part of the speed that contradict each other. Rates in bit/s."""
+
+    bookable_bps: int
+    oversubscription_percent: int
+    speed_bps: int
+    field: str = "bookable_bps"
+
+
+@dataclass(eq=False, kw_only=True)
 class OutOfRange(DomainError):
     """A number outside what the inventory can mean by it."""
 

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from portal.inventory.errors import NotAnInterfaceName, OutOfRange
+from portal.inventory.models.port import MAX_OVERSUBSCRIPTION
 
 _MAX_RATE = 10**15
 # field: (smallest, largest); rates in bit/s, sizes in bytes.
 LIMITS: dict[str, tuple[int, int]] = {
     "speed_bps": (1, _MAX_RATE),
     "bookable_bps": (0, _MAX_RATE),
+    "oversubscription_percent": (1, MAX_OVERSUBSCRIPTION),
     "max_frame": (64, 65535),
     "approve_up_to_bps": (0, _MAX_RATE),
     "cooling_off_s": (0, 90 * 86400),

@@ -231,18 +231,18 @@ class NotForYouToDecide(DomainError):
 
 
 @dataclass(eq=False, kw_only=True)
+class NotForYouToForce(DomainError):
+    """Only NOC admins end orders without the routers' word, and declare routers dead."""
+
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
 class PlanIsIncomplete(Conflict):
     """A router did not say what it would do."""
 
     routers: str
     field: str = "plan"
-
-
-@dataclass(eq=False, kw_only=True)
-class NotForYouToForce(DomainError):
-    """Only NOC admins end orders without the routers' word, and declare routers dead."""
-
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)

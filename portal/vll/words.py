@@ -213,8 +213,19 @@ def _peak_above_port(error: errors.PeakAbovePort) -> str:
 
 @sentence.register
 def _port_full(error: allocation.PortFull) -> str:
-    return _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.").format(
-        port=error.port, free=rate_text(error.free_bps), asked=rate_text(error.requested_bps)
+    if error.bookable_bps == error.speed_bps:
+        text = _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.")
+    else:
+        text = _(
+            "{port} has {free} left of {bookable}, which may be booked on its {speed}, but {asked} is needed."
+            " Order less, or choose another port."
+        )
+    return text.format(
+        port=error.port,
+        free=rate_text(error.free_bps),
+        bookable=rate_text(error.bookable_bps),
+        speed=rate_text(error.speed_bps),
+        asked=rate_text(error.requested_bps),
     )
 
 
@@ -247,6 +258,15 @@ def _bookable_below_booked(error: inventory.BookableBelowBooked) -> str:
     return _(
         "{booked} are booked on {port}; {bookable} would not hold them. Remove lines from it first."
     ).format(booked=rate_text(error.booked_bps), port=error.port, bookable=rate_text(error.bookable_bps))
+
+
+@sentence.register
+def _bookable_twice(error: inventory.BookableTwice) -> str:
+    return _("{percent} % of {speed} is not {bookable}. Say one of them, and leave the other out.").format(
+        percent=error.oversubscription_percent,
+        speed=rate_text(error.speed_bps),
+        bookable=rate_text(error.bookable_bps),
+    )
 
 
 @sentence.register

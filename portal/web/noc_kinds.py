@@ -53,6 +53,11 @@ def _rate(bps: int | None) -> str:
     return "–" if bps is None else rate_text(bps)
 
 
+def _bookable(port: Port) -> str:
+    percent = port.oversubscription_percent
+    return _rate(port.bookable_bps) + ("" if percent in (None, 100) else f" ({percent} %)")
+
+
 def _at(moment: datetime | None) -> str:
     return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
 
@@ -129,7 +134,7 @@ PORTS = Kind(
         (_("Customer"), lambda port: port.customer or "–"),
         (_("Description"), lambda port: port.description or "–"),
         (_("Speed"), lambda port: _rate(port.speed_bps)),
-        (_("Bookable"), lambda port: _rate(port.bookable_bps)),
+        (_("Bookable"), _bookable),
         (_("Booked"), lambda port: _rate(port.booked_bps)),
     ),
     create_form=forms.PortCreateForm,

@@ -35,6 +35,7 @@ _BY_NAME: dict[str, Any] = {
     "requested_ebs_bytes": None,
     "speed_bps": 10_000_000_000,
     "bookable_bps": 10_000_000_000,
+    "oversubscription_percent": 100,
     "booked_bps": 1_000_000_000,
     "free_bps": 9_000_000_000,
     "transport": "vxlan4",

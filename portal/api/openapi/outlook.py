@@ -25,6 +25,10 @@ _END = _object(
         "port_name": _TEXT,
         "speed_bps": _NUMBER,
         "bookable_bps": {**_NUMBER, "description": "More than the speed where the port is oversubscribed."},
+        "oversubscription_percent": {
+            **_NUMBER_OR_NULL,
+            "description": "Which part of the speed that is; null where somebody named a rate.",
+        },
         "free_bps": {"type": "integer"},
         "max_frame": _NUMBER,
         "free_outer_vlans": {},

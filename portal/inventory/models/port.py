@@ -5,6 +5,9 @@ from portal.accounts.models import Customer
 from portal.core.tenancy import TenantQuerySet
 from portal.inventory.models.router import Router
 
+# 50 times the speed: beyond what anybody sells.
+MAX_OVERSUBSCRIPTION = 5000
+
 
 class Port(models.Model):
     """A UNI (or ENNI): an interface of a router that a customer is connected to.
@@ -24,8 +27,9 @@ class Port(models.Model):
         Customer, on_delete=models.PROTECT, related_name="ports", null=True, blank=True
     )
     speed_bps = models.BigIntegerField()
-    # Bandwidth that may be booked (bit/s): the speed, unless the operator oversubscribes.
+    # Bandwidth that may be booked (bit/s): so many per cent of the speed, or any number where that is null.
     bookable_bps = models.BigIntegerField()
+    oversubscription_percent = models.PositiveSmallIntegerField(null=True, blank=True)
     booked_bps = models.BigIntegerField(default=0)
     # Largest frame that the port takes, in bytes without FCS.
     max_frame = models.PositiveIntegerField(default=9022)
@@ -41,6 +45,14 @@ class Port(models.Model):
             models.CheckConstraint(
                 condition=Q(booked_bps__gte=0) & Q(booked_bps__lte=F("bookable_bps")),
                 name="port_bandwidth_is_never_overbooked",
+            ),
+            models.CheckConstraint(
+                condition=Q(oversubscription_percent__isnull=True)
+                | Q(
+                    oversubscription_percent__range=(1, MAX_OVERSUBSCRIPTION),
+                    bookable_bps=F("speed_bps") * F("oversubscription_percent") / 100,
+                ),
+                name="oversubscription_says_what_is_bookable",
             ),
             models.CheckConstraint(condition=Q(max_frame__gte=64), name="port_takes_the_smallest_frame"),
             models.CheckConstraint(

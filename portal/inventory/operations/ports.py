@@ -1,39 +1,48 @@
-"""Ports. Their removal is ``portal.vll.retirement``'s, which knows what ends on them."""
+"""Ports. Their removal is ``portal.vll.retirement``'s, which knows what ends on them.
+
+What may be booked on a port is a part of its speed, in per cent: its own or, when it is made without one,
+that of the operator's policy (LONGLINE_OVERSUBSCRIPTION_PERCENT). Or it is a rate that somebody names.
+"""
 
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from portal.accounts.models import Customer, User
-from portal.inventory.errors import BookableBelowBooked, Retired
+from portal.inventory.errors import BookableBelowBooked, BookableTwice, Retired
 from portal.inventory.interface_uses import interface_taken
+from portal.inventory.limits import check_limits
 from portal.inventory.models import Port, Router
 from portal.inventory.operations.rows import Refusals, in_use, row_change, row_create
 
 
 @transaction.atomic
 def port_create(*, router: Router, interface: str, user: User, now: datetime, **facts: Any) -> Port:
-    """``facts``: description, kind, customer, speed_bps, bookable_bps (None: the speed), max_frame.
+    """``facts``: description, kind, customer, speed_bps, max_frame, and one of bookable_bps (bit/s) and
+    oversubscription_percent, or neither.
 
-    Router and interface are for good. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired.
+    Router and interface are for good. Raises InterfaceTaken, OutOfRange, NotAnInterfaceName, Retired,
+    BookableTwice.
     """
     # The lock keeps the router from being retired under the new port.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name, field="router")
     _check_customer(facts.get("customer"))
-    if facts.get("bookable_bps") is None:
-        facts["bookable_bps"] = facts["speed_bps"]
+    check_limits(facts)
+    facts |= _bookable(facts["speed_bps"], facts.get("bookable_bps"), facts.get("oversubscription_percent"))
     port = Port(router=locked, interface=interface, **facts)
     return row_create(port, kind="port", refusals=_refusals(port), user=user, now=now)
 
 
 @transaction.atomic
 def port_change(*, port: Port, user: User, now: datetime, **changes: Any) -> Port:
-    """``changes``: description, kind, customer, speed_bps, bookable_bps, max_frame.
+    """``changes``: description, kind, customer, speed_bps, bookable_bps, oversubscription_percent, max_frame.
 
-    Raises BookableBelowBooked, OutOfRange, Retired, and InUse where another customer's lines end on it.
+    Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired, and InUse where another customer's lines
+    end on it.
     """
     locked: Port = (
         Port.objects.select_for_update(of=("self",)).select_related("router", "customer").get(pk=port.pk)
@@ -45,10 +54,24 @@ def port_change(*, port: Port, user: User, now: datetime, **changes: Any) -> Por
         holders = [str(holder) for holder in locked.bookings.values_list("holder", flat=True).distinct()]
         raise in_use("port", str(locked), holders)
     _check_customer(changes.get("customer"))
-    for name, value in changes.items():
-        if name == "bookable_bps" and value is None:
-            changes[name] = changes.get("speed_bps", locked.speed_bps)
+    check_limits(changes)
+    speed_bps = changes.get("speed_bps", locked.speed_bps)
+    if {"bookable_bps", "oversubscription_percent"} & set(changes):
+        changes |= _bookable(speed_bps, changes.get("bookable_bps"), changes.get("oversubscription_percent"))
+    elif locked.oversubscription_percent is not None:
+        changes |= _bookable(speed_bps, None, locked.oversubscription_percent)
     return row_change(locked, changes, kind="port", refusals=_refusals(locked), user=user, now=now)
+
+
+def _bookable(speed_bps: int, bookable_bps: int | None, percent: int | None) -> dict[str, int | None]:
+    """Both columns, from what was named of them."""
+    if percent is None and bookable_bps is not None:
+        return {"bookable_bps": bookable_bps, "oversubscription_percent": None}
+    percent = settings.LONGLINE_OVERSUBSCRIPTION_PERCENT if percent is None else percent
+    of_speed = speed_bps * percent // 100
+    if bookable_bps is not None and bookable_bps != of_speed:
+        raise BookableTwice(bookable_bps=bookable_bps, oversubscription_percent=percent, speed_bps=speed_bps)
+    return {"bookable_bps": of_speed, "oversubscription_percent": percent}
 
 
 def _check_customer(customer: Customer | None) -> None:

@@ -114,8 +114,13 @@ class PortChangeForm(InventoryForm):
     description = forms.CharField(label=_("Description"), max_length=100, required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
     speed_bps = MbitField(label=_("Speed (Mbit/s)"))
+    oversubscription_percent = _number(
+        label=_("Bookable part of the speed (%)"),
+        required=False,
+        help_text=_("200 is an oversubscription of 2 to 1; empty: as the policy or the rate below says"),
+    )
     bookable_bps = MbitField(
-        label=_("Bookable (Mbit/s)"), required=False, help_text=_("Empty: as much as the speed")
+        label=_("Bookable (Mbit/s)"), required=False, help_text=_("Instead of a part of the speed")
     )
     max_frame = _number(
         label=_("Largest frame (bytes)"),
@@ -123,6 +128,12 @@ class PortChangeForm(InventoryForm):
         help_text=_("Without FCS"),
     )
     accept_affected = _accept_affected()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.initial.get("oversubscription_percent") is not None:
+            # It follows from the part of the speed.
+            self.initial["bookable_bps"] = None
 
 
 class PortCreateForm(PortChangeForm):

@@ -56,6 +56,7 @@ class PortSerializer(serializers.ModelSerializer[Port]):
             "kind",
             "speed_bps",
             "bookable_bps",
+            "oversubscription_percent",
             "booked_bps",
             "free_bps",
             "max_frame",

@@ -63,13 +63,15 @@ class RouterCreateSerializer(RouterFactsSerializer):
 
 
 class PortFactsSerializer(StrictSerializer):
-    """``bookable_bps`` null: as much as the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
+    """What may be booked is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``; with
+    neither, or null, the policy's part of the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
 
     description = StrictCharField(max_length=100, allow_blank=True, required=False)
     kind = serializers.ChoiceField(choices=Port.Kind.values, required=False)
     customer = _named(Customer, allow_null=True, required=False)
     speed_bps = _number()
     bookable_bps = _number(allow_null=True, required=False)
+    oversubscription_percent = _number(allow_null=True, required=False)
     max_frame = _number(required=False)
 
 

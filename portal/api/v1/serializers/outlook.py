@@ -69,6 +69,7 @@ def _end(end: EndOutlook | None) -> dict[str, Any] | None:
         "port_name": str(end.port),
         "speed_bps": end.port.speed_bps,
         "bookable_bps": end.port.bookable_bps,
+        "oversubscription_percent": end.port.oversubscription_percent,
         "free_bps": end.free_bps,
         "max_frame": end.port.max_frame,
         "free_outer_vlans": end.vlans_free,
