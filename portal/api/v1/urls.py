@@ -3,6 +3,7 @@
 from django.urls import path
 
 from portal.api.v1.views import (
+    certificates,
     enrol,
     history,
     holds,
@@ -61,6 +62,11 @@ urlpatterns = [
     path("routers", inventory.RoutersView.as_view(), name="routers"),
     path("routers/<int:pk>", inventory.RouterView.as_view(), name="router"),
     path("routers/<int:pk>/care", router_care.RouterCareView.as_view(), name="router-care"),
+    path("routers/<int:pk>/enrolment", certificates.EnrolmentView.as_view(), name="router-enrolment"),
+    path(
+        "routers/<int:pk>/certificates", certificates.CertificatesView.as_view(), name="router-certificates"
+    ),
+    path("routers/<int:pk>/revocation", certificates.RevocationView.as_view(), name="router-revocation"),
     path("routers/<int:pk>/drain", router_care.RouterDrainView.as_view(), name="router-drain"),
     path("routers/<int:pk>/ends", router_care.RouterEndsView.as_view(), name="router-ends"),
     path("routers/<int:pk>/history", history.RouterHistoryView.as_view(), name="router-history"),

@@ -1,5 +1,6 @@
 """Who changed what, per object: what the NOC keeps, and people with their tokens and second factor."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,12 @@ from allauth.mfa.models import Authenticator
 from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.tokens import token_create
 from portal.core import clock
+from portal.inventory import pki
 from portal.inventory.models import BackboneLink, Router
+from portal.inventory.operations import certificates_revoke
 from tests.integration.accounts.codes import with_totp
 from tests.integration.isp import Isp
+from tests.integration.noc.test_noc_enrolment import csr
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -39,6 +43,35 @@ def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
     said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
     assert "Router changed by nora, token" in said
     assert f"cores {rhino.cores} → 8" in said
+
+
+def test_a_routers_history_has_its_certificates_and_enrolments_and_no_secret(
+    isp: Isp, nora: User, tmp_path: Path, settings: Any
+) -> None:
+    settings.LONGLINE_PKI_DIR = tmp_path
+    pki.authority_create(tmp_path, now=clock.now())
+    rhino = isp.routers["rhino"]
+    token = client(nora).post(f"/api/v1/routers/{rhino.pk}/enrolment").json()["token"]
+    assert (
+        client(nora).post("/api/v1/enroll", {"token": token, "csr_pem": csr()}, format="json").status_code
+        == 201
+    )
+    certificates_revoke(router=rhino, serial=None, now=clock.now())
+    found = told(nora, f"routers/{rhino.pk}")
+    made = {(change["object"], change["operation"]) for change in found}
+    assert made >= {
+        ("routerenrolment", "insert"),
+        ("routerenrolment", "update"),
+        ("routercertificate", "insert"),
+        ("routercertificate", "update"),
+    }
+    offered = next(c for c in found if (c["object"], c["operation"]) == ("routerenrolment", "insert"))
+    assert (offered["by"]["username"], offered["after"]["offered_by"]) == ("nora", "nora")
+    assert any(change["after"].get("revoked_at") for change in found)
+    assert not {"digest", "der"} & {name for change in found for name in change["after"]}
+    said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
+    assert "Enrolment created" in said
+    assert "Certificate changed" in said
 
 
 def test_what_is_gone_is_still_told_of(isp: Isp, nora: User) -> None:

@@ -1,0 +1,93 @@
+"""A router's way to its certificate, and the end of one: for NOC staff."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.views.kept_by_noc import NocAlone
+from portal.core import clock
+from portal.inventory.models import Router, RouterCertificate
+from portal.inventory.operations import certificates_revoke, enrolment_offer
+from portal.inventory.operations.enrolment import LIFETIME
+
+
+class EnrolmentSerializer(serializers.Serializer[Any]):
+    """A one-time token for ``longline-agent enroll``; a newer one makes it void."""
+
+    router = serializers.CharField()
+    token = serializers.CharField(help_text="It is not shown again.")
+    expires_at = serializers.DateTimeField()
+
+
+class CertificateSerializer(serializers.ModelSerializer[RouterCertificate]):
+    class Meta:
+        model = RouterCertificate
+        fields = ["serial", "fingerprint", "issued_at", "expires_at", "revoked_at"]
+
+
+class RevocationSerializer(StrictSerializer):
+    """``serial`` null: all of the router's certificates."""
+
+    serial = StrictCharField(max_length=40, allow_null=True)
+
+
+class RevokedSerializer(serializers.Serializer[Any]):
+    """The serial numbers of those that were good until now."""
+
+    revoked = serializers.ListField(child=serializers.CharField())
+
+
+class EnrolmentView(APIView):
+    """Offers of certificates to one router."""
+
+    permission_classes = [NocAlone]
+
+    # Without an Idempotency-Key: the answer would be kept, and with it the token.
+    @extend_schema(request=None, responses={201: EnrolmentSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Make a one-time token for the router's agent; for NOC staff. It is in this answer only."""
+        router, now = get_object_or_404(Router, pk=pk), clock.now()
+        token = enrolment_offer(router=router, user=caller(request), now=now)
+        document = {"router": router.name, "token": token, "expires_at": now + LIFETIME}
+        headers = {"Cache-Control": "no-store"}
+        return Response(EnrolmentSerializer(document).data, status=status.HTTP_201_CREATED, headers=headers)
+
+
+class CertificatesView(generics.ListAPIView[RouterCertificate]):
+    """The certificates that a router was given, revoked ones too; for NOC staff."""
+
+    permission_classes = [NocAlone]
+    queryset = RouterCertificate.objects.none()
+    serializer_class = CertificateSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[RouterCertificate]:
+        if "pk" not in self.kwargs:
+            return RouterCertificate.objects.none()
+        return get_object_or_404(Router, pk=self.kwargs["pk"]).certificates.all()
+
+
+class RevocationView(APIView):
+    """The end of certificates."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(request=RevocationSerializer, responses={200: RevokedSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Revoke one certificate of a router, or all; for NOC staff. It counts at once and for ever."""
+        router = get_object_or_404(Router, pk=pk)
+        body = RevocationSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        serials = certificates_revoke(router=router, serial=body.validated_data["serial"], now=clock.now())
+        return Response({"revoked": serials})
