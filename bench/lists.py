@@ -12,7 +12,11 @@ from bench.vlls import VLLS, installation_fill
 ROUNDS = 30
 LISTS = "/api/v1/vlls"
 FIRST_PAGES = [LISTS, "/api/v1/orders", f"{LISTS}?lifecycle=active&router=router-7", f"{LISTS}?vlan=77"]
-SEARCHES = ["q=line%204711", "q=eth1999", "q=router-42", "q=77", "q=c4ca4238", "q=nothing-like-it"]
+SEARCHES = [
+    *("q=line%204711", "q=eth1999", "q=router-42", "q=77", "q=c4ca4238", "q=nothing-like-it"),
+    # A text that fits much, or the beginning of a word.
+    *("q=1", "q=e", "q=ro", "q=zz"),
+]
 
 
 def measure() -> Iterator[Figure]:

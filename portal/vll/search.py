@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 
+from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll, VllEnd
 
@@ -15,11 +16,23 @@ _TRIGRAM = 3
 _FEW_PORTS = 500
 
 
-def vlls_found(text: str) -> Q:
-    """Whether a VLL is what ``text`` may mean; the caller narrows the VLLs to a tenant.
+def vlls_found(text: str, *, user: User) -> Q:
+    """Whether a VLL is what ``text`` may mean, for a caller who has narrowed the VLLs to this user's scope.
 
-    A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot. Where
-    ``text`` fits many ports, and so many VLLs, the newest are soon found by looking at one after the other.
+    The scope is said once more by the customers' ids: only of these PostgreSQL knows how many VLLs they have,
+    and whether to look at the newest first or at all of them.
+    """
+    found = _found(text)
+    if user.is_noc:
+        return found
+    return found & Q(customer__in=list(user.memberships.values_list("customer", flat=True)))
+
+
+def _found(text: str) -> Q:
+    """A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot.
+
+    Where ``text`` fits many ports, and so many VLLs, the newest are soon found by looking at one after the
+    other.
     """
     text = text.strip()
     ports = Port.objects.filter(Q(interface__icontains=text) | Q(router__name__icontains=text))

@@ -29,7 +29,7 @@ API = {
     "validate": 14,
     "list": 3,
     "list, narrowed": 3,
-    "search": 4,
+    "search": 5,
     "orders": 2,
     "detail": 3,
     "job": 4,
@@ -52,7 +52,7 @@ PAGES = {
     "/ports/": 3,
     # Each end has a select of its own, narrowed by its own search.
     "/orders/new/": 5,
-    "/search/?q=100": 6,
+    "/search/?q=100": 7,
     "/routers/": 5,
     "/noc/": 16,
     "/noc/orders/": 4,

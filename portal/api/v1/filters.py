@@ -13,6 +13,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import Customer
 from portal.api.v1.pagination import CURSOR, LIMIT
+from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
 from portal.core.tagging import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import BackboneLink, Port, Router, Site
@@ -109,7 +110,7 @@ class VllFilters(django_filters.FilterSet):
         return rows.filter(_with_end(Q(outer_vlan=value) | Q(inner_vlan=value)))
 
     def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
-        return rows.filter(vlls_found(value))
+        return rows.filter(vlls_found(value, user=caller(self.request)))
 
 
 class OrderFilters(django_filters.FilterSet):

@@ -41,7 +41,7 @@ def search(request: SignedInRequest) -> HttpResponse:
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     context: dict[str, Any] = {"q": q}
     if q:
-        lines = queries.vlls(request.user).filter(vlls_found(q))
+        lines = queries.vlls(request.user).filter(vlls_found(q, user=request.user))
         first = list(queries.with_last_order(lines)[: SHOWN + 1])
         context |= {
             "vlls": first[:SHOWN],
