@@ -1,0 +1,221 @@
+"""Who may do what, and how people and programs prove who they are: real processes, mails, a real issuer."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.stack import Stack
+from tests.faults.web_page import log_in
+from tests.integration.accounts.codes import code_of
+from tests.integration.accounts.identity_provider import IdentityProvider, identity_provider
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api
+from tests.journeys.test_by_the_api import plain
+from tests.journeys.test_order_to_traffic import an_order
+
+PASSWORD = "correct horse battery"
+_PEOPLE = """
+from portal.accounts.models import Customer, Membership, User
+dairy = Customer.objects.get(name="Alpine Dairy")
+User.objects.create_user("nora", email="nora@isp.example", password={password!r}, noc_role="noc")
+olga = User.objects.create_user("olga", email="olga@dairy.example", password={password!r})
+Membership.objects.create(user=olga, customer=dairy, role="operator")
+"""
+
+
+@dataclass(frozen=True)
+class Door:
+    """A second web door: NOC staff need TOTP, people come from an issuer, a proxy stands before it."""
+
+    url: str
+    issuer: IdentityProvider
+
+
+@pytest.fixture(scope="module")
+def people(live_stack: Stack) -> None:
+    """Nora is the NOC, Olga an operator of Alpine Dairy."""
+    live_stack.portal.manage("shell", "-c", _PEOPLE.format(password=PASSWORD))
+
+
+@pytest.fixture(scope="module")
+def door(live_stack: Stack, people: None) -> Iterator[Door]:
+    (port,) = free_ports(1)
+    url = f"http://{LOOPBACK}:{port}"
+    with identity_provider() as issuer:
+        child = live_stack.portal.web_child("web-people", port)
+        settings = {
+            "BASE_URL": url,
+            "LONGLINE_NOC_NEEDS_TOTP": "true",
+            "LONGLINE_TRUSTED_PROXIES": f"{LOOPBACK}/32",
+            "OIDC_SERVER_URL": issuer.url,
+            "OIDC_CLIENT_ID": "longline",
+            "OIDC_CLIENT_SECRET": "for-tests",
+            "NO_PROXY": LOOPBACK,
+        }
+        child = replace(child, env={**(child.env or {}), **settings})
+        child.start()
+        try:
+            child.wait_until(lambda: accepts(port))
+            yield Door(url, issuer)
+        finally:
+            child.stop()
+
+
+def browser(url: str) -> httpx.Client:
+    return httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
+
+
+def press(page: httpx.Client, path: str, **data: str) -> httpx.Response:
+    """Send a form."""
+    data["csrfmiddlewaretoken"] = page.cookies["csrftoken"]
+    return page.post(path, data=data, headers={"Referer": str(page.base_url)})
+
+
+def sql(stack: Stack, query: str, *parameters: object) -> Any:
+    with psycopg.connect(stack.portal.services.database_url, autocommit=True) as database:
+        row = database.execute(query, parameters).fetchone()
+        return None if row is None else row[0]
+
+
+def mailed_link(stack: Stack, api: Api, to: str) -> str:
+    """The link of the invitation that was mailed there; mails are written to the worker's log."""
+    log, found = stack.portal.logs / "worker.log", []
+
+    def has_come() -> bool:
+        _, _, mail = log.read_text(errors="replace").partition(f"To: {to}")
+        found[:] = re.findall(r"https?://\S+(/invitations/[^\s\"<]+)", mail)
+        return bool(found)
+
+    assert api.client.wait(has_come, timeout_s=WAIT_S), "no mail"
+    return str(found[0])
+
+
+def a_token(page: httpx.Client, scope: str = "order") -> str:
+    """Made on the page of one's own tokens, as a person does it."""
+    page.get("/account/tokens/")
+    made = press(page, "/account/tokens/", name="mine", scope=scope, days="30", networks="")
+    secret = re.search(r"ll_[0-9a-f]{12}_[\w-]+", made.text)
+    assert secret is not None, made.text
+    return secret[0]
+
+
+def test_somebody_invited_may_what_their_role_says(live_stack: Stack) -> None:
+    alice, api = log_in(live_stack.url, **live_stack.loaded["customer_login"]), Api(live_stack, "customer")
+    team = str(alice.get("/team/").url.path)
+    invited = press(alice, f"{team}invite/", email="dora@dairy.example", role="viewer")
+    assert "The invitation is on its way." in invited.text
+    dora = browser(live_stack.url)
+    link = mailed_link(live_stack, api, "dora@dairy.example")
+    assert "Alpine Dairy" in dora.get(link).text
+    assert press(dora, link, username="dora", password=PASSWORD).url.path == "/"
+    assert browser(live_stack.url).get(link).status_code == 410
+
+    token, wanted = a_token(dora), an_order(live_stack, vlan=500)
+    membership = sql(
+        live_stack,
+        "SELECT m.id FROM accounts_membership m JOIN accounts_user u ON u.id = user_id WHERE username = %s",
+        "dora",
+    )
+    assert plain(live_stack, token, "GET", "/vlls").status_code == 200
+    assert plain(live_stack, token, "POST", "/vlls", wanted).status_code == 403
+    assert press(dora, f"{team}invite/", email="eve@dairy.example", role="admin").status_code == 403
+
+    press(alice, f"{team}members/{membership}/role/", role="operator")
+    placed = plain(live_stack, token, "POST", "/vlls", wanted)
+    assert placed.status_code == 202, placed.text
+    api.client.wait_completed(placed.json()["order"]["id"], timeout_s=WAIT_S)
+    assert press(dora, f"{team}invite/", email="eve@dairy.example", role="admin").status_code == 403
+    assert plain(live_stack, token, "POST", "/customers", {"name": "x"}).status_code == 403
+
+    press(alice, f"{team}members/{membership}/role/", role="admin")
+    assert "on its way" in press(dora, f"{team}invite/", email="eve@dairy.example", role="viewer").text
+
+    press(alice, f"{team}members/{membership}/remove/")
+    line = placed.json()["vll"]["id"]
+    assert plain(live_stack, token, "GET", f"/vlls/{line}").status_code == 404
+    assert plain(live_stack, token, "GET", "/vlls").json()["results"] == []
+    api.done("DELETE", f"/vlls/{line}")
+
+
+def test_the_noc_sees_nothing_without_a_second_factor(door: Door) -> None:
+    nora = browser(door.url)
+    nora.get("/login/")
+    press(nora, "/login/", login="nora", password=PASSWORD)
+    again = nora.get("/noc/")
+    assert again.url.path == "/login/again/"
+    page = press(nora, f"{again.url.path}?{again.url.query.decode()}", password=PASSWORD)
+    seed = re.search(r"<code>([A-Z2-7]+)</code>", page.text)
+    assert seed is not None
+    codes = re.findall(
+        r"<code>([\w-]+)</code>", press(nora, "/account/security/totp/", code=code_of(seed[1])).text
+    )
+    assert len(codes) == 10
+    assert nora.get("/noc/").url.path == "/noc/"
+
+    for code, opens in (("000000", False), (codes[0], True), (codes[0], False)):
+        elsewhere = browser(door.url)
+        elsewhere.get("/login/")
+        asked = press(elsewhere, "/login/", login="nora", password=PASSWORD)
+        assert asked.url.path == "/login/second-factor/"
+        assert not elsewhere.get("/noc/").url.path.startswith("/noc/")
+        press(elsewhere, "/login/second-factor/", code=code)
+        assert (elsewhere.get("/noc/").url.path == "/noc/") is opens
+
+
+@pytest.mark.parametrize(
+    ("claims", "opens"),
+    [
+        ({"sub": "1", "email": "Olga@Dairy.example", "email_verified": True}, True),
+        ({"sub": "2", "email": "olga@dairy.example", "email_verified": False}, False),
+        ({"sub": "3", "email": "nobody@dairy.example", "email_verified": True}, False),
+    ],
+    ids=["verified", "unverified", "unknown"],
+)
+def test_an_issuer_proves_who_olga_is_and_lets_in_nobody_else(
+    door: Door, claims: dict[str, Any], opens: bool
+) -> None:
+    door.issuer.claims = claims
+    visitor = browser(door.url)
+    visitor.get("/login/")
+    press(visitor, "/login/oidc/sso/")
+    assert (visitor.get("/").url.path == "/") is opens
+    answer = visitor.get("/api/v1/vlls", headers={"Accept": "application/json"})
+    assert answer.status_code == (200 if opens else 401)
+    if opens:
+        assert not visitor.get("/routers/").is_success
+
+
+def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, door: Door) -> None:
+    alice = Api(live_stack, "customer")
+    bound = alice("POST", "/tokens", {"name": "a", "scopes": ["read"], "allowed_networks": ["192.0.2.0/24"]})
+
+    def status(url: str, secret: str, **headers: str) -> int:
+        sent = {"Authorization": f"Bearer {secret}", **headers}
+        return httpx.get(f"{url}/api/v1/vlls", headers=sent, trust_env=False, timeout=30).status_code
+
+    inside, outside = {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "198.51.100.7"}
+    assert status(door.url, bound["secret"], **inside) == 200
+    assert status(door.url, bound["secret"], **outside) == 403
+    # What a caller writes in front of what the proxy saw is not believed; nor is anything without a proxy.
+    forged = {"X-Forwarded-For": "192.0.2.7, 198.51.100.7"}
+    assert status(door.url, bound["secret"], **forged) == 403
+    assert status(live_stack.url, bound["secret"], **inside) == 403
+
+    soon = datetime.now(UTC) + timedelta(seconds=4)
+    brief = alice("POST", "/tokens", {"name": "b", "scopes": ["read"], "expires_at": soon.isoformat()})
+    assert status(live_stack.url, brief["secret"]) == 200
+    shown = alice("GET", f"/tokens/{brief['id']}")
+    assert shown["last_used_at"] is not None
+    assert "secret" not in shown
+    time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.1)
+    assert status(live_stack.url, brief["secret"]) == 401
+    for token in (bound, brief):
+        alice("DELETE", f"/tokens/{token['id']}")
+    assert status(door.url, bound["secret"], **inside) == 401
