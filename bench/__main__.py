@@ -6,7 +6,18 @@ A line that begins with # says under which circumstances the figure above it was
 import subprocess
 import sys
 
-from bench import agent, lists, mtu, order_to_frames, orders, pages, telemetry, validate, vni_leases
+from bench import (
+    agent,
+    broker_away,
+    lists,
+    mtu,
+    order_to_frames,
+    orders,
+    pages,
+    telemetry,
+    validate,
+    vni_leases,
+)
 
 BENCHMARKS = {
     "telemetry": telemetry.measure,
@@ -17,6 +28,7 @@ BENCHMARKS = {
     "pages": pages.measure,
     "validate": validate.measure,
     "orders": orders.measure,
+    "broker_away": broker_away.measure,
     "order_to_frames": order_to_frames.measure,
 }
 

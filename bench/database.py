@@ -10,7 +10,7 @@ from devstack import services
 
 
 @contextmanager
-def migrated() -> Iterator[None]:
+def migrated() -> Iterator[services.Services]:
     """Commits reach the disk, as in production. Once per process: Django reads its settings once."""
     with tempfile.TemporaryDirectory(prefix="longline-bench-") as name:
         folder = Path(name)
@@ -32,6 +32,6 @@ def migrated() -> Iterator[None]:
             django.setup()
             call_command("migrate", verbosity=0)
             try:
-                yield
+                yield private
             finally:
                 connections.close_all()

@@ -1,0 +1,88 @@
+"""Ordering while Redis is flushed, stopped or frozen, side by side with a healthy one: how much slower.
+
+Orders need no Redis, but the limits of the API count in it, so that each request does notice.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from threading import Event, Thread
+
+import redis
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from bench.orders import OrderingIsp, ordering_isp
+from devstack.services import Services
+
+IN_FLIGHT = 4
+# Of each client and turn: about ten seconds, so that what a process notices once counts as often as in life.
+ORDERS = 150
+# As often each way of being away has its turn, a turn of a healthy Redis before it.
+ROUNDS = 2
+
+
+def measure() -> Iterator[Figure]:
+    with migrated() as private, ordering_isp(writes_per_min=10**6, clients=IN_FLIGHT) as isp:
+        vlans = count(1)
+        _turn(isp, vlans)
+        healthy: list[float] = []
+        away: dict[str, list[float]] = {"flushed": [], "stopped": [], "frozen": []}
+        for _ in range(ROUNDS):
+            for how, taken in away.items():
+                healthy += _turn(isp, vlans)
+                with _redis_is(how, private):
+                    taken += _turn(isp, vlans)
+        usual = percentile(healthy, 95)
+        yield Figure(
+            "orders_p95_redis_there_ms", usual * 1_000, "ms", f"{IN_FLIGHT} in flight, {len(healthy)} orders"
+        )
+        for how, taken in away.items():
+            note = f"p95 to p95 with Redis, turn by turn, {len(taken)} orders, all accepted; at most 2"
+            yield Figure(f"orders_p95_redis_{how}_ratio", percentile(taken, 95) / usual, "x", note)
+
+
+def _turn(isp: OrderingIsp, vlans: Iterator[int]) -> list[float]:
+    """Seconds of each order of a turn; the first after a change of weather counts as well."""
+    first = next(vlans) * ORDERS
+    return isp.order_all(range(first, first + ORDERS))
+
+
+@contextmanager
+def _redis_is(how: str, private: Services) -> Iterator[None]:
+    child = private.redis.child
+    if how == "stopped":
+        child.end()
+        try:
+            yield
+        finally:
+            child.restart()
+    elif how == "frozen":
+        child.freeze()
+        try:
+            yield
+        finally:
+            child.thaw()
+    else:
+        with _flushing(private.redis_url):
+            yield
+
+
+@contextmanager
+def _flushing(url: str) -> Iterator[None]:
+    done = Event()
+
+    def flush() -> None:
+        with redis.Redis.from_url(url) as broker:
+            while not done.is_set():
+                broker.flushall()
+                time.sleep(0.05)
+
+    thread = Thread(target=flush)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
