@@ -216,7 +216,7 @@ def _width(spot: Spot) -> float:
 
 
 def _box(spot: Spot, widest: float, column: float, row: float) -> Box:
-    return Box(spot, x=MARGIN + widest / 2 + column * COLUMN, y=(row + 0.5) * ROW, width=_width(spot))
+    return Box(spot, x=MARGIN + widest / 2 + column * COLUMN, y=(row + 0.5) * ROW, width=widest)
 
 
 def _lines(joins: Sequence[Join], box_of: dict[Hashable, Box]) -> list[Line]:
@@ -237,8 +237,9 @@ def _line(join: Join, left: Box, right: Box, offset: float) -> Line:
     """A curve whose middle is ``offset`` bends away from the straight line between the two boxes."""
     if left.x == right.x:
         # In one column: around those that stand between.
-        rows = abs(right.y - left.y) / ROW
-        bend_x, bend_y = _BEND * 2 * ((rows - 1) * 1.5 + offset), 0.0
+        between = round(abs(right.y - left.y) / ROW) - 1
+        around = WIDEST / 2 + _BEND + between * 8 if between else 0.0
+        bend_x, bend_y = 2 * (around + _BEND * offset), 0.0
     else:
         bend_x, bend_y = 0.0, _BEND * 2 * offset
     middle_x, middle_y = (left.x + right.x) / 2, (left.y + right.y) / 2

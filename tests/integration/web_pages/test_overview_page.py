@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -165,4 +166,5 @@ def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: Us
         counters_store(router=isp.routers[router], report=report, now=now)
     answered = signed_in(alice).get("/")
     assert "A to Z 10 Mbit/s Z to A 1 Mbit/s" in text(answered)
-    assert answered.content.decode().count('<path class="ll-spark') == 2
+    drawn = re.findall(r'<path class="ll-spark-(in|out)" d="(M[^"]+)"', answered.content.decode())
+    assert [direction for direction, _path in drawn] == ["in", "out"]
