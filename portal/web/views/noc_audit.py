@@ -2,26 +2,29 @@
 
 import base64
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Model
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from portal.accounts import policies
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.audit.history import Change
 from portal.audit.newest import MODELS, Entry, newest
+from portal.inventory.models import Router
 from portal.vll.models import Vll
 from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import KINDS
 from portal.web.templatetags.history import WHAT
 
 # The page with the history of a row, and the column of its id.
-_PAGES = {
+PAGES = {
     "vll": ("web:vll", "id"),
     "vllend": ("web:vll", "vll_id"),
     "order": ("web:vll", "vll_id"),
@@ -36,15 +39,25 @@ _PAGES = {
     "user": ("web:noc-person-history", "id"),
     "apitoken": ("web:noc-person-history", "user_id"),
     "authenticator": ("web:noc-person-history", "user_id"),
+    "emailaddress": ("web:noc-person-history", "user_id"),
+    "socialaccount": ("web:noc-person-history", "user_id"),
+    "routercertificate": ("web:noc-router", "router_id"),
+    "routerenrolment": ("web:noc-router", "router_id"),
+    "hold": ("web:noc-customers-history", "customer_id"),
 }
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
 # Rows without a name of their own are called after what they belong to.
-_OWNERS: dict[str, tuple[str, type[Vll] | type[User]]] = {
+_OWNERS: dict[str, tuple[str, type[Model]]] = {
     "vllend": ("vll_id", Vll),
     "order": ("vll_id", Vll),
     "membership": ("user_id", User),
     "apitoken": ("user_id", User),
     "authenticator": ("user_id", User),
+    "emailaddress": ("user_id", User),
+    "socialaccount": ("user_id", User),
+    "routercertificate": ("router_id", Router),
+    "routerenrolment": ("router_id", Router),
+    "hold": ("customer_id", Customer),
 }
 
 
@@ -75,7 +88,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 
 
 def _rows(entries: list[Entry]) -> list[Row]:
-    asked: dict[type[Vll] | type[User], set[Any]] = {Vll: set(), User: set()}
+    asked: dict[type[Model], set[Any]] = defaultdict(set)
     for entry in entries:
         if owner := _OWNERS.get(entry.change.what):
             column, model = owner
@@ -86,7 +99,7 @@ def _rows(entries: list[Entry]) -> list[Row]:
 
 def _row(entry: Entry, owners: dict[Any, dict[Any, Any]]) -> Row:
     what = entry.change.what
-    page, column = _PAGES[what]
+    page, column = PAGES[what]
     if owner := _OWNERS.get(what):
         name = str(owners[owner[1]].get(entry.row[owner[0]], entry.pk))
     else:
