@@ -37,6 +37,7 @@ class Claim:
             retry_at=None,
             last_error="",
             last_answered_at=now,
+            ask_anew=False,
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:

@@ -7,11 +7,13 @@ from django.db.models import F, Q, QuerySet
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd, VllTombstone
 from provisioning.claims import is_free
-from provisioning.load import unsettled_ends
+from provisioning.load import unsettled_ends, unsettled_keys
 
 # How long an answer stands before the agent is asked again. A refusal rarely mends itself.
 ASK_AGAIN = timedelta(seconds=10)
 ASK_AGAIN_AFTER_FAILURE = timedelta(seconds=60)
+# For so long after an answer we trust that the agent still holds what we sent last.
+TRUST_HELD = timedelta(seconds=60)
 # A report says what was true when it was sent; one that crossed our answer is no contradiction.
 REPORT_TRAVELS = timedelta(seconds=5)
 
@@ -42,6 +44,22 @@ def routers_behind_agent() -> list[Router]:
         .filter(_AHEAD)
         .select_related("observed", "convergence")
     )
+
+
+def is_at_rest(router_id: int, *, now: datetime) -> bool:
+    """Whether there is nothing to tell this router: all that its orders want was confirmed a moment ago.
+
+    Each order sends a message, and the first one is as good as all: the intent it leads to speaks of every
+    order that was accepted by then. Without this the others would send the same intent again, as a newer one.
+    """
+    answered = Router.objects.filter(
+        pk=router_id,
+        convergence__ask_anew=False,
+        convergence__failures=0,
+        convergence__last_answered_at__gt=now - TRUST_HELD,
+    )
+    router = answered.exclude(pk__in=_holding_another(answered)).first()
+    return router is not None and not unsettled_keys(router)
 
 
 _AHEAD = Q(observed__generation_held__gt=F("generation"))

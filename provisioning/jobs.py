@@ -14,12 +14,13 @@ from django.db import DatabaseError, connection, transaction
 from portal.core import clock
 from portal.events.operations import send_task
 from portal.inventory.models import Router, RouterCertificate
-from portal.vll.models import Attempt
+from portal.vll.models import Attempt, RouterConvergence
 from portal.vll.operations import advance, attempt_record
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.claims import CLAIM, Claim, claim_router
 from provisioning.doubt import hand_over, is_doubtful
+from provisioning.due import TRUST_HELD, is_at_rest
 from provisioning.evidence import evidence_of
 from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent import RouterIntent, sha256_of
@@ -28,15 +29,15 @@ from provisioning.load import unsettled_keys
 Clock = Callable[[], datetime]
 # The two 409s: the agent holds a newer intent, or another one of the very number that we just drew.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# For so long after an answer we trust that the agent still holds what we sent last.
-TRUST_HELD = timedelta(seconds=60)
 # From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
 # the agent holds comes before it, and both together end within the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
-    """As ``converge_router``, but a router that probably does not answer is left to other workers."""
+    """As ``converge_router``, but a router at rest is left alone, and one in doubt to other workers."""
+    if is_at_rest(router_id, now=now()):
+        return False
     if is_doubtful(router_id, now=now()):
         hand_over(router_id, now=now())
         return False
@@ -170,6 +171,8 @@ def _send_again_if_more_is_wanted(
     """
     if not all_taken_in or not unsettled_keys(router) <= sent.end_keys():
         with transaction.atomic():
+            if not all_taken_in:
+                RouterConvergence.objects.filter(router=router).update(ask_anew=True)
             send_task(CONVERGE_ROUTER, router.pk, now=now)
 
 

@@ -48,6 +48,8 @@ def generation_reconcile(*, router: Router, held: int, actor: str, now: datetime
             actor=actor,
             data={"from": locked.generation, "to": held},
         )
-    RouterConvergence.objects.filter(router=locked).update(failures=0, retry_at=None, last_error="")
+    RouterConvergence.objects.filter(router=locked).update(
+        failures=0, retry_at=None, last_error="", ask_anew=True
+    )
     send_task(CONVERGE_ROUTER, locked.pk, now=now)
     return max(held, locked.generation)

@@ -30,7 +30,10 @@ def observation_take(
         return False
     ends_observed(router=router, ends=ends, look=report.look, now=now)
     ended = _is_back(last, report, now) and _end_backoff(router, now)
-    if ended or _polices_otherwise(router, last, report):
+    otherwise = _polices_otherwise(router, last, report)
+    if otherwise:
+        RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+    if ended or otherwise:
         send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
 

@@ -98,5 +98,5 @@ def router_reconcile(*, router: Router, user: User, now: datetime) -> None:
 
 
 def _converge_now(router: Router, now: datetime) -> None:
-    RouterConvergence.objects.filter(router=router).update(failures=0, retry_at=None)
+    RouterConvergence.objects.filter(router=router).update(failures=0, retry_at=None, ask_anew=True)
     send_task(CONVERGE_ROUTER, router.pk, now=now)

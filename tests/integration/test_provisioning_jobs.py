@@ -17,9 +17,12 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete
+from portal.vll.router_care import router_retry
 from provisioning.claims import CLAIM, backoff, claim_router
+from provisioning.doubt import CONVERGE_DOUBTFUL
+from provisioning.due import is_at_rest
 from provisioning.generations import BEHIND_AGENT
-from provisioning.jobs import converge_router
+from provisioning.jobs import converge_promptly, converge_router
 from tests.integration.certificates import certificates, register
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -364,3 +367,46 @@ class TestMishaps:
         converge(isp)
         assert rhino.intents == []
         assert generation(isp) == 0
+
+
+class TestARouterAtRest:
+    """Each order sends a message, and the first intent speaks of all: the other messages say nothing new."""
+
+    def at_rest(self, isp: Isp, after_s: float = 1) -> bool:
+        return is_at_rest(isp.routers["rhino"].pk, now=clock.now() + timedelta(seconds=after_s))
+
+    @pytest.fixture(autouse=True)
+    def settled(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
+        for vlan in (100, 200, 300):
+            order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=vlan),
+                  z_end=end(isp, "hippo:host-cust1", outer=vlan), cir_bps=1)  # fmt: skip
+        converge(isp)
+
+    def test_one_intent_serves_every_order_that_was_accepted_by_then(
+        self, isp: Isp, rhino: StandInAgent
+    ) -> None:
+        for _ in range(3):
+            assert converge_promptly(isp.routers["rhino"].pk) is False
+        assert len(rhino.intents) == 1
+        assert len(rhino.intents[0]["present"]) == 3
+        assert not Outbox.objects.filter(task=CONVERGE_DOUBTFUL).exists()
+
+    def test_a_new_order_ends_it(self, isp: Isp, alice: User) -> None:
+        assert self.at_rest(isp)
+        order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=400),
+              z_end=end(isp, "hippo:host-cust1", outer=400), cir_bps=1)  # fmt: skip
+        assert not self.at_rest(isp)
+
+    def test_an_answer_counts_for_a_moment_only(self, isp: Isp) -> None:
+        assert not self.at_rest(isp, after_s=61)
+
+    def test_the_noc_asks_all_the_same(self, isp: Isp, nora: User) -> None:
+        router_retry(router=isp.routers["rhino"], user=nora, now=clock.now())
+        assert not self.at_rest(isp)
+        converge(isp)
+        assert self.at_rest(isp)
+
+    def test_a_failure_ends_it(self, isp: Isp, rhino: StandInAgent) -> None:
+        rhino.answer = lambda intent: problem(503, "vpp-unavailable")
+        converge(isp)
+        assert not self.at_rest(isp)

@@ -37,6 +37,8 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
+    # The router is to be asked although no order wants anything of it; until it has answered.
+    ask_anew = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"{self.router}: {self.failures} failures"
