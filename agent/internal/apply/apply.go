@@ -50,10 +50,10 @@ type Result struct {
 // are skipped; all other ends proceed. What was made is tagged even then, so that it has an owner.
 //
 // Right before deletes and creates the keys that they go by are read anew: a plan may have waited for a disk,
-// and one create of a VLAN that somebody has made meanwhile stops their frames. An error means that the
-// session ended and that an unknown part has been done.
-func Run(ctx context.Context, session Session, ops []plan.Op, look Look) (*Result, error) {
-	r := &run{session: session, Result: Result{
+// and one create of a VLAN that somebody has made meanwhile stops their frames. sentInto is that of the plan. An error
+// means that the session ended and that an unknown part has been done.
+func Run(ctx context.Context, session Session, ops []plan.Op, sentInto map[uint32]*plan.Reason, look Look) (*Result, error) {
+	r := &run{session: session, sentInto: sentInto, Result: Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}}
 	for _, stage := range plan.Stages {
@@ -78,8 +78,9 @@ func Run(ctx context.Context, session Session, ops []plan.Op, look Look) (*Resul
 
 type run struct {
 	Result
-	session Session
-	deleted bool
+	session  Session
+	sentInto map[uint32]*plan.Reason
+	deleted  bool
 }
 
 // lookAgain reads what the checks of a batch go by. Where only sub-interfaces are made these are their ports:
@@ -157,6 +158,9 @@ func (r *run) note(op plan.Op, reply api.Message) {
 	if created, ok := createdIndex(reply); ok && op.Stage == plan.Create {
 		r.Made[target.Made] = uint32(created)
 		r.Untagged[target.Made] = true
+		if reason := r.sentInto[uint32(created)]; reason != nil {
+			r.fail(op, reason)
+		}
 	}
 	if op.Stage == plan.Tag {
 		delete(r.Untagged, target.Made)

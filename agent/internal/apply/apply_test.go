@@ -102,7 +102,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, both(), looks{ports()})
+	result, err := Run(t.Context(), s, both(), nil, looks{ports()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, build(alice, 1), looks{ports()})
+	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{ports()})
 	if err != nil || len(result.Untagged) != 2 || result.Failed[alice] == nil {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -145,7 +145,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 
 func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 	s := &session{lacks: "create_subif"}
-	result, err := Run(t.Context(), s, build(alice, 1), looks{ports()})
+	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{ports()})
 	if err != nil || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
 		t.Errorf("%v %+v", err, result.Failed[alice])
 	}
@@ -153,7 +153,7 @@ func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 
 func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	gone := errors.New("gone")
-	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), looks{ports()})
+	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), nil, looks{ports()})
 	if !errors.Is(err, gone) || len(result.Failed) != 0 {
 		t.Errorf("%v %+v", err, result.Failed)
 	}
@@ -173,7 +173,7 @@ func TestNothingIsDeletedThatIsNoLongerWhatWasPlannedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			result, err := Run(t.Context(), s, []plan.Op{op}, looks{&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}})
+			result, err := Run(t.Context(), s, []plan.Op{op}, nil, looks{&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +199,7 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 		return 0
 	}}
 	now := ports(port, old)
-	result, err := Run(t.Context(), s, ops, looks{now})
+	result, err := Run(t.Context(), s, ops, nil, looks{now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWhatStandsThereByNowIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
 	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
 	s := &session{}
 	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)
-	result, err := Run(t.Context(), s, build(alice, 1), looks{now})
+	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package converge
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -75,4 +77,46 @@ func TestWhatSomebodySendsIntoIsNamedAsAConflict(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALineIsRemovedAlthoughSomebodySendsIntoIt, and their frames reach nobody else: VPP gives the index to what is
+// made next, as a rule.
+func TestALineIsRemovedAlthoughSomebodySendsIntoIt(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end, next := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		r.sendInto("vxlan_tunnel0")
+		before := r.snapshot()
+		theirs := before.ByName(r.halfway())
+		into := before.Connects[theirs.Index]
+		for at, present := range [][]intent.End{nil, {next}} {
+			session := record(r.session)
+			r.Attach(session)
+			outcome := r.put(present, tombstone(end))
+			if e := outcome.of(t, end.Key); e.Status != "removed" {
+				t.Errorf("%d: the removal is %+v %+v", at, e, e.Reason)
+			}
+			s := r.snapshot()
+			if now := *s.ByName(r.halfway()); fmt.Sprintf("%+v", now) != fmt.Sprintf("%+v", *theirs) || s.Connects[theirs.Index] != into {
+				t.Errorf("%d: theirs is %+v and sends into %d, was %+v and %d", at, now, s.Connects[theirs.Index], *theirs, into)
+			}
+			if messages := session.touched[theirs.Index]; len(messages) != 0 {
+				t.Errorf("%d: theirs was touched by %v", at, messages)
+			}
+			if at == 0 {
+				continue
+			}
+			if s.ByIndex(into) == nil {
+				t.Fatal("VPP gave the next line other indices: the test shows nothing")
+			}
+			if e := outcome.of(t, next.Key); e.Status != "conflict" || e.Reason.Code != "foreign_xconnect" || e.Reason.Object != describeInterface(theirs) {
+				t.Errorf("what got the index is %+v %+v", e, e.Reason)
+			}
+			if slices.Contains(session.touched[into], "sw_interface_set_l2_xconnect") {
+				t.Errorf("it was put to use: %v", session.touched[into])
+			}
+		}
+		r.disconnect(r.halfway())
+		r.put([]intent.End{next}).mustAllBe(t, "verified")
+	})
 }

@@ -39,7 +39,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			return nil, writes, err
 		}
 		touched := targets(ops)
-		result, err := apply.Run(ctx, counting{session, e}, ops, &again{session, snapshot, touched})
+		result, err := apply.Run(ctx, counting{session, e}, ops, todo.SentInto, &again{session, snapshot, touched})
 		writes += result.Writes
 		e.noteMade(result)
 		if err != nil {

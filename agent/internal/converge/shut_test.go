@@ -29,3 +29,25 @@ func TestAPortThatSomebodyShutAndMarkedIsLeftDownUntilTheySetItUp(t *testing.T) 
 		r.Converge(t.Context()).mustAllBe(t, "verified")
 	})
 }
+
+// TestAPortIsGivenBackUpIfItsLineShutIt: a removal's cooling-off takes the line down before it goes.
+func TestAPortIsGivenBackUpIfItsLineShutIt(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(port), Tag: "rack 3, blue cable"})
+		line, vlan := vxlanEnd(1, port), vxlanEnd(2, port)
+		line.Access = accessOf(intent.Untagged, port)
+		r.put([]intent.End{line}).mustAllBe(t, "verified")
+		line.AdminUp, line.Revision = false, 2
+		r.put([]intent.End{line}).mustAllBe(t, "verified")
+		if r.snapshot().ByName(port).AdminUp {
+			t.Fatal("the line is to be down, and its port is up")
+		}
+		r.open() // how it was found has to be on disk
+		r.put(nil, tombstone(line)).mustAllBe(t, "removed")
+		if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "rack 3, blue cable" {
+			t.Errorf("the port is given back as %+v", now)
+		}
+		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
+	})
+}

@@ -23,7 +23,7 @@ func (b Boot) Known() bool { return b.MS != 0 }
 
 // Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel
 // and Port is set. The first two are about to be made; a port is somebody else's interface, perhaps with
-// a tag of theirs, that a whole-port VLL uses.
+// a tag of theirs, that a whole-port VLL uses. WasUp says whether the VLL found the port up.
 type Claim struct {
 	VLL          string        `json:"vll"`
 	End          string        `json:"end"`
@@ -31,6 +31,7 @@ type Claim struct {
 	SubInterface *SubInterface `json:"sub_interface,omitempty"`
 	Tunnel       *Tunnel       `json:"tunnel,omitempty"`
 	Port         string        `json:"port,omitempty"`
+	WasUp        bool          `json:"was_up,omitempty"`
 }
 
 // Key is the claiming end.

@@ -27,8 +27,9 @@ func (d *differ) creations(ops []Op) []own.Claim {
 	return claims
 }
 
-// standing are claims to what has no tag of the agent: its orphans, as long as they are there; ports with
-// somebody else's tag that VLLs use, are to use, or are still cross-connected to.
+// standing are claims to what has no tag of the agent: its orphans, as long as they are there; and to ports that VLLs
+// have whole, are to have, or are still cross-connected to: they may bear somebody else's tag, and how they were found
+// stands nowhere else.
 func (d *differ) standing(in *intent.Intent) []own.Claim {
 	var claims []own.Claim
 	type use struct {
@@ -41,13 +42,21 @@ func (d *differ) standing(in *intent.Intent) []own.Claim {
 			continue
 		}
 		port := d.ByName(end.Access.Interface)
-		if _, ours := own.ParseTag(port.Tag); port.Tag != "" && !ours {
-			wanted[use{end.Key, port.Name}] = true
-			claims = append(claims, own.Claim{VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name})
-		}
+		wanted[use{end.Key, port.Name}] = true
+		claims = append(claims, own.Claim{
+			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
+		})
 	}
 	for _, h := range d.holdings {
-		if h.Claim != nil && !wanted[use{h.End, h.Claim.Port}] {
+		switch {
+		case h.isPort() && wanted[use{h.End, h.Interface.Name}]:
+		case h.isPort():
+			for _, claim := range d.ports[h.Interface.Name] {
+				if claim.Key() == h.End {
+					claims = append(claims, claim)
+				}
+			}
+		case h.Claim != nil:
 			claims = append(claims, *h.Claim)
 		}
 	}

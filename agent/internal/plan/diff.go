@@ -17,6 +17,9 @@ type Plan struct {
 	Policed map[intent.Key]bool
 	// Owned is everything of the agent's in VPP; Quarantined the part that the intent does not name.
 	Owned, Quarantined []*Holding
+	// SentInto are indices of interfaces that are gone, or go with this plan, and into which somebody sends all the
+	// same: a new interface that gets such an index must not be put to use.
+	SentInto map[uint32]*Reason
 	// Standing are the claims that ownership rests on now, Creations those of what the plan is about to make.
 	// Both have to be on disk before the plan is carried out.
 	Standing, Creations []own.Claim
@@ -26,14 +29,40 @@ type Plan struct {
 //
 //   - What the agent does not own is in no operation, but for the admin-up of a port that carries a
 //     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
-//     VLL that is to be down.
+//     VLL that is to be down; when that goes, the port comes up again if it was.
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason.
 //   - What is owned and not named by the intent is left forwarding.
 //   - Only a changed key recreates; everything else changes in place.
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
-	d := &differ{estate: survey(s, journal), in: in, present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed))}
+	return diff(in, s, journal, withheld, nil)
+}
+
+// Again plans once p is carried out: for the ends that p did something for. The others are as p found them, which is
+// known only if p left nobody out; else it is Diff.
+func (p *Plan) Again(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
+	if len(p.Blocked) > 0 || len(withheld) > 0 {
+		return Diff(in, s, journal, withheld)
+	}
+	touched := make(map[string]bool)
+	for _, op := range p.Ops {
+		touched[op.End.VLL] = true
+	}
+	again := diff(in, s, journal, nil, touched)
+	for end := range p.Policed {
+		if !touched[end.VLL] {
+			again.Policed[end] = true
+		}
+	}
+	return again
+}
+
+func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {
+	d := &differ{
+		estate: survey(s, journal), in: in, vlls: vlls,
+		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
+	}
 	for i := range in.Present {
 		d.present[in.Present[i].Key] = i
 	}
@@ -61,25 +90,35 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 			p.Quarantined = append(p.Quarantined, h)
 		}
 	}
-	p.Ops, p.Policed = d.operations(in)
+	b := d.operations(in)
+	p.Ops, p.Policed = b.ops, b.policed
 	p.Standing, p.Creations = d.standing(in), d.creations(p.Ops)
+	if len(p.Creations) > 0 {
+		p.SentInto = b.sentInto()
+	}
 	return p
 }
 
 type differ struct {
 	*estate
 	in      *intent.Intent
+	vlls    map[string]bool    // those that are planned for, nil for all
 	present map[intent.Key]int // place in in.Present
 	removed map[intent.Key]bool
 	blocked map[intent.Key]*Reason
 	leaving map[uint32]*Holding // by interface index: what goes, or for a port, is let go
 }
 
+// planned reports whether the end is planned for.
+func (d *differ) planned(end intent.Key) bool {
+	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
+}
+
 // leave finds what goes: everything of removed ends, and of present ends what has another key than wanted.
 func (d *differ) leave() {
 	d.leaving = make(map[uint32]*Holding)
 	for _, h := range d.holdings {
-		if d.blocked[h.End] != nil {
+		if !d.planned(h.End) {
 			continue
 		}
 		at, present := d.present[h.End]

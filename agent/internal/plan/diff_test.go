@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -221,14 +222,58 @@ func TestRemovalLeavesNothingAndLetsGoOfThePort(t *testing.T) {
 	}
 }
 
-func TestAnInterfaceIntoWhichSomebodySendsIsNotDeleted(t *testing.T) {
+func TestWhatSomebodySendsIntoIsRemovedAndTheirHalfStays(t *testing.T) {
+	for name, e := range map[string]intent.End{"VLAN": end(1), "whole port": end(1, wholePort("cust1"))} {
+		for _, side := range []Role{Access, Tunnel} {
+			t.Run(fmt.Sprintf("%s, into the %s", name, side), func(t *testing.T) {
+				m := newModel(t)
+				m.carryOut(m.diff(want(e)).Ops)
+				theirs, into := m.port("cust2").Index, m.s.Tunnels[0].Index
+				if side == Access {
+					into = m.s.Connects[into]
+				}
+				m.s.Connects[theirs] = into
+				p := m.diff(m.without(e))
+				if r := p.Blocked[e.Key]; r != nil || p.SentInto != nil {
+					t.Errorf("blocked by %+v; nothing is made, and %v is not to be used", r, p.SentInto)
+				}
+				m.carryOut(p.Ops)
+				if left := m.diff(m.without(e)); len(left.Owned) != 0 || len(left.Ops) != 0 {
+					t.Errorf("left: %v, to do: %v", left.Owned, lines(left.Ops))
+				}
+				if m.s.Connects[theirs] != into {
+					t.Errorf("theirs sends into %d and not into %d", m.s.Connects[theirs], into)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatSomebodySendsIntoKeepsItsKeyWhileItsLineLives(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
-	tunnel := m.s.Tunnels[0]
-	m.s.Connects[m.port("cust2").Index] = tunnel.Index
-	p := m.diff(m.without(end(1)))
+	m.s.Connects[m.port("cust2").Index] = m.s.Tunnels[0].Index
+	p := m.diff(want(end(1, func(e *intent.End) { e.Tunnel.VNI = 7 })))
 	if r := p.Blocked[end(1).Key]; r == nil || r.Code != "foreign_xconnect" || len(p.Ops) != 0 {
 		t.Errorf("does %v, blocked by %+v", lines(p.Ops), r)
+	}
+}
+
+func TestAnIndexIntoWhichSomebodySendsIsNamedToWhoeverMakesInterfaces(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1))).Ops)
+	gone, theirs := m.s.Tunnels[0].Index, m.port("cust2")
+	m.s.Connects[theirs.Index], m.s.Connects[m.port("cust3").Index] = gone, m.port("cust2").Index
+	in := m.without(end(1))
+	in.Present = []intent.End{end(2)}
+	for at, s := range []string{"with the removal", "after it"} {
+		p := m.diff(in)
+		if r := p.SentInto[gone]; r == nil || r.Code != "foreign_xconnect" || r.Object != Describe(theirs) || len(p.SentInto) != 1 {
+			t.Errorf("%s: %+v", s, p.SentInto)
+		}
+		if at == 0 {
+			m.carryOut(m.diff(m.without(end(1))).Ops)
+		}
 	}
 }
 
@@ -275,6 +320,59 @@ func TestAPortThatSomebodyMarkedOrGaveAnAddressIsNotSetUp(t *testing.T) {
 				t.Errorf("once it is up: blocked %v, does %v", left.Blocked, lines(left.Ops))
 			}
 		})
+	}
+}
+
+func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
+	down := func(e *intent.End) { e.AdminUp = false }
+	line, next := end(1, wholePort("cust1"), down), end(2, wholePort("cust1"), down)
+	vlan := end(3, func(e *intent.End) { e.Access.Interface = "cust1" })
+	for name, c := range map[string]struct {
+		found   bool
+		present []intent.End
+		up      bool
+	}{
+		"found up":                     {found: true, up: true},
+		"found down":                   {found: false, up: false},
+		"found up, and a VLAN follows": {found: true, present: []intent.End{vlan}, up: true},
+		"found up, and another line has it down next": {found: true, present: []intent.End{next}, up: false},
+	} {
+		for _, tag := range []string{"", "rack 3"} {
+			t.Run(fmt.Sprintf("%s, tag %q", name, tag), func(t *testing.T) {
+				m := newModel(t)
+				port, journal := m.port("cust1"), own.Journal{Boot: m.s.Boot}
+				port.AdminUp, port.Tag = c.found, tag
+				bring := func(in *intent.Intent) {
+					t.Helper()
+					p := Diff(in, m.s, journal, nil)
+					if len(p.Blocked) != 0 {
+						t.Errorf("blocked: %+v", p.Blocked)
+					}
+					m.carryOut(p.Ops)
+					journal.Claims = Diff(in, m.s, own.Journal{Boot: m.s.Boot, Claims: p.Standing}, nil).Standing
+				}
+				up := line
+				up.AdminUp = true
+				for _, e := range []intent.End{up, line} {
+					bring(want(e))
+				}
+				if port.AdminUp {
+					t.Fatal("the line is to be down and its port is up")
+				}
+				in := m.without(line)
+				in.Present = c.present
+				bring(in)
+				if port.AdminUp != c.up {
+					t.Errorf("the port is up: %v, want %v", port.AdminUp, c.up)
+				}
+				if len(c.present) > 0 && c.present[0].Key == next.Key {
+					bring(m.without(next)) // what the first line found counts
+					if !port.AdminUp {
+						t.Error("the port stays down")
+					}
+				}
+			})
+		}
 	}
 }
 
@@ -364,5 +462,16 @@ func TestRewritesAreSetAgainAfterTheAccessHasLeftL2(t *testing.T) {
 	}
 	if got := m.port("cust0.101").Rewrite; got != PopOne {
 		t.Errorf("rewrite is %d", got)
+	}
+}
+
+func TestWhatVPPNamesTwiceIsThereOnce(t *testing.T) {
+	m := newModel(t)
+	m.carryOut(m.diff(want(end(1))).Ops)
+	m.s.Interfaces = append(m.s.Interfaces, m.s.Interfaces...)
+	m.s.Tunnels = append(m.s.Tunnels, m.s.Tunnels...)
+	m.s.Index()
+	if p := m.diff(want(end(1))); len(p.Ops) != 0 || len(p.Owned) != 2 {
+		t.Errorf("does %v, owns %d interfaces", lines(p.Ops), len(p.Owned))
 	}
 }

@@ -60,7 +60,8 @@ type estate struct {
 	subs     map[selection]*observe.Interface
 	tunnels  map[intent.Identity][]*observe.Tunnel
 	isTunnel map[uint32]*observe.Tunnel
-	into     map[uint32][]uint32 // interface -> those whose cross-connect leads to it, sorted
+	into     map[uint32][]uint32    // interface -> those whose cross-connect leads to it, sorted
+	ports    map[string][]own.Claim // what the journal knows of ports, by name
 }
 
 func survey(s *observe.Snapshot, journal own.Journal) *estate {
@@ -91,6 +92,7 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 			e.byIndex[i.Index] = h
 		}
 	}
+	e.ports = claims.ports
 	e.takeClaimedPorts(claims)
 	e.holdings = make([]*Holding, 0, len(e.byIndex))
 	for _, i := range s.Interfaces {

@@ -19,7 +19,7 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 		}
 	}
 	for _, end := range in.Present {
-		if d.blocked[end.Key] != nil {
+		if !d.planned(end.Key) {
 			continue
 		}
 		block(end.Key, d.accessObstacle(end))
@@ -43,7 +43,7 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 	}
 	for _, h := range d.holdings {
 		if d.leaving[h.Interface.Index] != nil {
-			block(h.End, d.leavingObstacle(h.Interface.Index))
+			block(h.End, d.leavingObstacle(h))
 		}
 	}
 	return found
@@ -78,10 +78,10 @@ func (d *differ) accessObstacle(end intent.End) *Reason {
 }
 
 // shutObstacle: a sub-interface comes up only under a port that is up. A port that is down is set up for it, but not
-// one that somebody marked or gave an address: they may have had their reasons to shut it.
+// one that somebody marked or gave an address: they may have had their reasons to shut it (docs/adr/0012).
 func (d *differ) shutObstacle(end intent.End, port *observe.Interface) *Reason {
 	there := d.access(end)
-	if port.AdminUp || !end.AdminUp || there != nil && there.AdminUp {
+	if port.AdminUp || !end.AdminUp || there != nil && there.AdminUp || d.shutByUs(port) {
 		return nil
 	}
 	shut := func(format string, args ...any) *Reason {
@@ -94,6 +94,26 @@ func (d *differ) shutObstacle(end intent.End, port *observe.Interface) *Reason {
 		return shut("has the address %s", port.Addresses[0])
 	}
 	return nil
+}
+
+// shutByUs reports whether a port that is let go is down because its VLL was to be down.
+func (d *differ) shutByUs(port *observe.Interface) bool {
+	h := d.leaving[port.Index]
+	return h != nil && h.isPort() && !port.AdminUp && d.wasUp(h.End, port)
+}
+
+// wasUp reports whether a port was up when the end took it; as far as the journal knows, and else whether it is now.
+func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
+	holder := end
+	if h := d.byIndex[port.Index]; h != nil {
+		holder = h.End // whoever takes over leaves the port as the one before found it
+	}
+	for _, claim := range d.ports[port.Name] {
+		if claim.Key() == holder {
+			return claim.WasUp
+		}
+	}
+	return port.AdminUp
 }
 
 // connectIsOurs reports whether the agent made the cross-connect of a port: it leads to something of the
@@ -209,18 +229,40 @@ func (d *differ) tunnelObstacle(end intent.End) *Reason {
 	return nil
 }
 
-// leavingObstacle: deleting an interface into which somebody else's traffic is sent would leave that
-// traffic pointing at an index that the next interface may get.
-func (d *differ) leavingObstacle(index uint32) *Reason {
-	for _, from := range d.into[index] {
-		h := d.byIndex[from]
-		if h != nil && d.acts(h.End) {
+// leavingObstacle: what would be made in the place of an interface into which somebody else sends gets its index as a
+// rule, and with it their frames. So its key stays. Once the VLL is removed, all that is the agent's goes all the same
+// (Plan.SentInto), and a port that is let go keeps its index.
+func (d *differ) leavingObstacle(h *Holding) *Reason {
+	for _, from := range d.into[h.Interface.Index] {
+		switch sender := d.byIndex[from]; {
+		case sender != nil && d.acts(sender.End):
+			continue
+		case sender == nil && (d.removed[h.End] || h.isPort()):
 			continue
 		}
 		return conflict("foreign_xconnect", d.describe(from), "%s sends into %s, which would have to go",
-			d.describe(from), d.describe(index))
+			d.describe(from), Describe(h.Interface))
 	}
 	return nil
+}
+
+// sentInto finds Plan.SentInto. A cross-connect outlives what it leads to.
+func (b *builder) sentInto() map[uint32]*Reason {
+	found := make(map[uint32]*Reason)
+	for to, senders := range b.into {
+		i, h := b.ByIndex(to), b.leaving[to]
+		if i != nil && (h == nil || h.isPort()) {
+			continue
+		}
+		for _, from := range senders {
+			if h := b.byIndex[from]; h == nil || !b.acts(h.End) { // the others are sent where they should
+				found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
+					b.describe(from), to)
+				break
+			}
+		}
+	}
+	return found
 }
 
 // intoObstacle: what somebody else's interface sends into an access or a tunnel reaches the customer or leaves

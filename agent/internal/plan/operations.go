@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
@@ -9,7 +10,7 @@ import (
 )
 
 // operations writes down what the unblocked ends need.
-func (d *differ) operations(in *intent.Intent) ([]Op, map[intent.Key]bool) {
+func (d *differ) operations(in *intent.Intent) *builder {
 	b := &builder{
 		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
 		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
@@ -20,22 +21,22 @@ func (d *differ) operations(in *intent.Intent) ([]Op, map[intent.Key]bool) {
 		}
 	}
 	for _, tombstone := range in.Removed {
-		if d.blocked[tombstone.Key] == nil {
+		if d.planned(tombstone.Key) {
 			b.unpolice(tombstone.Key, "the VLL is removed")
 		}
 	}
 	for i, end := range in.Present {
-		if d.blocked[end.Key] == nil {
+		if d.planned(end.Key) {
 			b.refs[i] = b.access(end)
 		}
 	}
 	for i, end := range in.Present {
-		if d.blocked[end.Key] == nil {
+		if d.planned(end.Key) {
 			b.build(end, b.refs[i])
 		}
 	}
 	order(b.ops)
-	return b.ops, b.policed
+	return b
 }
 
 type builder struct {
@@ -66,7 +67,9 @@ func (b *builder) release(h *Holding) {
 		b.takeOff(h.End, i, why)
 	}
 	for _, from := range b.into[i.Index] {
-		b.detach(b.byIndex[from], why) // leavingObstacle has seen to it that these are ours
+		if sender := b.byIndex[from]; sender != nil { // what others send is theirs
+			b.detach(sender, why)
+		}
 	}
 	if to, connected := b.Connects[i.Index]; connected && (!h.isPort() || b.connectIsOurs(i, to, h)) {
 		b.detach(h, why)
@@ -82,6 +85,19 @@ func (b *builder) release(h *Holding) {
 			drift = Drift{Field: "tag", Desired: "", Actual: i.Tag}
 			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Was: i.Tag}, drift, "%s", why)
 		}
+		b.giveBack(h)
+	}
+}
+
+// giveBack sets a port up again that its VLL shut, unless another VLL has it whole now and decides.
+func (b *builder) giveBack(h *Holding) {
+	i := h.Interface
+	taken := func(end intent.End) bool {
+		return end.Access.Interface == i.Name && end.Access.Tagging == intent.Untagged && b.blocked[end.Key] == nil
+	}
+	if b.shutByUs(i) && !slices.ContainsFunc(b.in.Present, taken) {
+		b.raised[i.Index] = true
+		b.setAdmin(h.End, RefTo(i), 0, true, "the port was up when the VLL took it, and is down because the VLL was to be down")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -35,6 +36,9 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 					t.Fatalf("what others made changed\n got %v\nwant %v\n ops %v", after, before, lines(p.Ops))
 				}
 				left := Diff(in, m.s, journal, nil)
+				if again := p.Again(in, m.s, journal, nil); !reflect.DeepEqual(again, left) {
+					t.Fatalf("planned again: %+v\nwant %+v", again, left)
+				}
 				if len(left.Ops) != 0 {
 					t.Fatalf("left to do: %v\nafter %v", lines(left.Ops), lines(p.Ops))
 				}

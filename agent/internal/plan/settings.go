@@ -90,7 +90,7 @@ func (b *builder) raiseTunnel(end intent.End, ref Ref) {
 		up = i.AdminUp
 	}
 	if !up {
-		b.setAdmin(end, ref, 1, true, "the tunnel is down")
+		b.setAdmin(end.Key, ref, 1, true, "the tunnel is down")
 	}
 }
 
@@ -107,16 +107,16 @@ func (b *builder) admin(end intent.End, ref Ref) {
 	port := b.ByName(end.Access.Interface)
 	if end.AdminUp && ref.Index != port.Index && !port.AdminUp && !b.raised[port.Index] {
 		b.raised[port.Index] = true
-		b.setAdmin(end, RefTo(port), 0, true, "its sub-interfaces cannot come up while the port is down")
+		b.setAdmin(end.Key, RefTo(port), 0, true, "its sub-interfaces cannot come up while the port is down")
 	}
 	why := "the VLL is to be up"
 	if !end.AdminUp {
 		why = "the VLL is to be down"
 	}
-	b.setAdmin(end, ref, 2, end.AdminUp, why)
+	b.setAdmin(end.Key, ref, 2, end.AdminUp, why)
 }
 
-func (b *builder) setAdmin(end intent.End, ref Ref, rank int, up bool, why string) {
-	b.add(end.Key, Up, rank, SetAdmin{ref, up},
+func (b *builder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) {
+	b.add(end, Up, rank, SetAdmin{ref, up},
 		Drift{Field: "admin_up", Desired: fmt.Sprint(up), Actual: fmt.Sprint(!up)}, "%s", why)
 }
