@@ -22,11 +22,12 @@ const (
 	converged = "converge_%d"
 	resynced  = "resync_%d"
 	added     = "add_1_of_%d"
+	addedNext = "add_next_of_%d"
 	reapplied = "reapply_%d"
 	removed   = "remove_%d"
 )
 
-var figures = []string{converged, resynced, added, reapplied, removed}
+var figures = []string{converged, resynced, added, addedNext, reapplied, removed}
 
 type bench struct {
 	plane
@@ -45,6 +46,9 @@ const additions = 10
 
 // round converges onto an empty VPP, again with nothing to do, with one VLL more and one more, after a restart
 // of VPP, and takes everything away. Reading the document and reading VPP back are part of each figure.
+//
+// Of the VLLs that are added one by one, every second meets an engine that has looked around since, as it does within a
+// second of each change, and every other one an engine that has just added the one before.
 func (b *bench) round(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -61,7 +65,8 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	engine.FullLook = time.Hour
-	engine.Room = statseg.Watch(b.stats).Room
+	stats := statseg.Watch(b.stats)
+	engine.Room, engine.Epoch = stats.Room, stats.Epoch
 	session, err := b.connect(ctx, engine)
 	if err != nil {
 		return err
@@ -76,12 +81,19 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	steps := []step{{converged, 1, all, nil, true}, {resynced, 1, all, nil, false}}
 	for n := range additions {
-		steps = append(steps, step{added, int64(2 + n), more[:b.vlls+1+n], nil, true})
+		name := added
+		if n%2 == 1 {
+			name = addedNext
+		}
+		steps = append(steps, step{name, int64(2 + n), more[:b.vlls+1+n], nil, true})
 	}
 	steps = append(steps, step{removed, 2 + additions, nil, more, true})
 	decoder := intent.NewDecoder(router)
 	for n, step := range steps {
 		document := document(step.generation, step.present, step.removed)
+		if step.name == added {
+			engine.Glance(ctx)
+		}
 		before := engine.Status().Totals.Writes
 		started := time.Now()
 		if err := put(ctx, engine, decoder, document); err != nil {

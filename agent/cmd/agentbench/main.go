@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := timed(ctx, used, *vlls, *rounds, figures, stdout); err != nil {
 		return err
 	}
-	if err := timed(ctx, used, 10**vlls, 1, []string{converged, resynced, added}, stdout); err != nil {
+	if err := timed(ctx, used, 10**vlls, 1, []string{converged, resynced, added, addedNext}, stdout); err != nil {
 		return err
 	}
 	return memoryOfAProcess(ctx, used, *vlls, stdout, stderr)

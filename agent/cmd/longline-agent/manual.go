@@ -73,6 +73,19 @@ FILES
   state_dir/lock            locked while an agent runs
   tls.key with .new         the key that waits for its certificate, after an enrolment that did not end
 
+SIGNALS
+  SIGTERM, SIGINT   stop: what is being done in VPP is finished, unsent reports are on disk already
+
+EXAMPLES
+  longline-agent -check-config -config agent.yaml
+        before the agent is started with a changed configuration
+  longline-agent plan -intent intent.json
+        what a document would do to this VPP; with the document from state_dir/intent.json: what differs now
+  longline-agent state -json | jq '.conflicts'
+        what is in the way, and of which line
+  longline-agent enroll -portal https://portal.example.net -token-file /dev/stdin
+        asks for the first certificate; the token is typed and does not get into the shell's history
+
 EXIT STATUS
   0 done or stopped by a signal; 1 failed; 2 the command line was wrong
 

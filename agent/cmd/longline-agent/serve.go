@@ -104,7 +104,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	defer l.close()
 	engine := converge.New(store, journal, log, time.Now)
-	engine.Room = statseg.Watch(c.VPP.StatsSocket).Room
+	stats := statseg.Watch(c.VPP.StatsSocket)
+	engine.Room, engine.Epoch = stats.Room, stats.Epoch
 	engine.Repair, engine.FullLook = converge.Repair(c.Drift), c.VPP.FullLook
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,

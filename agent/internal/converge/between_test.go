@@ -10,11 +10,12 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
 
 // late is a session at which something happens once, as late as possible before the first change: when the ports
-// are looked at once more, or else with the change itself.
+// are looked at once more, or when it is asked whether that is needed, or else with the change itself.
 type late struct {
 	*vpp.Session
 	once   sync.Once
@@ -31,6 +32,17 @@ func (l *late) Dump(ctx context.Context, requests []api.Message, each func(api.M
 	return l.Session.Dump(ctx, requests, each)
 }
 
+// epoch is the engine's, which asks once before it looks and once before it creates.
+func (l *late) epoch(ask func(int64) (int64, error)) func(int64) (int64, error) {
+	asked := 0
+	return func(bootMS int64) (int64, error) {
+		if asked++; asked == 2 {
+			l.once.Do(l.happen)
+		}
+		return ask(bootMS)
+	}
+}
+
 func (l *late) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
 	if isChange(requests) {
 		l.once.Do(l.happen)
@@ -45,14 +57,20 @@ func (l *late) Calls(ctx context.Context, requests []api.Message) ([]api.Message
 // stops the frames of the first. The agent writes to disk twice between its look and the create, which is time
 // enough.
 func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
-	for name, later := range map[string]bool{"first intent, after a full look": false, "later intent, after a glance": true} {
+	for name, c := range map[string]struct{ later, stats bool }{
+		"first intent, after a full look": {}, "later intent, after a glance": {later: true},
+		"first intent, with a stats segment": {stats: true}, "later intent, with a stats segment": {true, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
 				beside, raced, free := vxlanEnd(5, r.ports[0]), vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
-				if later {
+				if c.later {
 					r.put([]intent.End{beside}).mustAllBe(t, "verified")
 				}
 				session := &late{Session: r.session}
+				if c.stats {
+					r.Epoch = session.epoch(statseg.Watch(r.stats).Epoch)
+				}
 				theirs, before := r.ports[0]+".7", error(nil)
 				session.happen = func() {
 					r.lineByHand(r.ports[0], 7, raced.Access.Outer)
@@ -73,7 +91,7 @@ func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
 					}
 				}
 				want := 2
-				if later {
+				if c.later {
 					want = 1
 				}
 				if got := countOf(session.sent, "create_subif"); got != want {

@@ -95,6 +95,9 @@ func (e *Engine) resume() bool {
 	return true
 }
 
+// Glance does once what Serve does every 30 s: it looks for drift, and repairs it by policy.
+func (e *Engine) Glance(ctx context.Context) { e.repair(ctx) }
+
 // repair looks at VPP, converges when it differs from the held intent, and says whether it did. A glance is
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
 // refused wait for their time, and under Hold drift is left alone. What a converge left unfinished is finished.
@@ -103,7 +106,8 @@ func (e *Engine) repair(ctx context.Context) bool {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if e.unfinished && held != nil {
-		e.convergeLocked(ctx, held, nil, e.patience.withheld(held, e.now()), e.lookAhead(ctx, e.take))
+		withheld := e.patience.withheld(held, e.now())
+		e.convergeLocked(ctx, held, nil, withheld, e.lookAhead(ctx, e.take, held, nil, withheld))
 		return true
 	}
 	withheld, todo, _ := e.compare(ctx, held, e.glance)
@@ -163,27 +167,25 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.
 func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) (map[intent.Key]*plan.Reason, *plan.Plan, *ahead) {
-	ahead := e.lookAhead(ctx, look)
-	_, snapshot, err := ahead.wait()
+	var withheld map[intent.Key]*plan.Reason
+	if held != nil {
+		withheld = e.patience.withheld(held, e.now())
+	}
+	ahead := e.lookAhead(ctx, look, held, nil, withheld)
+	_, snapshot, todo, err := ahead.wait()
 	if err != nil {
 		e.log.Warn("drift check failed", "error", err)
 		return nil, nil, nil
 	}
-	if held == nil {
-		return nil, nil, nil
-	}
-	journal := e.journal.Of(snapshot.Boot)
-	withheld := e.patience.withheld(held, e.now())
-	todo := e.diff(held, snapshot, journal, withheld)
-	if e.Repair == Hold {
+	if todo != nil && e.Repair == Hold {
 		for key, reason := range e.settled.drifted(todo.Ops) {
 			withheld[key] = reason
 		}
 		if len(withheld) > 0 {
-			todo = e.diff(held, snapshot, journal, withheld)
+			ahead.todo = e.diff(held, snapshot, e.journal.Of(snapshot.Boot), withheld)
 		}
 	}
-	return withheld, todo, ahead
+	return withheld, ahead.todo, ahead
 }
 
 // keep lets ends that were not attempted stay as settled as they were.

@@ -43,6 +43,9 @@ type Engine struct {
 	// Room is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when
 	// that is not to be asked. Set it before Serve.
 	Room func(bootMS int64, live int) (int, error)
+	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.Watched); nil when that is not to be
+	// asked. Set it before Serve.
+	Epoch func(bootMS int64) (int64, error)
 	// FullLook is how long VPP is only glanced at before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration
@@ -166,11 +169,13 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
-	look := looker(e.glance)
+	look, before, withheld := looker(e.glance), held, e.patience.withheld(in, e.now())
 	if again {
-		look = e.take
+		look, before, withheld = e.take, nil, nil
+	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
+		before = nil // a new number for the same content asks to look again
 	}
-	ahead := e.lookAhead(ctx, look, in)
+	ahead := e.lookAhead(ctx, look, in, before, withheld)
 	if err := e.store.Accept(in); err != nil {
 		ahead.cancel()
 		<-ahead.done // or what it sees would replace what is seen later
@@ -179,7 +184,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	if again {
 		clear(e.patience)
 	}
-	return e.convergeLocked(ctx, in, held, e.patience.withheld(in, e.now()), ahead), nil
+	return e.convergeLocked(ctx, in, held, withheld, ahead), nil
 }
 
 // Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
@@ -190,7 +195,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take))
+	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take, held, nil, nil))
 }
 
 // Look compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
@@ -220,7 +225,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, 
 	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, ahead)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
-		e.see(ahead.session, nil, false)
+		e.see(ahead.session, nil, readBack)
 		outcome = unavailable(in, err)
 	}
 	outcome.Look, _ = e.seenNow()

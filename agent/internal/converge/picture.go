@@ -29,6 +29,7 @@ type seen struct {
 	look     int64
 	snapshot *observe.Snapshot // nil: nothing
 	fully    time.Time         // when all of it was last read
+	glanced  time.Time         // when all that others can change was last read
 	latest   *Picture          // of snapshot, made when it is first wanted
 	repaired map[intent.Key][]plan.Drift
 }
@@ -116,12 +117,14 @@ func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro(
 
 // take reads all of VPP.
 func (e *Engine) take(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+	epoch := e.epoch(session)
 	snapshot, err := observe.Take(ctx, session, boot(session))
 	if err == nil {
+		snapshot.Epoch = epoch
 		snapshot, err = e.askAbout(ctx, session, snapshot, ins)
 	}
 	if err == nil {
-		e.see(session, snapshot, true)
+		e.see(session, snapshot, full)
 	}
 	return snapshot, err
 }
@@ -135,6 +138,7 @@ func (e *Engine) glance(ctx context.Context, session Session, ins ...*intent.Int
 	if old == nil || !fresh {
 		return e.take(ctx, session, ins...)
 	}
+	epoch := e.epoch(session)
 	snapshot, ok, err := observe.Glance(ctx, session, old, nil)
 	switch {
 	case err != nil:
@@ -142,14 +146,25 @@ func (e *Engine) glance(ctx context.Context, session Session, ins ...*intent.Int
 	case !ok:
 		return e.take(ctx, session, ins...)
 	}
+	snapshot.Epoch = epoch
 	if snapshot, err = e.askAbout(ctx, session, snapshot, ins); err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	e.totals.Glances++
-	e.mu.Unlock()
-	e.see(session, snapshot, false)
+	e.see(session, snapshot, glance)
 	return snapshot, nil
+}
+
+// epoch is the stats segment's, 0 when it is not known; with busy.
+func (e *Engine) epoch(session Session) int64 {
+	if e.Epoch == nil {
+		return 0
+	}
+	epoch, err := e.Epoch(session.Info().BootMS)
+	if err != nil {
+		e.log.Debug("the epoch of VPP's stats segment is not known", "error", err)
+		return 0
+	}
+	return epoch
 }
 
 // askAbout asks for what others do with ports that the held intent or these want whole.
@@ -159,18 +174,34 @@ func (e *Engine) askAbout(ctx context.Context, session Session, s *observe.Snaps
 
 // see remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of
 // no use.
-func (e *Engine) see(session Session, snapshot *observe.Snapshot, full bool) {
+func (e *Engine) see(session Session, snapshot *observe.Snapshot, extent extent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session != session {
 		return
 	}
 	e.seen.look, e.seen.snapshot, e.seen.latest = e.nextLook(), snapshot, nil
-	if full {
-		e.seen.fully = e.now()
+	switch extent {
+	case full:
+		e.seen.fully, e.seen.glanced = e.now(), e.now()
 		e.totals.FullLooks++
+	case glance:
+		e.seen.glanced = e.now()
+		e.totals.Glances++
+	case peek:
+		e.totals.Peeks++
 	}
 }
+
+// extent is how much of VPP was read.
+type extent int
+
+const (
+	readBack extent = iota // what was changed
+	peek
+	glance
+	full
+)
 
 // noteMade remembers what was made, so that its counters are not compared with those of what was there before.
 func (e *Engine) noteMade(result *apply.Result) {

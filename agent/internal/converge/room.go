@@ -12,7 +12,19 @@ import (
 // diff plans as plan.Diff does, and leaves out what VPP has no room for: a VPP without room aborts, and takes
 // down every VLL with it.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
-	todo := plan.Diff(in, s, journal, withheld)
+	return e.withinRoom(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
+}
+
+// diffAgain is diff for what a plan that has been carried out left to do.
+func (e *Engine) diffAgain(
+	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason,
+) *plan.Plan {
+	return e.withinRoom(done.Again(in, s, journal, withheld), in, s, journal, withheld)
+}
+
+func (e *Engine) withinRoom(
+	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason,
+) *plan.Plan {
 	if e.Room == nil || len(todo.Creations) == 0 {
 		return todo
 	}

@@ -23,11 +23,10 @@ const (
 // round brings VPP to the intent. Without anything to do it takes one snapshot and writes nothing; else it
 // reads back what it did and plans again, and only an end with nothing left to do counts as verified.
 func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) (*Outcome, int, error) {
-	session, snapshot, err := ahead.wait()
+	session, snapshot, todo, err := ahead.wait()
 	if err != nil {
 		return nil, 0, err
 	}
-	todo := e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld)
 	e.noteRepaired(before, in, todo.Ops)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
@@ -39,20 +38,20 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			return nil, writes, err
 		}
 		touched := targets(ops)
-		result, err := apply.Run(ctx, counting{session, e}, ops, todo.SentInto, &again{session, snapshot, touched})
+		result, err := apply.Run(ctx, counting{session, e}, ops, todo.SentInto, &again{e, session, snapshot, touched})
 		writes += result.Writes
 		e.noteMade(result)
 		if err != nil {
 			return nil, writes, err
 		}
 		maps.Copy(failed, result.Failed)
-		if snapshot, err = readBack(ctx, session, snapshot, touched, result); err != nil {
+		if snapshot, err = lookBack(ctx, session, snapshot, touched, result); err != nil {
 			return nil, writes, err
 		}
 		journal := own.Journal{Boot: snapshot.Boot, Claims: slices.Concat(todo.Standing, unfinished(todo.Creations, result))}
-		todo = e.diff(in, snapshot, journal, withheld)
+		todo = e.diffAgain(todo, in, snapshot, journal, withheld)
 	}
-	e.see(session, snapshot, false)
+	e.see(session, snapshot, readBack)
 	if len(failed) > 0 {
 		e.doubt() // perhaps somebody else changed what only a full look shows
 	}
@@ -95,6 +94,7 @@ func targets(ops []plan.Op) map[uint32]bool {
 
 // again reads what the checks before deletes and creates go by.
 type again struct {
+	engine  *Engine
 	session Session
 	before  *observe.Snapshot
 	touched map[uint32]bool
@@ -110,12 +110,16 @@ func (a *again) Again(ctx context.Context) (*observe.Snapshot, error) {
 	return observe.Take(ctx, a.session, boot(a.session))
 }
 
-// Ports reads these ports and their sub-interfaces, and nothing else.
+// Ports reads these ports and their sub-interfaces, and nothing else. Where no interface can have come or gone since
+// they were read, VPP need not be asked.
 func (a *again) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
+	if epoch := a.before.Epoch; len(ports) > 0 && epoch != 0 && a.engine.epoch(a.session) == epoch {
+		return a.before.Only(ports), nil
+	}
 	return observe.Ports(ctx, a.session, a.before, ports)
 }
 
-func readBack(ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result) (*observe.Snapshot, error) {
+func lookBack(ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result) (*observe.Snapshot, error) {
 	for _, index := range result.Made {
 		touched[index] = true
 	}
@@ -145,12 +149,13 @@ func unfinished(creations []own.Claim, result *apply.Result) []own.Claim {
 	return left
 }
 
-// ahead is a snapshot that is being taken while an intent goes to disk.
+// ahead is a snapshot that is being taken, and the plan that follows from it, while an intent goes to disk.
 type ahead struct {
 	session  Session
 	done     chan struct{}
 	cancel   context.CancelFunc
 	snapshot *observe.Snapshot
+	todo     *plan.Plan // nil without an intent
 	err      error
 }
 
@@ -158,9 +163,10 @@ type ahead struct {
 // more than of others.
 type looker func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
-// lookAhead only reads, so it may run before the intent is safe. The one who asked may go away meanwhile:
-// half of a plan is worse than all of it.
-func (e *Engine) lookAhead(ctx context.Context, look looker, ins ...*intent.Intent) *ahead {
+// lookAhead only reads, so it may run before the intent is safe; in is nil when none is held. The one who asked may
+// go away meanwhile: half of a plan is worse than all of it. Until it is waited for, nothing else uses the engine.
+// before is the document held so far when it is enough to look at what in changes of it, else nil.
+func (e *Engine) lookAhead(ctx context.Context, look looker, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) *ahead {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &ahead{done: make(chan struct{}), cancel: cancel}
 	if a.session, a.err = e.Session(); a.err != nil {
@@ -169,13 +175,35 @@ func (e *Engine) lookAhead(ctx context.Context, look looker, ins ...*intent.Inte
 	}
 	go func() {
 		defer close(a.done)
-		a.snapshot, a.err = look(ctx, a.session, ins...)
+		if before != nil && in != nil && e.planFromPeek(ctx, a, in, before, withheld) {
+			return
+		}
+		var wanted []*intent.Intent
+		if in != nil {
+			wanted = append(wanted, in)
+		}
+		if a.snapshot, a.err = look(ctx, a.session, wanted...); a.err == nil && in != nil {
+			a.todo = e.diff(in, a.snapshot, e.journal.Of(a.snapshot.Boot), withheld)
+		}
 	}()
 	return a
 }
 
-func (a *ahead) wait() (Session, *observe.Snapshot, error) {
+// planFromPeek reports whether a peek was enough, or failed.
+func (e *Engine) planFromPeek(ctx context.Context, a *ahead, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
+	vlls := differing(before, in)
+	if a.snapshot, a.err = e.peek(ctx, a.session, in, vlls); a.err != nil {
+		return true
+	}
+	if a.snapshot == nil {
+		return false
+	}
+	a.todo = e.diff(in, a.snapshot, e.journal.Of(a.snapshot.Boot), withheld)
+	return !aboutOthers(a.todo, vlls)
+}
+
+func (a *ahead) wait() (Session, *observe.Snapshot, *plan.Plan, error) {
 	<-a.done
 	a.cancel()
-	return a.session, a.snapshot, a.err
+	return a.session, a.snapshot, a.todo, a.err
 }

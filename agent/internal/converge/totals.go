@@ -14,7 +14,7 @@ import (
 // Totals count since the start of the agent.
 type Totals struct {
 	Converges, Writes, Repairs uint64
-	FullLooks, Glances         uint64
+	FullLooks, Glances, Peeks  uint64
 	LastDuration               time.Duration
 	Durations                  Durations
 	Operations                 map[Operation]uint64

@@ -26,7 +26,9 @@ func (e *GenerationReusedError) Error() string {
 
 // Store holds the last accepted intent, in memory and on disk.
 type Store struct {
-	path string
+	path      string
+	accepting sync.Mutex // held while the disk is written
+
 	mu   sync.Mutex
 	held *Intent
 	hash string
@@ -57,26 +59,28 @@ func (s *Store) Held() (*Intent, string) {
 	return s.held, s.hash
 }
 
-// Accept makes in the held intent once it is safe on disk. The same document again is no change. Errors:
+// Accept makes in the held intent once it is safe on disk; until then Held is the one before. The same document again is no change. Errors:
 // *OldGenerationError, *GenerationReusedError, or that of the disk; then the held intent stays.
 func (s *Store) Accept(in *Intent) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.accepting.Lock()
+	defer s.accepting.Unlock()
 	document := in.Document()
 	hash := hashOf(document)
-	if s.held != nil {
+	if before, itsHash := s.Held(); before != nil {
 		switch {
-		case in.Generation < s.held.Generation:
-			return &OldGenerationError{Held: s.held.Generation, Generation: in.Generation}
-		case in.Generation == s.held.Generation && hash != s.hash:
+		case in.Generation < before.Generation:
+			return &OldGenerationError{Held: before.Generation, Generation: in.Generation}
+		case in.Generation == before.Generation && hash != itsHash:
 			return &GenerationReusedError{Generation: in.Generation}
-		case hash == s.hash:
+		case hash == itsHash:
 			return nil
 		}
 	}
 	if err := durable.Replace(s.path, document); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.held, s.hash = in, hash
 	return nil
 }

@@ -35,6 +35,7 @@ func (e emitter) agent(version string, s converge.Status) {
 	e.count(repairs, float64(s.Totals.Repairs))
 	e.count(looks, float64(s.Totals.FullLooks), "full")
 	e.count(looks, float64(s.Totals.Glances), "glance")
+	e.count(looks, float64(s.Totals.Peeks), "peek")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {

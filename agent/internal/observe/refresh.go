@@ -13,11 +13,11 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 )
 
-// Refresh reads the touched interfaces again, and all cross-connects and policers, which VPP gives only as
+// Refresh reads the touched interfaces again, and all cross-connects, bridges and policers, which VPP gives only as
 // a whole. All else is as in old. That is enough to read back what was done to a few of thousands.
 func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
-		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: old.Bridged, LCP: old.LCP,
+		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
 		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
 		Uses: old.Uses, prefixes: make(map[uint32][]netip.Prefix),
 	}
@@ -49,7 +49,7 @@ func Refresh(ctx context.Context, session Session, old *Snapshot, touched map[ui
 }
 
 func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
-	dumps := []api.Message{&l2.L2XconnectDump{}}
+	dumps := []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
 	for index := range touched {
 		at := interface_types.InterfaceIndex(index)
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})

@@ -57,6 +57,7 @@ type Tunnel struct {
 // Snapshot is VPP's state at one moment.
 type Snapshot struct {
 	Boot       own.Boot
+	Epoch      int64               // of VPP's stats segment before any interface was read, 0 when not known
 	Interfaces []*Interface        // sorted by index
 	Tunnels    []*Tunnel           // sorted by index
 	Connects   map[uint32]uint32   // L2 cross-connects: received on -> sent to
@@ -86,10 +87,13 @@ const (
 	CanGRE    Capability = "gre"
 )
 
-// Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards.
+// Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice
+// is there once.
 func (s *Snapshot) Index() *Snapshot {
 	slices.SortFunc(s.Interfaces, func(a, b *Interface) int { return int(int64(a.Index) - int64(b.Index)) })
+	s.Interfaces = slices.CompactFunc(s.Interfaces, func(a, b *Interface) bool { return a.Index == b.Index })
 	slices.SortFunc(s.Tunnels, func(a, b *Tunnel) int { return int(int64(a.Index) - int64(b.Index)) })
+	s.Tunnels = slices.CompactFunc(s.Tunnels, func(a, b *Tunnel) bool { return a.Index == b.Index })
 	s.byIndex = make(map[uint32]*Interface, len(s.Interfaces))
 	s.byName = make(map[string]*Interface, len(s.Interfaces))
 	s.subs = make(map[uint32][]*Interface)

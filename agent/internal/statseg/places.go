@@ -26,6 +26,15 @@ type places struct {
 
 // entries reads the named entries; those that are not there are left out.
 func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
+	dir, err := s.directory(names...)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Entries, nil
+}
+
+// directory is entries with the epoch in which they were read.
+func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 	if err := s.find(names); err != nil {
 		return nil, err
 	}
@@ -49,7 +58,7 @@ func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
 			return nil, errors.New("the directory has changed")
 		}
 	}
-	return dir.Entries, nil
+	return dir, nil
 }
 
 func (s *Segment) find(names []string) error {

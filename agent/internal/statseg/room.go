@@ -58,7 +58,7 @@ func (w *Watched) Room(bootMS int64, live int) (int, error) {
 
 // Memory reads how full the segment is; Total is 0 where VPP does not say.
 func (s *Segment) Memory() (Memory, error) {
-	entries, err := s.entries(memoryEntry, "/if/rx", "/sys/boottime")
+	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
 	if err != nil {
 		return Memory{}, fmt.Errorf("read stats segment: %w", err)
 	}

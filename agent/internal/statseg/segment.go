@@ -29,7 +29,7 @@ type Reading struct {
 
 // wanted are the entries of the directory that a reading needs.
 var wanted = []string{
-	"/if/rx", "/if/tx", "/if/names", "/sys/boottime", "/sys/heartbeat",
+	"/if/rx", "/if/tx", "/if/names", bootEntry, "/sys/heartbeat",
 	"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate",
 }
 
@@ -73,7 +73,7 @@ func (s *Segment) Read() (Reading, error) {
 	for _, entry := range entries {
 		switch data := entry.Data.(type) {
 		case adapter.ScalarStat:
-			if string(entry.Name) == "/sys/boottime" {
+			if string(entry.Name) == bootEntry {
 				r.BootMS = int64(float64(data) * 1000)
 				found++
 			} else {

@@ -102,6 +102,52 @@ func TestARestartedVPPHasANewSegment(t *testing.T) {
 	})
 }
 
+// While the epoch stands, no sub-interface has come or gone: then the agent need not look again before it makes one.
+func TestTheEpochMovesWithEverySubInterfaceAndStandsWithoutOne(t *testing.T) {
+	both(t, func(d *device) {
+		client := d.connectStats()
+		port, other := d.portUp(), d.subif(d.portUp(), 7)
+		boot := int64(float64(d.stat(client, "/sys/boottime").(adapter.ScalarStat)) * 1000)
+		watched := statseg.Watch(d.stats)
+		defer watched.Close()
+		last := int64(0)
+		moved := func() bool {
+			d.Helper()
+			epoch, err := watched.Epoch(boot)
+			if err != nil {
+				d.Fatal(err)
+			}
+			before := last
+			last = epoch
+			return epoch != before
+		}
+		moved()
+		for what, do := range map[string]func(){
+			"dumps":         func() { d.interfaces(); d.xconnects() },
+			"a flag":        func() { d.setFlags(other, up) },
+			"a connection":  func() { d.xconnect(other, port) },
+			"a second idle": func() { time.Sleep(time.Second) },
+		} {
+			if do(); moved() {
+				d.Errorf("%s moved the epoch: the agent would always look again", what)
+			}
+		}
+		for range 3 { // the same name and index, over and over
+			sub := d.subif(port, 100)
+			if !moved() {
+				d.Error("a sub-interface was made and the epoch stands")
+			}
+			d.deleteSubif(sub)
+			if !moved() {
+				d.Error("a sub-interface was deleted and the epoch stands")
+			}
+		}
+		if _, err := watched.Epoch(boot - 1); err == nil {
+			d.Error("the epoch of another run of VPP was read")
+		}
+	})
+}
+
 // A VPP whose segment is full aborts: the agent has to know beforehand.
 func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
 	both(t, func(d *device) {

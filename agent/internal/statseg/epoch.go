@@ -1,0 +1,36 @@
+package statseg
+
+import (
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/adapter"
+)
+
+// Epoch is the segment's epoch in the VPP that started at bootMS. VPP moves it on whenever its directory changes, and
+// so within every call that makes or deletes a sub-interface, before anybody hears of it (statseg_sw_interface_add_del
+// in vnet/interface/stats.c and vlib_stats_segment_unlock, 23.10 to 26.06). Other things move it too. So while it is
+// the same, no sub-interface has come or gone. Tunnels may: some plugins use the interfaces of deleted ones again.
+func (w *Watched) Epoch(bootMS int64) (epoch int64, err error) {
+	err = w.look(bootMS, func(s *Segment) (int64, error) {
+		var found int64
+		epoch, found, err = s.epoch()
+		return found, err
+	})
+	return epoch, err
+}
+
+const bootEntry = "/sys/boottime"
+
+func (s *Segment) epoch() (epoch, bootMS int64, err error) {
+	dir, err := s.directory(bootEntry)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read stats segment: %w", err)
+	}
+	for _, entry := range dir.Entries {
+		if at, ok := entry.Data.(adapter.ScalarStat); ok {
+			return dir.Epoch, int64(float64(at) * 1000), nil
+		}
+	}
+	return 0, 0, errors.New("read stats segment: it has no boot time")
+}
