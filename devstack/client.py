@@ -64,6 +64,19 @@ class Client:
         identity: str = body["order"]["id"]
         return identity
 
+    def suspend(self, vll: str) -> str:
+        """Order both ends down; the order's id."""
+        return self._act(vll, "suspend")
+
+    def resume(self, vll: str) -> str:
+        """Order a suspended line up again; the order's id."""
+        return self._act(vll, "resume")
+
+    def _act(self, vll: str, action: str) -> str:
+        body = self._call("POST", f"/api/v1/vlls/{vll}/{action}")
+        identity: str = body["order"]["id"]
+        return identity
+
     def vll(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}")
 

@@ -61,11 +61,16 @@ def others(lab: Lab, line: Combination) -> list[tuple[str, Callable[[], None]]]:
     def change(**wanted: object) -> Callable[[], None]:
         return lambda: customer.wait_completed(customer.change(vll, **wanted), timeout_s=WAIT_S)
 
+    def order(what: Callable[[str], str]) -> Callable[[], None]:
+        return lambda: customer.wait_completed(what(vll), timeout_s=WAIT_S)
+
     return [
         ("another is added", add),
         ("another changes in place", change(svc_mtu=1400, cir_bps=2 * CIR_BPS)),
+        ("another is suspended", order(customer.suspend)),
+        ("another is resumed", order(customer.resume)),
         ("another gets another VLAN", change(**{f"{side}_end": {"outer_vlan": 902} for side in ("a", "z")})),
-        ("another is removed", lambda: customer.wait_completed(customer.remove(vll), timeout_s=WAIT_S)),
+        ("another is removed", order(customer.remove)),
     ]
 
 
