@@ -227,7 +227,9 @@ class TestWhoAndWhen:
         order_force_retry(user=nora, order=placed, now=clock.now())
         asked = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
         assert asked == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
-        assert set(RouterConvergence.objects.values_list("failures", "retry_at")) == {(0, None)}
+        assert set(RouterConvergence.objects.values_list("failures", "retry_at", "ask_anew")) == {
+            (0, None, True)
+        }
         assert Event.objects.get(kind="order.retry_forced").actor == "nora"
 
     def test_the_database_itself_forces_no_order_that_went_well(self, isp: Isp, alice: User) -> None:

@@ -36,7 +36,7 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
         *vll.ends.values_list("port__router_id", flat=True),
         *vll.tombstones.values_list("router_id", flat=True),
     }
-    RouterConvergence.objects.filter(router__in=routers).update(failures=0, retry_at=None)
+    RouterConvergence.objects.filter(router__in=routers).update(failures=0, retry_at=None, ask_anew=True)
     _tell("order.retry_forced", order, user=user, now=now)
     converge_routers(routers, now=now)
     return order
