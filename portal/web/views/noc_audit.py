@@ -23,7 +23,7 @@ from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import KINDS
 from portal.web.templatetags.history import WHAT
 
-# The page with the history of a row, and the column of its id.
+# The page with the history of a row, and the column of its id; a test asks for every audited table.
 PAGES = {
     "vll": ("web:vll", "id"),
     "vllend": ("web:vll", "vll_id"),

@@ -8,11 +8,12 @@ from portal.accounts.models import User
 from portal.allocation.models import ReservedVniRange, VniLease
 from portal.allocation.pools import pools
 from portal.audit import newest as trail
-from portal.audit.newest import newest
+from portal.audit.newest import MODELS, newest
 from portal.core import clock
 from portal.inventory.models import Port, Site
 from portal.inventory.operations import enrolment_offer
 from portal.vll.operations import hold_make
+from portal.web.templatetags.history import WHAT
 from portal.web.views.noc_audit import PAGES
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -112,8 +113,9 @@ def test_each_kind_leads_to_its_history(isp: Isp, alice: User, nora: User) -> No
         assert browser.get(address).status_code == 200, address
 
 
-def test_no_kind_is_without_a_page() -> None:
-    assert set(PAGES) == set(trail.MODELS)
+def test_every_audited_table_has_a_name_and_a_page() -> None:
+    assert set(PAGES) == set(MODELS)
+    assert set(MODELS) <= set(WHAT)
 
 
 @pytest.mark.parametrize("page", ["/noc/pools/", "/noc/audit/"])
