@@ -20,9 +20,9 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processes test-inside test-go check bench lock format openapi agent \
-	run-environment dev-environment packages-demo packages-test check-python check-types check-templates check-layers check-go \
-	check-migrations
+.PHONY: help demo test test-stacks test-inside test-lab test-go check bench lock format openapi agent \
+	run-environment dev-environment packages-demo packages-test check-python check-types check-templates \
+	check-layers check-go check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -33,16 +33,21 @@ demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PO
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@$(MAKE) --no-print-directory -k -j2 --output-sync=line test-processes test-inside test-go
+	@echo "Four parts, two at a time; each prints all it has to say when it is through."
+	@$(MAKE) --no-print-directory -k -j2 --output-sync=target test-stacks test-inside test-lab test-go
 
-# What starts routers, workers and browsers mostly waits for them: it runs beside all else.
-PROCESSES := tests/browser tests/journeys tests/faults tests/lab
+# What starts whole installations mostly waits for them: it runs beside all else. The lab comes after one of
+# the two, as its streams of frames want a processor for themselves.
+STACKS := tests/browser tests/journeys tests/faults
 
-test-processes:
-	@$(BIN)/python -m pytest $(PROCESSES)
+test-stacks:
+	@$(BIN)/python -m pytest $(STACKS)
+
+test-lab:
+	@$(BIN)/python -m pytest tests/lab
 
 test-inside:
-	@$(BIN)/python -m pytest $(PROCESSES:%=--ignore=%)
+	@$(BIN)/python -m pytest $(addprefix --ignore=,$(STACKS) tests/lab)
 
 test-go:
 	@cd agent && $(GO) test ./...

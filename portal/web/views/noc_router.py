@@ -131,7 +131,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "fresh_since": clock.now() - FRESH,
         "token": token,
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
-        "ends": ends.select_related("vll__customer", "port").order_by("-vll__created_at")[:ENDS_SHOWN],
+        "ends": ends.select_related("vll__customer", "port").order_by("-pk")[:ENDS_SHOWN],
         "holdings": holdings_of(router),
         "links": [
             {"link": link, "mismatch": mtu_mismatch(link), "missing": interface_missing(link)}
