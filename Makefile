@@ -20,9 +20,9 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-stacks test-inside test-lab test-go check bench lock format openapi agent \
-	run-environment dev-environment packages-demo packages-test check-python check-types check-templates \
-	check-layers check-go check-migrations
+.PHONY: help demo test check bench lock format openapi agent run-environment dev-environment \
+	packages-demo packages-test check-python check-types check-templates check-layers check-go \
+	check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -33,24 +33,10 @@ demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PO
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@echo "Four parts, two at a time; each prints all it has to say when it is through."
-	@$(MAKE) --no-print-directory -k -j2 --output-sync=target test-stacks test-inside test-lab test-go
-
-# What starts whole installations mostly waits for them: it runs beside all else. The lab comes after one of
-# the two, as its streams of frames want a processor for themselves.
-STACKS := tests/browser tests/journeys tests/faults
-
-test-stacks:
-	@$(BIN)/python -m pytest $(STACKS)
-
-test-lab:
-	@$(BIN)/python -m pytest tests/lab
-
-test-inside:
-	@$(BIN)/python -m pytest $(addprefix --ignore=,$(STACKS) tests/lab)
-
-test-go:
-	@cd agent && $(GO) test ./...
+	@failed=""; \
+	$(BIN)/python -m pytest || failed="$$failed pytest"; \
+	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; exit 1; fi
 
 check: check-python check-types check-templates check-layers check-go check-migrations ## all linters; with -k past the first complaint
 

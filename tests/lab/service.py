@@ -21,8 +21,11 @@ def in_service(lab: Lab, line: Combination) -> Iterator[str]:
     accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)
     pass_both_ways(lab, line)
-    yield accepted.vll
-    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+    try:
+        yield accepted.vll
+    finally:
+        # A skip is raised too, and its line would be in the way of all that come after.
+        customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
 
 
 def pass_both_ways(lab: Lab, line: Combination) -> None:
