@@ -60,6 +60,25 @@ func runState(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(stdout, answer, *asJSON, printState)
 }
 
+func runHealth(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	ready := flags.Bool("ready", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	path := "/healthz"
+	if *ready {
+		path = "/readyz"
+	}
+	answer, err := ask(ctx, *configPath, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(answer)
+	return err
+}
+
 // show prints the answer as it came, or by print.
 func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, *T)) error {
 	if asJSON {

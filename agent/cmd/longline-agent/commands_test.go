@@ -210,3 +210,18 @@ func TestAWrongCommandLineIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestHealthIsLifeAndReadinessIsMore(t *testing.T) {
+	a := newAgent(t)
+	if _, err := invoke(t, "health", "-config", a.config); err == nil {
+		t.Error("without an agent it is healthy")
+	}
+	a.start()
+	a.awaitReady()
+	for _, args := range [][]string{{"health"}, {"health", "-ready"}} {
+		out, err := invoke(t, append(args, "-config", a.config)...)
+		if err != nil || (out != "ok\n" && out != "ready\n") {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+}

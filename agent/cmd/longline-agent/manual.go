@@ -14,6 +14,7 @@ SYNOPSIS
   longline-agent [-config FILE] [-check-config]
   longline-agent plan -intent FILE [-json] [-config FILE]
   longline-agent state [-json] [-config FILE]
+  longline-agent health [-ready] [-config FILE]
   longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
 
@@ -28,7 +29,9 @@ DESCRIPTION
   state   shows which intent is held and applied, what the agent owns in VPP, what is in conflict, what
           differs from the intent, and what is quarantined. Nothing is written.
 
-  plan and state ask the agent that runs with the same configuration, over its control socket, which only the
+  health  exits with 0 if the agent lives; with -ready, if it is connected to VPP and its intent is applied.
+
+  plan, state and health ask the agent that runs with the same configuration, over its control socket, which only the
   agent's user and root may use.
 
   enroll  gets this router its certificate. It makes a private key, which never leaves this machine, and sends
@@ -45,6 +48,7 @@ OPTIONS
   -check-config   check the configuration, name every error by its key, and exit
   -intent FILE    an intent document as in the portal's PUT /v1/intent; /dev/stdin reads standard input
   -json           print the agent's answer as it came (docs/agent-api.md)
+  -ready          ask for more than life
   -portal URL     https URL of the portal's web pages
   -token-file FILE
                   file with the enrolment token; /dev/stdin reads standard input

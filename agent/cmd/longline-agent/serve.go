@@ -122,6 +122,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}}
 	figures := metrics.New(engine, reporter, version)
+	figures.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
 	doors := server.New(c.Router, version, telling{engine, reporter}, figures, log)
 	doors.Valid = files.Valid
 

@@ -174,6 +174,7 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) 
 	ahead := e.lookAhead(ctx, look, held, nil, withheld)
 	_, snapshot, todo, err := ahead.wait()
 	if err != nil {
+		e.clean = clean{}
 		e.log.Warn("drift check failed", "error", err)
 		return nil, nil, nil
 	}
@@ -185,6 +186,7 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) 
 			ahead.todo = e.diff(held, snapshot, e.journal.Of(snapshot.Boot), withheld)
 		}
 	}
+	e.clean.note(ahead.session, ahead.todo)
 	return withheld, ahead.todo, ahead
 }
 

@@ -52,6 +52,7 @@ type Engine struct {
 
 	busy     sync.Mutex // held while VPP is changed or the intent is replaced
 	settled  settled    // with busy
+	clean    clean      // with busy
 	patience patience   // with busy
 	// unfinished is true after a converge that did not get to its end, for example because the disk took no
 	// journal: until one does, no difference is drift, not even under Hold. With busy.

@@ -27,6 +27,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 	if err != nil {
 		return nil, 0, err
 	}
+	e.clean = clean{} // until this is through
 	e.noteRepaired(before, in, todo.Ops)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
@@ -52,6 +53,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		todo = e.diffAgain(todo, in, snapshot, journal, withheld)
 	}
 	e.see(session, snapshot, readBack)
+	e.clean.note(session, todo)
 	if len(failed) > 0 {
 		e.doubt() // perhaps somebody else changed what only a full look shows
 	}
@@ -198,7 +200,12 @@ func (e *Engine) planFromPeek(ctx context.Context, a *ahead, in, before *intent.
 	if a.snapshot == nil {
 		return false
 	}
-	a.todo = e.diff(in, a.snapshot, e.journal.Of(a.snapshot.Boot), withheld)
+	journal := e.journal.Of(a.snapshot.Boot)
+	if before := e.clean.plan; before != nil && e.clean.session == a.session {
+		a.todo = e.withinRoom(before.For(vlls, in, a.snapshot, journal, withheld), in, a.snapshot, journal, withheld)
+		return true
+	}
+	a.todo = e.diff(in, a.snapshot, journal, withheld)
 	return !aboutOthers(a.todo, vlls)
 }
 

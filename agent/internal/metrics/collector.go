@@ -9,6 +9,7 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/report"
+	"longline.dev/agent/internal/statseg"
 )
 
 // Engine is where the agent's own figures come from.
@@ -41,6 +42,9 @@ var (
 	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 
+	segmentSize = describe("vpp_stats_segment_size_bytes", "Size of VPP's stats segment; VPP aborts when it is full.")
+	segmentUsed = describe("vpp_stats_segment_used_bytes", "What of it is in use, by VPP's own count.")
+
 	policedBytes = describe("end_policed_bytes_total", "Bytes that a VLL end's policer counted since it was made or changed; what violates is dropped.",
 		"vll", "end", "colour")
 	policedFrames = describe("end_policed_frames_total", "Frames that a VLL end's policer counted since it was made or changed; what violates is dropped.",
@@ -48,7 +52,7 @@ var (
 
 	all = []*prometheus.Desc{
 		info, connected, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
-		policedBytes, policedFrames,
+		segmentSize, segmentUsed, policedBytes, policedFrames,
 	}
 )
 
@@ -59,6 +63,9 @@ type Metrics struct {
 	reporter    Reporter
 	version     string
 	connections atomic.Uint64
+
+	// Segment says how full VPP's stats segment is; nil: it is not shown. Set it before the first scrape.
+	Segment func() (statseg.Memory, error)
 }
 
 // New makes a gatherer of the agent's figures.
@@ -86,6 +93,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	e.agent(c.m.version, status)
 	e.count(connections, float64(c.m.connections.Load()))
 	e.reports(c.m.reporter)
+	e.segment(c.m.Segment)
 	for _, end := range c.m.reporter.Totals() {
 		e.count(endBytes, float64(end.In.Bytes), end.Key.VLL, end.Key.End, "in")
 		e.count(endBytes, float64(end.Out.Bytes), end.Key.VLL, end.Key.End, "out")

@@ -51,6 +51,7 @@ func gather(t *testing.T) map[string]*dto.MetricFamily {
 	m := New(busyRouter{}, busyRouter{}, "0.1.0")
 	m.Connected()
 	m.Connected()
+	m.Segment = func() (statseg.Memory, error) { return statseg.Memory{Total: 32 << 20, Used: 8 << 20}, nil }
 	families, err := m.Gather() // also checks for duplicates and consistency
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +98,8 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_end_frames_total":                    {[]string{"in"}, 10},
 		"longline_end_policed_bytes_total":             {[]string{"conform"}, 700},
 		"longline_end_policed_frames_total":            {[]string{"violate"}, 3},
+		"longline_vpp_stats_segment_size_bytes":        {nil, 32 << 20},
+		"longline_vpp_stats_segment_used_bytes":        {nil, 8 << 20},
 		"longline_agent_info":                          {[]string{"0.1.0", "25.10-release"}, 1},
 	} {
 		m := labelled(t, got[name], c.labels...)

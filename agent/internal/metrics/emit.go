@@ -60,6 +60,19 @@ func (e emitter) reports(r Reporter) {
 	}
 }
 
+// segment shows nothing while VPP is away, or does not say.
+func (e emitter) segment(look func() (statseg.Memory, error)) {
+	if look == nil {
+		return
+	}
+	memory, err := look()
+	if err != nil || memory.Total == 0 {
+		return
+	}
+	e.gauge(segmentSize, float64(memory.Total))
+	e.gauge(segmentUsed, float64(memory.Used))
+}
+
 func (e emitter) policed(end report.EndCount) {
 	if end.Policed == nil {
 		return

@@ -32,24 +32,22 @@ func (d *differ) creations(ops []Op) []own.Claim {
 // stands nowhere else.
 func (d *differ) standing(in *intent.Intent) []own.Claim {
 	var claims []own.Claim
-	type use struct {
-		end  intent.Key
-		port string
-	}
+	// By VLL: a port that its other end takes over is claimed by that one alone, or it would be taken from it again.
+	type use struct{ vll, port string }
 	wanted := make(map[use]bool)
 	for _, end := range in.Present {
 		if end.Access.Tagging != intent.Untagged || d.blocked[end.Key] != nil {
 			continue
 		}
 		port := d.ByName(end.Access.Interface)
-		wanted[use{end.Key, port.Name}] = true
+		wanted[use{end.VLL, port.Name}] = true
 		claims = append(claims, own.Claim{
 			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
 		})
 	}
 	for _, h := range d.holdings {
 		switch {
-		case h.isPort() && wanted[use{h.End, h.Interface.Name}]:
+		case h.isPort() && wanted[use{h.End.VLL, h.Interface.Name}]:
 		case h.isPort():
 			for _, claim := range d.ports[h.Interface.Name] {
 				if claim.Key() == h.End {

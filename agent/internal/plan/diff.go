@@ -39,23 +39,30 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 	return diff(in, s, journal, withheld, nil)
 }
 
-// Again plans once p is carried out: for the ends that p did something for. The others are as p found them, which is
-// known only if p left nobody out; else it is Diff.
+// Again plans once p is carried out: for the ends that p did something for.
 func (p *Plan) Again(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
-	if len(p.Blocked) > 0 || len(withheld) > 0 {
-		return Diff(in, s, journal, withheld)
-	}
 	touched := make(map[string]bool)
 	for _, op := range p.Ops {
 		touched[op.End.VLL] = true
 	}
-	again := diff(in, s, journal, nil, touched)
+	return p.For(touched, in, s, journal, withheld)
+}
+
+// For plans for these VLLs once p is carried out. The others are as p found them, which is known only if p left
+// nobody out; else it is Diff.
+func (p *Plan) For(
+	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason,
+) *Plan {
+	if len(p.Blocked) > 0 || len(withheld) > 0 {
+		return Diff(in, s, journal, withheld)
+	}
+	next := diff(in, s, journal, nil, vlls)
 	for end := range p.Policed {
-		if !touched[end.VLL] {
-			again.Policed[end] = true
+		if !vlls[end.VLL] {
+			next.Policed[end] = true
 		}
 	}
-	return again
+	return next
 }
 
 func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {

@@ -440,6 +440,22 @@ func TestAPortWithADescriptionIsClaimedAndKeepsItsTag(t *testing.T) {
 	}
 }
 
+func TestAPortWithADescriptionMayBecomeTheOtherEndOfItsLine(t *testing.T) {
+	m := newModel(t)
+	m.port("cust1").Tag = "rack 3, blue cable"
+	p := m.diff(want(end(1, wholePort("cust1"))))
+	m.carryOut(p.Ops)
+	journal := own.Journal{Boot: m.s.Boot, Claims: p.Standing}
+	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
+	turned := want(end(1, local), end(1, wholePort("cust1"), local, func(e *intent.End) { e.End = "z" }))
+	p = Diff(turned, m.s, journal, nil)
+	m.carryOut(p.Ops)
+	journal.Claims = slices.Concat(p.Standing, p.Creations)
+	if left := Diff(turned, m.s, journal, nil); len(p.Ops) == 0 || len(left.Ops) != 0 || len(left.Blocked) != 0 {
+		t.Errorf("did %v\nleft to do: %v\nblocked: %v", lines(p.Ops), lines(left.Ops), left.Blocked)
+	}
+}
+
 func TestBothEndsOfALocalCrossConnectStandAndFallTogether(t *testing.T) {
 	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
 	a, z := end(1, local), end(1, local, func(e *intent.End) { e.End, e.Access.Interface = "z", "cust9" })

@@ -42,6 +42,9 @@ func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
+	ids := requestIDs(r.Header)
+	// Before the work begins: what happens to VPP from here on was asked for under these.
+	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
 	outcome, err := s.engine.Put(r.Context(), in)
 	var old *intent.OldGenerationError
 	var reused *intent.GenerationReusedError
@@ -64,6 +67,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 
 func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
 	s.takeIntent(w, r, func(in *intent.Intent) {
+		s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
 		todo, _, err := s.engine.Look(r.Context(), in)
 		if err != nil {
 			problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)

@@ -56,6 +56,17 @@ func (w *Watched) Room(bootMS int64, live int) (int, error) {
 	return memory.Room(live), nil
 }
 
+// Fullness is how full the segment of whatever VPP answers at the socket is; it opens and closes the segment, so that
+// it may be asked beside everything else.
+func Fullness(socket string) (Memory, error) {
+	segment, err := Open(socket, noWait)
+	if err != nil {
+		return Memory{}, err
+	}
+	defer segment.Close()
+	return segment.Memory()
+}
+
 // Memory reads how full the segment is; Total is 0 where VPP does not say.
 func (s *Segment) Memory() (Memory, error) {
 	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
