@@ -33,6 +33,10 @@ def measure() -> Iterator[Figure]:
         last = _last_page(noc)
         ratio = median(_times(noc, [last])) / median(_times(noc, [LISTS]))
         yield Figure("list_last_to_first_ratio", ratio, "x", "medians, side by side; at most 1.5")
+        taken = list(_scrapes())
+        yield Figure(
+            "metrics_scrape_ms", median(taken), "ms", f"{VLLS} VLLs and orders; at most 2 % of the time"
+        )
         searches = [f"{LISTS}?{search}" for search in SEARCHES]
         found = [one for api in (noc, member) for one in _times(api, searches)]
         yield Figure("search_p95_ms", percentile(found, 95), "ms", note)
@@ -66,6 +70,16 @@ def _times(api: Any, urls: list[str]) -> list[float]:
                 taken.append((time.perf_counter() - began) * 1_000)
             assert answer.status_code == 200, answer.content
     return taken
+
+
+def _scrapes() -> Iterator[float]:
+    """Milliseconds of each reading of what Prometheus is told of the installation."""
+    from portal.metrics.installation import Installation
+
+    for _ in range(ROUNDS // 3):
+        began = time.perf_counter()
+        Installation().collect()
+        yield (time.perf_counter() - began) * 1_000
 
 
 def _queries(api: Any, url: str) -> int:

@@ -110,8 +110,8 @@ def cores_suffice(router: Router) -> None:
     if booked > bookable:
         raise CoresBelowBooked(
             router=router.name,
-            booked_cores=_cores_of(router, booked),
-            bookable_cores=_cores_of(router, bookable),
+            booked_cores=cores_of(router, booked),
+            bookable_cores=cores_of(router, bookable),
         )
 
 
@@ -214,7 +214,7 @@ def _full(
     return RouterFull(
         field=f"{side}_end.port",
         transport=transport.value,
-        requested_cores=_cores_of(router, load),
+        requested_cores=cores_of(router, load),
         **asdict(_capacity(router, booked, transport, ends)),
     )
 
@@ -227,13 +227,13 @@ def _capacity(
     ends_here = sum(end.router == router for end in ends.values())
     return RouterCapacity(
         router=router.name,
-        bookable_cores=_cores_of(router, bookable),
-        booked_cores=_cores_of(router, booked),
-        free_cores=_cores_of(router, free),
+        bookable_cores=cores_of(router, bookable),
+        booked_cores=cores_of(router, booked),
+        free_cores=cores_of(router, free),
         free_bps=largest_cir(free // ends_here, transport),
     )
 
 
-def _cores_of(router: Router, load: int) -> float:
+def cores_of(router: Router, load: int) -> float:
     """The cores of this router that a load takes, rounded to a thousandth."""
     return round(load / load_per_core(router.cpu), 3)

@@ -35,32 +35,49 @@ class Leases:
 
 
 @dataclass(frozen=True, slots=True)
-class Pools:
-    """``vni_total`` counts all 24-bit values but 0; the fullest ports and routers come first.
-
-    ``busiest_ports``: those with most VLAN leases, each with ``leases``.
-    """
+class PoolCounts:
+    """``vni_total`` counts all 24-bit values but 0."""
 
     vni_total: int
     vni_reserved: int
     vnis: Leases
     gre_pairs: Leases
-    fullest_ports: list[Port]
-    busiest_ports: list[dict[str, Any]]
-    fullest_routers: list[tuple[Router, CoreUse]]
 
     @property
     def vni_free(self) -> int:
         return max(0, self.vni_total - self.vni_reserved - self.vnis.taken)
 
 
-def pools() -> Pools:
-    """A fixed number of statements; the counts read whole tables."""
-    return Pools(
+@dataclass(frozen=True, slots=True)
+class Pools(PoolCounts):
+    """The fullest ports and routers come first.
+
+    ``busiest_ports``: those with most VLAN leases, each with ``leases``.
+    """
+
+    fullest_ports: list[Port]
+    busiest_ports: list[dict[str, Any]]
+    fullest_routers: list[tuple[Router, CoreUse]]
+
+
+def pool_counts() -> PoolCounts:
+    """Three statements, which read whole tables."""
+    return PoolCounts(
         vni_total=LAST_VNI - FIRST_VNI + 1,
         vni_reserved=_reserved(),
         vnis=_leases(VniLease),
         gre_pairs=_leases(GrePairLease),
+    )
+
+
+def pools() -> Pools:
+    """A fixed number of statements; the counts read whole tables."""
+    counts = pool_counts()
+    return Pools(
+        vni_total=counts.vni_total,
+        vni_reserved=counts.vni_reserved,
+        vnis=counts.vnis,
+        gre_pairs=counts.gre_pairs,
         fullest_ports=_fullest_ports(),
         busiest_ports=_busiest_ports(),
         fullest_routers=_fullest_routers(),

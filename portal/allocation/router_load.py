@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from portal.allocation.capacity import load_per_core
-from portal.allocation.cores import bookable_of, booked_on
+from portal.allocation.cores import bookable_of, booked_on, cores_of
 from portal.inventory.models import Router
 
 
@@ -28,9 +27,9 @@ def core_use_of(routers: Collection[Router]) -> dict[int, CoreUse]:
 
 
 def _use(router: Router, booked: int) -> CoreUse:
-    bookable, per_core = bookable_of(router), load_per_core(router.cpu)
+    bookable = bookable_of(router)
     return CoreUse(
-        booked_cores=round(booked / per_core, 3),
-        bookable_cores=round(bookable / per_core, 3),
+        booked_cores=cores_of(router, booked),
+        bookable_cores=cores_of(router, bookable),
         part=booked / bookable if bookable else float(booked > 0),
     )

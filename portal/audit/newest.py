@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, models
 from django.db.models import OuterRef, Subquery
 
-from portal.audit.history import OWN, Change, difference
+from portal.audit.history import Change, change_of, columns_of
 from portal.audit.models import EVENTS
 
 PAGE_SIZE = 50
@@ -74,26 +74,13 @@ def _entries(name: str, numbers: list[int]) -> list[Entry]:
     events = EVENTS[MODELS[name]].objects
     earlier = events.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
     previous = Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1])
-    rows = list(events.filter(pgh_id__in=numbers).annotate(previous=previous).values())
-    before = [row["previous"] for row in rows if row["previous"]]
+    # Named as what is the event's own, so that it is no column of the row.
+    rows = list(events.filter(pgh_id__in=numbers).annotate(pgh_previous=previous).values())
+    before = [row["pgh_previous"] for row in rows if row["pgh_previous"]]
     was = {row["pgh_id"]: row for row in events.filter(pgh_id__in=before).values()}
-    return [_entry(name, row, was.get(row["previous"], {})) for row in rows]
+    return [_entry(name, row, was.get(row["pgh_previous"], {})) for row in rows]
 
 
-def _entry(name: str, event: dict[str, Any], was: dict[str, Any]) -> Entry:
-    row = _columns(event)
-    before, after = difference(event["pgh_label"], _columns(was), row)
-    change = Change(
-        at=event["pgh_created_at"],
-        number=event["pgh_id"],
-        what=name,
-        operation=event["pgh_label"],
-        by=event["pgh_context"] or {},
-        before=before,
-        after=after,
-    )
-    return Entry(change, event["pgh_obj_id"], row)
-
-
-def _columns(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in event.items() if not name.startswith(OWN) and name != "previous"}
+def _entry(name: str, event: dict[str, Any], before: dict[str, Any]) -> Entry:
+    change = change_of(event, what=name, before=before)
+    return Entry(change, event["pgh_obj_id"], columns_of(event))

@@ -4,9 +4,10 @@ The answer is always what the samples would give. A bucket is read whole, howeve
 says the same in every graph.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -101,7 +102,9 @@ def _read(
         )
         rows = {row[0]: row[1:] for row in cursor if row[0] in among and row[0] not in finer}
     if finer and table is FIVE_MINUTES:
-        rows |= _counted_now(cursor, vll, finer, columns)
+        with transaction.atomic():
+            counted = counted_now(cursor, [(vll.pk, _time(start)) for start in finer], columns)
+        rows |= {int(row[1].timestamp()): row[2:] for row in counted}
     elif finer:
         below = ROLLUPS[ROLLUPS.index(table) - 1]
         parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
@@ -134,15 +137,18 @@ def _longer(
     return rows
 
 
-def _counted_now(cursor: Any, vll: Vll, starts: Iterable[int], columns: Columns) -> Rows:
-    times = [_time(start) for start in starts]
-    kept = [2 + COLUMNS.index(column) for column in columns]
-    with transaction.atomic():
-        cursor.execute(_UNCOMPILED)
-        cursor.execute(
-            FROM_SAMPLES, {"vlls": [vll.pk] * len(times), "starts": times, "reach": LONGEST_SAMPLE}
-        )
-        return {int(row[1].timestamp()): tuple(row[at] for at in kept) for row in cursor}
+def counted_now(
+    cursor: Any, marked: Collection[tuple[UUID, datetime]], columns: Columns
+) -> list[tuple[Any, ...]]:
+    """The line, the start and these columns of marked 5 minutes, as far as there are samples to make them of.
+
+    For a caller in a transaction that is about to end.
+    """
+    vlls, starts = [vll for vll, _start in marked], [start for _vll, start in marked]
+    cursor.execute(_UNCOMPILED)
+    cursor.execute(FROM_SAMPLES, {"vlls": vlls, "starts": starts, "reach": LONGEST_SAMPLE})
+    kept = [0, 1, *(2 + COLUMNS.index(column) for column in columns)]
+    return [tuple(row[at] for at in kept) for row in cursor.fetchall()]
 
 
 def _summed(rows: Rows, step_s: int) -> Rows:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from portal.telemetry.rollups import COLUMNS, FROM_SAMPLES, LONGEST_SAMPLE
+from portal.telemetry.buckets import counted_now
 from portal.telemetry.tables import FIVE_MINUTES
 
 SPAN = timedelta(hours=1)
@@ -66,23 +66,7 @@ def _rows(vlls: list[UUID], starts: range) -> list[tuple[Any, ...]]:
         marked = set(cursor.fetchall())
         cursor.execute(_ROLLED_UP, asked)
         rows = [row for row in cursor.fetchall() if row[:2] not in marked]
-        return rows + _counted_now(cursor, sorted(marked))
-
-
-def _counted_now(cursor: Any, marked: list[tuple[UUID, datetime]]) -> list[tuple[Any, ...]]:
-    if not marked:
-        return []
-    cursor.execute("SET LOCAL jit = off")
-    cursor.execute(
-        FROM_SAMPLES,
-        {
-            "vlls": [vll for vll, _at in marked],
-            "starts": [at for _vll, at in marked],
-            "reach": LONGEST_SAMPLE,
-        },
-    )
-    kept = [0, 1, *(2 + COLUMNS.index(column) for column in _READ)]
-    return [tuple(row[at] for at in kept) for row in cursor.fetchall()]
+        return rows + counted_now(cursor, sorted(marked), _READ) if marked else rows
 
 
 def _recent(rows: dict[int, tuple[Any, ...]], starts: range) -> Recent:

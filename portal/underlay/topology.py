@@ -43,6 +43,7 @@ class Topology:
         self._routers = tuple(routers)
         self._links = tuple(links)
         self._place = {router.id: place for place, router in enumerate(self._routers)}
+        self._link_of = {link.id: link for link in self._links}
         self._validate()
         # The caches do not point back at the topology, so that a version which nobody uses any more is
         # freed at once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
@@ -61,6 +62,10 @@ class Topology:
     def router(self, id: Hashable) -> Router:
         """The router; KeyError when this topology has none with that id."""
         return self._routers[self._place[id]]
+
+    def link(self, id: Hashable) -> Link | None:
+        """The link, or None when this topology has none with that id."""
+        return self._link_of.get(id)
 
     def ip_mtu(self, link: Link) -> int | None:
         """The link's IP MTU in bytes: the smallest known value, or None when it counts as unknown.
@@ -84,7 +89,7 @@ class Topology:
     def _validate(self) -> None:
         if len(self._place) != len(self._routers):
             raise InvalidTopology("two routers have one id")
-        if len({link.id for link in self._links}) != len(self._links):
+        if len(self._link_of) != len(self._links):
             raise InvalidTopology("two links have one id")
         for link in self._links:
             for side in (link.a, link.z):

@@ -1,7 +1,7 @@
 """Reads of VLLs and orders. Tenant scope is each function's first step."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,8 +10,9 @@ from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from portal.accounts.models import User
 from portal.events.models import Event
 from portal.vll.models import Hold, Order, Vll, VllEnd
-from portal.vll.states import TERMINAL_ORDER_STATES
+from portal.vll.states import TERMINAL_ORDER_STATES, OrderState
 
+FAILED_FOR = timedelta(days=1)
 _ENDS = Prefetch(
     "ends",
     queryset=VllEnd.objects.select_related("port__router__site", "port__router__observed").order_by("side"),
@@ -50,6 +51,11 @@ def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
 def orders(user: User) -> QuerySet[Order]:
     """The orders this user may see, newest first."""
     return Order.objects.visible_to(user).select_related("vll", "customer").order_by("-ordered_at", "-id")
+
+
+def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
+    """Those of ``orders`` that failed in the last day and that nobody has retried."""
+    return orders.filter(state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None)
 
 
 def jobs(user: User) -> QuerySet[Order]:

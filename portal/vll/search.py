@@ -9,6 +9,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 
 from portal.accounts.models import User
+from portal.accounts.scope import customers_named
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll, VllEnd
 
@@ -19,13 +20,9 @@ _FEW_PORTS = 500
 def vlls_found(text: str, *, user: User) -> Q:
     """Whether a VLL is what ``text`` may mean, for a caller who has narrowed the VLLs to this user's scope.
 
-    The scope is said once more by the customers' ids: only of these PostgreSQL knows how many VLLs they have,
-    and whether to look at the newest first or at all of them.
+    With the customers named, it is known whether to look at the newest first or at all of them.
     """
-    found = _found(text)
-    if user.is_noc:
-        return found
-    return found & Q(customer__in=list(user.memberships.values_list("customer", flat=True)))
+    return _found(text) & customers_named(user)
 
 
 def _found(text: str) -> Q:

@@ -16,6 +16,10 @@ from portal.core.units import rate_text
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+from portal.netbox_sync.models import ExportedVll
+from portal.netbox_sync.queries import lines_in_error, standing
+from portal.netbox_sync.words import error_sentence
+from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.operations.observe import FRESH
 from portal.vll.states import (
@@ -23,14 +27,12 @@ from portal.vll.states import (
     TERMINAL_ORDER_STATES,
     Lifecycle,
     OperStatus,
-    OrderState,
 )
 
 Text = str | Promise
 
 # More than these do not help anybody at once; the counts are whole.
 SHOWN = 50
-FAILED_FOR = timedelta(days=1)
 # From this part of what may be booked on a port or a router, more has to be built.
 NEARLY_FULL = 0.8
 # The relay sends a message within a second.
@@ -66,6 +68,7 @@ def alarms(now: datetime) -> list[Alarm]:
         _full_ports(),
         _full_routers(),
         _unsent(now),
+        *_of_netbox(now),
     ]
 
 
@@ -73,7 +76,7 @@ def _of_orders(now: datetime) -> Iterator[Alarm]:
     orders = Order.objects.select_related("vll", "customer")
     overdue = orders.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
     yield _alarm(_("Orders overdue"), overdue.order_by("ordered_at"), _order_to_decide)
-    failed = orders.filter(state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None)
+    failed = queries.failed_lately(orders, now=now)
     yield _alarm(_("Orders failed in the last day and not retried"), failed.order_by("-state_at"), _order)
 
 
@@ -135,6 +138,18 @@ def _unsent(now: datetime) -> Alarm:
     return _alarm(_("Messages that the relay has not sent"), unsent.order_by("id"), _message)
 
 
+def _of_netbox(now: datetime) -> Iterator[Alarm]:
+    """Orders do not wait for NetBox; what the inventory knows gets older."""
+    stands = standing(now)
+    if stands is None:
+        return
+    state, page = stands.state, reverse("web:noc-netbox")
+    since = state.failing_since or state.imported_at
+    rows = [Row("NetBox", page, stands.error, since)] if stands.error or stands.stale else []
+    yield Alarm(_("NetBox does not answer or has not been read for long"), len(rows), rows)
+    yield _alarm(_("Lines that NetBox does not take"), lines_in_error(), _line_not_in_netbox)
+
+
 def _alarm(title: Text, rows: QuerySet[Any], shown_as: Callable[[Any], Row]) -> Alarm:
     first = list(rows[: SHOWN + 1])
     count = rows.count() if len(first) > SHOWN else len(first)
@@ -178,6 +193,10 @@ def _full_router(router: Router, use: CoreUse) -> Row:
         "all": use.bookable_cores,
     }
     return Row(router, reverse("web:noc-router", args=[router.pk]), note)
+
+
+def _line_not_in_netbox(line: ExportedVll) -> Row:
+    return Row(line.vll, reverse("web:vll", args=[line.vll_id]), error_sentence(line.error or {}))
 
 
 def _message(message: Outbox) -> Row:

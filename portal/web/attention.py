@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,10 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import User
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.states import Lifecycle, OperStatus, OrderState
+from portal.vll.states import Lifecycle, OperStatus
 
 SHOWN = 5
-FAILED_FOR = timedelta(days=1)
 
 Text = str | Promise
 
@@ -33,9 +32,7 @@ class Worry:
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[Worry]:
     """Only what there is, worst first. ``down`` and ``out_of_sync``: whether any is; else none is read."""
     lines = queries.vlls(user).filter(lifecycle=Lifecycle.ACTIVE).prefetch_related(None)
-    failed = queries.orders(user).filter(
-        state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None
-    )
+    failed = queries.failed_lately(queries.orders(user), now=now)
     found = [
         _worry(_("Down"), "danger", lines.filter(oper_status=OperStatus.DOWN)) if down else None,
         _worry(_("Order failed in the last day"), "danger", failed, lambda order: order.vll),

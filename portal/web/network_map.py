@@ -11,6 +11,8 @@ from portal.allocation.router_load import CoreUse, core_use_of
 from portal.core.units import rate_text
 from portal.inventory.models import Router
 from portal.inventory.queries import interface_missing, mtu_mismatch
+from portal.underlay.queries import current_topology
+from portal.underlay.topology import Topology
 from portal.vll.link_loads import LinkLoad, link_loads
 from portal.vll.operations.observe import FRESH
 from portal.web.alarms import NEARLY_FULL
@@ -35,7 +37,7 @@ class RouterRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """``ip_mtu``: the smallest that is known, None where none is; ``load`` None where it is not summed up."""
+    """``ip_mtu``: as orders count it, None where unknown; ``load`` None where it is not summed up."""
 
     link: Any
     ip_mtu: int | None
@@ -57,7 +59,8 @@ class NetworkMap:
 def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
     """Of these rows of ``links_with_observed_mtu`` and the routers that they join."""
     loads_at, loads = _loads(now)
-    link_rows = [_link_row(link, loads) for link in links]
+    topology = current_topology(now=now)
+    link_rows = [_link_row(link, topology, loads) for link in links]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
     routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
     use = core_use_of([router for router in routers if router.has_agent])
@@ -86,9 +89,9 @@ def _router_row(router: Router, cores: CoreUse | None, now: datetime) -> RouterR
     return RouterRow(router, _("reporting"), "success", cores)
 
 
-def _link_row(link: Any, loads: dict[Any, LinkLoad] | None) -> LinkRow:
-    known = [link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu]
-    ip_mtu = min((value for value in known if value is not None), default=None)
+def _link_row(link: Any, topology: Topology, loads: dict[Any, LinkLoad] | None) -> LinkRow:
+    counted = topology.link(link.pk)
+    ip_mtu = None if counted is None else topology.ip_mtu(counted)
     state, tone = _link_state(link, ip_mtu)
     load = None if loads is None else loads.get(link.pk, NO_LOAD)
     return LinkRow(link, ip_mtu, state, tone, load)

@@ -20,6 +20,8 @@ class Order(models.Model):
     # The VLL's revision that completes this order.
     revision = models.PositiveIntegerField()
     ordered_by = models.CharField(max_length=150)
+    # Of the HTTP request that it came with, "" where it came otherwise.
+    request_id = models.CharField(max_length=64, blank=True, default="", db_default="")
     ordered_at = models.DateTimeField()
     state_at = models.DateTimeField()
     # Why it failed or is failing: {"code", "message", "side", "router", ...}; null while all is well.
@@ -66,6 +68,7 @@ class Order(models.Model):
             models.Index(fields=["customer", "-ordered_at", "-id"], name="order_by_customer"),
             models.Index(fields=["-ordered_at", "-id"], name="order_by_age"),
             models.Index(fields=["vll"], condition=Q(state=OrderState.HELD), name="order_held"),
+            models.Index(fields=["state_at"], condition=Q(state=OrderState.FAILED), name="order_failed"),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from portal.core.policing import MAX_BURST, BandwidthProfile, bandwidth_profile
 from portal.core.tagging import Tagging
 from portal.core.tenancy import TenantQuerySet
 from portal.inventory.models import Port
-from portal.vll.states import AdminStatus, Lifecycle, OperStatus
+from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus
 
 ENCAPSULATIONS = ["l2xc", "vxlan", "geneve", "gre"]
 
@@ -112,6 +112,23 @@ class Vll(models.Model):
                 condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
                 name="vll_cooling_off",
             ),
+            # What the overviews count, and the few that they name.
+            models.Index(fields=["customer"], condition=Q(lifecycle=Lifecycle.ACTIVE), name="vll_in_service"),
+            models.Index(
+                fields=["-created_at", "customer"],
+                condition=Q(lifecycle=Lifecycle.ACTIVE) & ~Q(oper_status=OperStatus.UP),
+                name="vll_not_up",
+            ),
+            models.Index(
+                fields=["-created_at", "customer"],
+                condition=Q(lifecycle=Lifecycle.ACTIVE, in_sync=False),
+                name="vll_out_of_sync",
+            ),
+            models.Index(
+                fields=["-created_at"],
+                condition=Q(wanted_present=False) & ~Q(lifecycle__in=sorted(TERMINAL_LIFECYCLES)),
+                name="vll_on_its_way_out",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -205,6 +222,8 @@ class VllEnd(models.Model):
             models.Index(
                 fields=["inner_vlan"], condition=Q(inner_vlan__isnull=False), name="vll_end_by_inner_vlan"
             ),
+            models.Index(fields=["port"], condition=Q(status="conflict"), name="vll_end_in_conflict"),
+            models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from portal.accounts.models import Customer, User
 from portal.core.inserting import insert
+from portal.core.request_id import current_request_id
 from portal.events.operations import announce
 from portal.vll.models import Order, Vll
 from portal.vll.operations.transitions import order_move
@@ -33,6 +34,7 @@ def order_acknowledge(
             action=action,
             revision=revision,
             ordered_by=actor,
+            request_id=current_request_id.get(),
             ordered_at=now,
             state_at=now,
             **also,

@@ -10,13 +10,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from portal.allocation.bandwidth import bandwidth_release
-from portal.allocation.cores import cores_release
 from portal.allocation.models import BandwidthBooking
-from portal.allocation.vlans import vlans_release
 from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations.gone import line_end
-from portal.vll.operations.leasing import tunnel_keep
+from portal.vll.operations.leasing import ports_release, tunnel_keep
 from portal.vll.operations.transitions import order_move
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
@@ -61,6 +58,4 @@ def _ports_free() -> None:
         booked.exclude(leases__in=alive).order_by("leases").values_list("leases", flat=True).distinct()
     ):
         with transaction.atomic():
-            bandwidth_release(holder=leases)
-            cores_release(holder=leases)
-            vlans_release(holder=leases)
+            ports_release(leases)

@@ -162,12 +162,17 @@ def leases_settle(
 def leases_release(holder: UUID, *, now: datetime) -> None:
     """Give everything back: VLANs and bandwidth at once, VNI and GRE pair after their hold-down."""
     rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
+    ports_release(holder)
+    vni_release(holder=holder, rest=rest, now=now)
+    gre_pair_release(holder=holder, rest=rest, now=now)
+
+
+def ports_release(holder: UUID) -> None:
+    """Give back what is leased of ports and their routers, and not what is leased of the tunnel."""
     # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
     bandwidth_release(holder=holder)
     cores_release(holder=holder)
     vlans_release(holder=holder)
-    vni_release(holder=holder, rest=rest, now=now)
-    gre_pair_release(holder=holder, rest=rest, now=now)
 
 
 def tunnel_keep(holder: UUID, *, keeper: UUID, now: datetime) -> None:

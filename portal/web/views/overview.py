@@ -2,11 +2,11 @@
 
 from urllib.parse import urlencode
 
-from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import policies
+from portal.accounts.scope import customers_named
 from portal.core import clock
 from portal.telemetry.recent import recent_of
 from portal.vll import queries
@@ -24,10 +24,11 @@ OPEN_ORDERS_SHOWN = 10
 @requires(policies.may_sign_in)
 def overview(request: SignedInRequest) -> HttpResponse:
     """``?show=all`` adds the VLLs that are gone; ``?after=`` pages on."""
-    everything = queries.with_last_order(queries.vlls(request.user))
+    mine = customers_named(request.user)
+    everything = queries.with_last_order(queries.vlls(request.user).filter(mine))
     current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
-    in_service = current.filter(lifecycle=Lifecycle.ACTIVE)
-    open_orders = queries.orders(request.user).exclude(state__in=TERMINAL_ORDER_STATES)
+    in_service = queries.vlls(request.user).filter(mine, lifecycle=Lifecycle.ACTIVE)
+    open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
     page = newest_first(
@@ -35,24 +36,24 @@ def overview(request: SignedInRequest) -> HttpResponse:
     )
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
-    counts = in_service.aggregate(
-        active=Count("pk"),
-        up=Count("pk", filter=Q(oper_status=OperStatus.UP)),
-        out_of_sync=Count("pk", filter=Q(in_sync=False)),
-    )
+    # Each is read from an index of its own.
+    active, not_up = in_service.count(), in_service.exclude(oper_status=OperStatus.UP).count()
+    out_of_sync = in_service.filter(in_sync=False).count()
     orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     context = {
         "page": page,
         "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},
         "attention": attention(
             request.user,
-            down=counts["up"] < counts["active"],
-            out_of_sync=counts["out_of_sync"] > 0,
+            down=not_up > 0,
+            out_of_sync=out_of_sync > 0,
             now=now,
         ),
         "show_all": show_all,
         "may_order": policies.may_order_for_anyone(request.user),
-        **counts,
+        "active": active,
+        "up": active - not_up,
+        "out_of_sync": out_of_sync,
         "open_orders": orders,
         "open_order_count": open_orders.count(),
     }

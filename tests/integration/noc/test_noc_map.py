@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedRouter, Router
+from portal.underlay.queries import SILENT_AFTER
 from portal.vll import link_loads as loads
 from portal.vll.link_loads import LinkLoad, link_loads
 from portal.web import network_map
@@ -59,10 +61,20 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     shown = text(page)
     assert "hippo Zürich silent" in shown
     assert "zebra Zürich transit only" in shown
-    assert "rhino:bb-next — hippo:bb-prev in service 9000 1 1 Gbit/s" in shown
+    assert "rhino:bb-next — hippo:bb-prev MTU not known not known 1 1 Gbit/s" in shown
     assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 0 0 bit/s" in shown
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s)</text>", drawing)
-    assert sorted(labels) == ["1 Gbit/s", "MTU 1500", *["MTU 9000"] * 4]
+    assert sorted(labels) == ["1 Gbit/s", "MTU 1500", "MTU 9000", "MTU 9000", "MTU ?", "MTU ?"]
+
+
+def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) -> None:
+    silent = ObservedRouter.objects.filter(router=isp.routers["hippo"])
+    silent.update(reported_at=clock.now() - SILENT_AFTER - timedelta(seconds=1))
+    shown = text(signed_in(nora).get("/noc/map/"))
+    assert "rhino:bb-next — hippo:bb-prev MTU not known not known" in shown
+    silent.update(reported_at=clock.now())
+    shown = text(signed_in(nora).get("/noc/map/"))
+    assert "rhino:bb-next — hippo:bb-prev in service 9000" in shown
 
 
 def test_of_a_large_network_a_part_is_shown_and_said_to_be_one(

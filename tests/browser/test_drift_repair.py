@@ -1,0 +1,87 @@
+"""The NOC repairs drift: an agent that is told to leave it reports what somebody changed, field by field."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from devstack.process import Child
+from devstack.stack import Stack
+from tests.browser.reader import Reader
+from tests.faults.vpp_hand import Hand
+
+
+@pytest.fixture
+def holding_agent(running_stack: Stack) -> Iterator[Child]:
+    """Rhino's agent, which for once reports drift and leaves it (agent.yaml: drift)."""
+    agent = running_stack.family["agent-rhino"]
+    config = Path(agent.argv[-1])
+    as_it_was = config.read_text()
+
+    def start_with(text: str) -> None:
+        config.write_text(text)
+        agent.end()
+        agent.restart()
+
+    start_with(f"{as_it_was}drift: hold\n")
+    yield agent
+    start_with(as_it_was)
+
+
+@pytest.fixture
+def changed_by_hand(running_stack: Stack, holding_agent: Child) -> Iterator[str]:
+    """A line whose sub-interface on Rhino somebody deleted from VPP; the name of that interface."""
+    customer, hand = running_stack.client("customer"), rhino(running_stack)
+    end = {"tagging": "dot1q", "outer_vlan": 777}
+    ordered = customer.order(
+        description="Drifting",
+        a_end={**end, "port": running_stack.port("rhino", "host-cust2")},
+        z_end={**end, "port": running_stack.port("hippo", "host-cust2")},
+        svc_mtu=1500,
+        cir_bps=1_000_000,
+        transport="vxlan4",
+    )
+    customer.wait_completed(ordered.order, timeout_s=60)
+    [name] = [each["name"] for each in hand.view().tagged(ordered.vll) if "host-cust2" in each["name"]]
+    hand.delete_sub(name)
+    yield name
+    customer.wait_completed(customer.remove(ordered.vll), timeout_s=60)
+
+
+def rhino(running: Stack) -> Hand:
+    return Hand(running.sockets["rhino"].api)
+
+
+def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 60) -> None:
+    """Reports come every two seconds, and these pages do not follow by themselves."""
+    deadline = time.monotonic() + timeout_s
+    while not so():
+        assert time.monotonic() < deadline, page.get_by_role("main").inner_text()
+        page.wait_for_timeout(500)
+        page.reload()
+
+
+def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
+    running_stack: Stack, reader: Callable[..., Reader], changed_by_hand: str
+) -> None:
+    nina, hand = reader(running_stack.url), rhino(running_stack)
+    nina.sign_in(**running_stack.loaded["noc_login"])
+    nina.open("/noc/")
+    look_again_until(nina.page, nina.page.get_by_role("link", name="Drifting").is_visible)
+
+    nina.open("/routers/")
+    nina.page.get_by_role("link", name="rhino", exact=True).click()
+    drift = nina.page.get_by_role("region", name="Drift")
+    look_again_until(nina.page, drift.is_visible)
+    row = drift.get_by_role("row").filter(has_text="Drifting").first
+    expect(row).to_contain_text(changed_by_hand)
+    assert nina.accessibility_violations() == []
+    assert hand.view().named(changed_by_hand) is None, "an agent that was told to leave drift repaired it"
+
+    nina.page.get_by_role("button", name="Repair now").click()
+    expect(nina.page.get_by_text("It is done, or on its way.")).to_be_visible()
+    look_again_until(nina.page, drift.is_hidden)
+    assert hand.view().named(changed_by_hand) is not None
+    assert nina.complaints == []
