@@ -1,6 +1,7 @@
 # The commands of this repository; `make help` lists them.
 
 PYTHON ?= python3
+COMPOSE ?= docker-compose
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 BIN := .venv/bin
@@ -20,16 +21,21 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock format openapi agent run-environment dev-environment \
+.PHONY: help demo compose-demo test check bench lock format openapi agent run-environment dev-environment \
 	packages-demo packages-test check-python check-types check-templates check-layers check-go \
 	check-migrations
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
 
 demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m devstack.demo
+
+compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker compose" for the plugin)
+	@deploy/compose/make-secrets
+	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile demo up --detach --build
+	@$(COMPOSE) --profile demo logs --no-color --follow demo-order
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent

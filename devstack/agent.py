@@ -15,6 +15,7 @@ class Agent:
 
     router: str
     port: int
+    metrics_port: int
     folder: Path
     logs: Path
     pki: Path
@@ -24,6 +25,10 @@ class Agent:
     @property
     def url(self) -> str:
         return f"https://{LOOPBACK}:{self.port}"
+
+    @property
+    def metrics_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.metrics_port}"
 
     def start(self, family: Family, sockets: Sockets) -> Child:
         state = self.folder / "state"
@@ -43,6 +48,8 @@ vpp:
 report:
   url: {self.report_url}
   interval: {self.report_interval_s}s
+metrics:
+  listen: {LOOPBACK}:{self.metrics_port}
 """)
         child = Child(
             name=f"agent-{self.router}",

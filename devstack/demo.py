@@ -96,10 +96,12 @@ def _run(undo: ExitStack) -> None:
     _say("the VLL is active; waiting for its traffic to be counted")
     if not customer.wait(lambda: _carries_traffic(customer, identity), timeout_s=60):
         raise NotReached(f"no traffic was counted on {identity} within 60 s; read {LOGS}/agent-*.log")
+    running.portal.start_metrics(family)
     _write_facts(running, identity)
     for who in ("customer", "noc"):
         login = running.loaded[f"{who}_login"]
         _say(f"log in as {login['username']} ({who}) with password {login['password']}")
+    _say(f"Prometheus would ask {running.portal.metrics_url}/metrics")
     _say(f"demo ready {running.url}")
     while True:
         family.raise_if_dead()

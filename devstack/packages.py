@@ -9,24 +9,33 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.paths import ROOT
+from devstack.paths import BUILD, ROOT
 
 
 @dataclass(frozen=True)
 class Package:
-    """`service`: what Debian starts by itself on installation; we run private servers instead."""
+    """`service`: what Debian starts by itself on installation; we run private servers instead.
+
+    `tool`: the one program that is wanted of a package; it is unpacked into build/tools and not installed.
+    """
 
     name: str
     present: Callable[[], bool]
     service: str | None = None
+    tool: str | None = None
+
+
+TOOLS = BUILD / "tools"
 
 
 def _command(name: str) -> Callable[[], bool]:
-    return lambda: shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None
+    places = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:{TOOLS}"
+    return lambda: shutil.which(name, path=places) is not None
 
 
 DEMO = (
@@ -36,7 +45,12 @@ DEMO = (
     Package("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None),
     Package("ca-certificates", lambda: Path("/etc/ssl/certs/ca-certificates.crt").exists()),
 )
-TEST = (*DEMO, Package("chromium", _command("chromium")))
+TEST = (
+    *DEMO,
+    Package("chromium", _command("chromium")),
+    # The whole package would start a Prometheus.
+    Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
+)
 SETS = {"demo": DEMO, "test": TEST}
 
 
@@ -55,16 +69,33 @@ def install_missing(packages: tuple[Package, ...]) -> list[str]:
     print(f"installing {' '.join(names)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "update", "-qq"], env=environment, check=True)
-    subprocess.run(
-        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names],
-        env=environment,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    whole = [package.name for package in missing if package.tool is None]
+    if whole:
+        subprocess.run(
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *whole],
+            env=environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     for package in missing:
         if package.service is not None:
             _stop_system_service(package.service)
+        if package.tool is not None:
+            _unpack(package.name, package.tool)
     return names
+
+
+def _unpack(package: str, tool: str) -> None:
+    """The one file `tool` of a package, by its path without the leading slash."""
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        # As root, apt reads as an account of its own, which cannot write here.
+        subprocess.run(
+            ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package], cwd=folder, check=True
+        )
+        (archive,) = Path(folder).glob("*.deb")
+        subprocess.run(["dpkg-deb", "--extract", str(archive), folder], check=True)
+        shutil.copy(Path(folder) / tool, TOOLS)
 
 
 def _stop_system_service(name: str) -> None:

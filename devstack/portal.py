@@ -1,4 +1,4 @@
-"""The portal's processes: web, agent door, worker, beat and relay, on private services."""
+"""The portal's processes: web, agent door, metrics door, worker, beat and relay, on private services."""
 
 import json
 import os
@@ -22,6 +22,7 @@ class Portal:
     logs: Path
     web_port: int
     agents_port: int
+    metrics_port: int
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -35,9 +36,15 @@ class Portal:
             "REDIS_URL": self.services.redis_url,
             "LONGLINE_PKI_DIR": str(self.pki),
             "STATIC_ROOT": str(self.static),
+            "LONGLINE_METRICS_DIR": str(self.folder / "metrics"),
             # A demo's NOC has nobody's phone at hand.
             "LONGLINE_NOC_NEEDS_TOTP": "false",
+            # Receivers of webhooks are tried out on the same host.
+            "LONGLINE_WEBHOOK_NETWORKS": "127.0.0.0/8",
+            "LONGLINE_WEBHOOK_ALLOW_HTTP": "true",
             "PYTHONUNBUFFERED": "1",
+            # Whoever starts us may want to hear less; who reads these logs does not.
+            "LOG_LEVEL": "INFO",
             **self.settings,
         }
 
@@ -48,6 +55,10 @@ class Portal:
     @property
     def agents_url(self) -> str:
         return f"https://{LOOPBACK}:{self.agents_port}"
+
+    @property
+    def metrics_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.metrics_port}"
 
     @property
     def pki(self) -> Path:
@@ -82,9 +93,13 @@ class Portal:
     def start_workers(self, family: Family) -> None:
         """Who waits for work in Redis, and so needs no tables before there is some."""
         for child in (
-            self._worker("worker", queues="provisioning,telemetry,notifications", concurrency=2),
+            self._worker("worker", queues="provisioning,telemetry,netbox", concurrency=2),
             self._worker("doubtful", queues="doubtful", concurrency=1),
             self._worker("sweeper", queues="sweepers", concurrency=1),
+            self._worker("messenger", "--pool", "threads", queues="notifications,webhooks", concurrency=8),
+            self._worker(
+                "doubtful-messenger", "--pool", "threads", queues="webhooks_doubtful", concurrency=4
+            ),
         ):
             family.start(child)
 
@@ -98,7 +113,7 @@ class Portal:
             "python:portal.gunicorn_agents",
             "--bind",
             f"{LOOPBACK}:{self.agents_port}",
-            *_GUNICORN_LOG,
+            *_GUNICORN_ALONE,
         )
         relay = self._child("relay", "python", "manage.py", "relay")
         for child in (web, door, relay):
@@ -107,6 +122,19 @@ class Portal:
         door.wait_until(lambda: accepts(self.agents_port))
         schedule = str(self.folder / "beat-schedule")
         family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
+
+    def start_metrics(self, family: Family) -> None:
+        """The door for Prometheus, which nothing else waits for."""
+        door = self._child(
+            "metrics",
+            "gunicorn",
+            "--config",
+            "python:portal.gunicorn_metrics",
+            "--bind",
+            f"{LOOPBACK}:{self.metrics_port}",
+            *_GUNICORN_ALONE,
+        )
+        family.start(door).wait_until(lambda: accepts(self.metrics_port))
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
         """The web door on this port, not started; `arguments` are gunicorn's."""
@@ -121,9 +149,9 @@ class Portal:
             *arguments,
         )
 
-    def _worker(self, name: str, *, queues: str, concurrency: int) -> Child:
+    def _worker(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
-        return self._child(name, "celery", "-A", "portal", "worker", *node)
+        return self._child(name, "celery", "-A", "portal", "worker", *node, *arguments)
 
     def _child(self, name: str, program: str, *arguments: str) -> Child:
         return Child(
@@ -141,5 +169,5 @@ class Portal:
             return False
 
 
-_GUNICORN_LOG = ("--access-logfile", "-", "--no-control-socket")
-_GUNICORN = ("--workers", "2", *_GUNICORN_LOG)
+_GUNICORN_ALONE = ("--no-control-socket",)
+_GUNICORN = ("--workers", "2", *_GUNICORN_ALONE)

@@ -23,7 +23,7 @@ from devstack.process import Family
 class Stack:
     """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports.
 
-    `agent_urls` and `sockets` are by the names of the routers that have an agent.
+    `agent_urls`, `agent_metrics_urls` and `sockets` are by the names of the routers that have an agent.
     """
 
     isp: Isp
@@ -31,6 +31,7 @@ class Stack:
     dataplane: Dataplane
     family: Family
     agent_urls: dict[str, str]
+    agent_metrics_urls: dict[str, str]
     sockets: dict[str, Sockets]
     loaded: dict[str, Any]
 
@@ -64,7 +65,8 @@ def running(
 
     All children are stopped on the way out, before the services they use. Raises ChildFailed.
     """
-    own_web_port, agents_port, *agent_ports = free_ports(2 + len(isp.agents))
+    own_web_port, agents_port, metrics_port, *free = free_ports(3 + 2 * len(isp.agents))
+    agent_ports, agent_metrics_ports = free[::2], free[1::2]
     with services.running(folder=folder, logs=logs, durable=durable) as private, family:
         portal = Portal(
             services=private,
@@ -73,20 +75,25 @@ def running(
             settings=settings or {},
             web_port=web_port or own_web_port,
             agents_port=agents_port,
+            metrics_port=metrics_port,
         )
         agents = [
             Agent(
                 router=router.name,
                 port=port,
+                metrics_port=own_metrics_port,
                 folder=folder / f"agent-{router.name}",
                 logs=logs,
                 pki=portal.pki,
                 report_url=portal.agents_url,
                 report_interval_s=report_interval_s,
             )
-            for router, port in zip(isp.agents, agent_ports, strict=True)
+            for router, port, own_metrics_port in zip(
+                isp.agents, agent_ports, agent_metrics_ports, strict=True
+            )
         ]
         agent_urls = {agent.router: agent.url for agent in agents}
+        agent_metrics_urls = {agent.router: agent.metrics_url for agent in agents}
         with ThreadPoolExecutor(max_workers=1) as aside:
             prepared = aside.submit(
                 portal.prepare,
@@ -106,6 +113,7 @@ def running(
             dataplane=dataplane,
             family=family,
             agent_urls=agent_urls,
+            agent_metrics_urls=agent_metrics_urls,
             sockets=sockets,
             loaded=loaded,
         )

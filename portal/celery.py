@@ -1,10 +1,38 @@
 """The Celery application: task names and ids only travel through it."""
 
+import logging.config
 import os
+from importlib import import_module
+from typing import Any
 
 from celery import Celery
+from celery.signals import after_task_publish, beat_init, heartbeat_sent, setup_logging, worker_init
+from django.conf import settings
+
+from portal.core.alive import alive
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 app = Celery("longline", task_cls="portal.audit.context:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["provisioning", "portal.api"])
+app.autodiscover_tasks(["provisioning", "portal.api", "portal.notifications"])
+
+
+@setup_logging.connect(dispatch_uid="longline_logs")
+def log_as_all_others_do(**_: Any) -> None:
+    """Celery would set up logging of its own, unless somebody listens to this."""
+    logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_init.connect(dispatch_uid="longline_metrics")
+def measure_tasks(**_: Any) -> None:
+    """Only a worker runs tasks; before its pool forks."""
+    import_module("portal.metrics.tasks")
+
+
+# A worker's heart beats every two seconds while Redis takes it; beat sends something as often.
+heartbeat_sent.connect(alive, dispatch_uid="longline_alive")
+
+
+@beat_init.connect(dispatch_uid="longline_alive")
+def beat_is_alive_when_it_sends(**_: Any) -> None:
+    after_task_publish.connect(alive, dispatch_uid="longline_alive")

@@ -7,10 +7,12 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
+from portal.gunicorn_log import GunicornLog
 from portal.impatience import ImpatientTlsSocket
 from portal.settings import LONGLINE_PKI_DIR
 
 wsgi_app = "portal.wsgi_agents"
+logger_class = GunicornLog
 worker_class = "gthread"
 threads = 8
 # Longer than an agent keeps a connection idle (60 s): it is never closed under a report.

@@ -4,6 +4,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
+from portal.gunicorn_log import GunicornLog
 from portal.impatience import ImpatientSocket
 
 
@@ -17,6 +18,7 @@ class ImpatientWorker(ThreadWorker):
 
 
 wsgi_app = "portal.wsgi"
+logger_class = GunicornLog
 worker_class = ImpatientWorker
 threads = 4
 # Imported once: its processes share the memory, and start at once.

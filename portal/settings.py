@@ -1,17 +1,20 @@
-"""One settings file for every deployment; what differs comes from the environment (12factor.net/config)."""
+"""One settings file for every deployment; what differs comes from the environment (12factor.net/config).
+
+Each variable may also be given as a file: NAME_FILE is the path to what NAME would hold.
+"""
 
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import environ
 import pghistory
 from csp.constants import NONE, SELF
 
+from portal.core.environment import Environment
 from portal.core.fitting_numbers import refuse_what_does_not_fit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment()
 
 SECRET_KEY = env.str("SECRET_KEY")
 TOKEN_PEPPER = env.str("TOKEN_PEPPER")
@@ -43,17 +46,22 @@ INSTALLED_APPS = [
     "portal.allocation",
     "portal.vll",
     "portal.telemetry",
+    "portal.notifications",
     "portal.audit",
+    "portal.netbox_sync",
     "portal.web",
     "portal.api",
     "provisioning",
 ]
 
 MIDDLEWARE = [
+    "portal.metrics.requests.RequestMetricsMiddleware",
+    "portal.core.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.compression.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
+    "portal.core.planning.ReadsPlannedAnew",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -161,7 +169,7 @@ if OIDC_SERVER_URL:
         ],
     }
 
-# Invitations and forgotten passwords: smtp+tls://user:password@host:587. Without it, mails are only logged.
+# All mails: smtp+tls://user:password@host:587. Without it they are only logged.
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = "[Longline] "
@@ -261,7 +269,13 @@ CELERY_TASK_ROUTES = {
     # Routers that probably do not answer hold up each other, and nobody else.
     "provisioning.converge_doubtful_router": {"queue": "doubtful"},
     "telemetry.*": {"queue": "telemetry"},
+    # What makes deliveries of events is not to wait behind any of them.
+    "notifications.tell": {"queue": "sweepers"},
+    # Receivers that failed last hold up each other, and nobody else.
+    "notifications.webhook_turn": {"queue": "webhooks"},
+    "notifications.doubtful_webhook_turn": {"queue": "webhooks_doubtful"},
     "notifications.*": {"queue": "notifications"},
+    "netbox.*": {"queue": "netbox"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -271,10 +285,13 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
 }
 # Beat only hurries sweepers that are safe to run twice.
-CELERY_BEAT_SCHEDULE = {
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep": {"task": "provisioning.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "holds": {"task": "provisioning.free_holds", "schedule": 2.0, "options": {"expires": 2}},
     "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
+    "tell": {"task": "notifications.tell", "schedule": 2.0, "options": {"expires": 2}},
+    "reports": {"task": "notifications.monthly_reports", "schedule": 3600.0, "options": {"expires": 3600}},
+    "forget": {"task": "notifications.forget", "schedule": 3600.0, "options": {"expires": 3600}},
     "notifications": {"task": "notifications.sweep", "schedule": 60.0, "options": {"expires": 60}},
     "rollups": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
     "percentiles": {
@@ -285,6 +302,37 @@ CELERY_BEAT_SCHEDULE = {
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
 }
+
+# NetBox (docs/netbox.md): off until NETBOX_URL names one.
+NETBOX_URL = env.str("NETBOX_URL", default="")
+NETBOX_TOKEN = env.str("NETBOX_TOKEN", default="")
+# A file of certificates to trust instead of the system's.
+NETBOX_CA = env.str("NETBOX_CA", default="")
+# How long to wait for a piece of an answer, and for all of it, in seconds; and how many objects make a page.
+NETBOX_TIMEOUT_S = env.float("NETBOX_TIMEOUT_S", default=20)
+NETBOX_TOTAL_S = env.float("NETBOX_TOTAL_S", default=120)
+NETBOX_PAGE = env.int("NETBOX_PAGE", default=250)
+NETBOX_SYNC_EVERY_S = env.int("NETBOX_SYNC_EVERY_S", default=900)
+# Whether what the schedule finds is taken over, or only shown for a NOC admin to take over.
+NETBOX_APPLY = env.bool("NETBOX_APPLY", default=True)
+NETBOX_DEVICE_ROLES = env.list("NETBOX_DEVICE_ROLES", default=["router"])
+NETBOX_DEVICE_TAGS = env.list("NETBOX_DEVICE_TAGS", default=[])
+NETBOX_TENANT_TAGS = env.list("NETBOX_TENANT_TAGS", default=[])
+NETBOX_UNI_TAG = env.str("NETBOX_UNI_TAG", default="longline-uni")
+NETBOX_ENNI_TAG = env.str("NETBOX_ENNI_TAG", default="longline-enni")
+NETBOX_CUSTOMER_FIELD = env.str("NETBOX_CUSTOMER_FIELD", default="longline_customer")
+# The interface whose addresses end tunnels; "": the device's primary addresses do.
+NETBOX_LOOPBACK_INTERFACE = env.str("NETBOX_LOOPBACK_INTERFACE", default="loop0")
+# What becomes of a line's L2VPN when the line is over: "remove", or "decommission" to keep it as a record.
+NETBOX_AT_END = env.str("NETBOX_AT_END", default="remove")
+# The secret of NetBox's webhook; without one, its address does not exist.
+NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
+if NETBOX_URL:
+    CELERY_BEAT_SCHEDULE["netbox"] = {
+        "task": "netbox.sync",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    }
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
@@ -309,10 +357,32 @@ LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
 # How long what agents say has happened is kept, and known when it is sent a second time, in days.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 
+# Where webhooks may lead: networks that are no part of the Internet and allowed nevertheless, for everybody's
+# webhooks and for the NOC's own, on any port; and the ports for all others.
+LONGLINE_WEBHOOK_NETWORKS = env.list("LONGLINE_WEBHOOK_NETWORKS", default=[])
+LONGLINE_WEBHOOK_NOC_NETWORKS = env.list("LONGLINE_WEBHOOK_NOC_NETWORKS", default=[])
+LONGLINE_WEBHOOK_PORTS = env.list("LONGLINE_WEBHOOK_PORTS", cast=int, default=[443, 8443])
+LONGLINE_WEBHOOK_ALLOW_HTTP = env.bool("LONGLINE_WEBHOOK_ALLOW_HTTP", default=False)
+# Certificates (PEM) that are trusted beside the world's: of the CA of the ISP's own systems.
+LONGLINE_WEBHOOK_CA_FILE = env.str("LONGLINE_WEBHOOK_CA_FILE", default="")
+# After so many days of nothing but failures a webhook is disabled.
+LONGLINE_WEBHOOK_DISABLE_DAYS = env.int("LONGLINE_WEBHOOK_DISABLE_DAYS", default=5)
+# How long it is kept what webhooks and readers of mails were sent, in days.
+LONGLINE_WEBHOOK_LOG_DAYS = env.int("LONGLINE_WEBHOOK_LOG_DAYS", default=30)
+
+# Where each process keeps what it counts, for the metrics door of this machine to add up: a folder that a
+# restart of the machine empties, such as /run/longline/metrics. Without it requests and tasks are not shown.
+LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
+
+# Which file a worker, beat or the relay touches every few seconds while it works, for health checks.
+LONGLINE_ALIVE_FILE = env.str("LONGLINE_ALIVE_FILE", default="")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"json": {"()": "portal.core.json_log.formatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    # What is sent to agents and receivers is told by those who send it, with what came of it.
+    "loggers": {"httpx": {"level": "WARNING"}},
 }

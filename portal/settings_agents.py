@@ -5,7 +5,11 @@ from portal.settings import INSTALLED_APPS as _APPS
 
 ROOT_URLCONF = "portal.urls_agents"
 WSGI_APPLICATION = "portal.wsgi_agents.application"
-MIDDLEWARE = ["portal.core.request_id.RequestIdMiddleware"]
+MIDDLEWARE = [
+    "portal.metrics.requests.RequestMetricsMiddleware",
+    "portal.core.request_log.RequestLogMiddleware",
+    "portal.core.request_id.RequestIdMiddleware",
+]
 # Logging in is for people, and allauth insists on its middleware wherever it is installed. The audit trail is
 # written by triggers; only who reads it needs its models, among them those of second factors.
 INSTALLED_APPS = [app for app in _APPS if not app.startswith("allauth") and app != "portal.audit"]

@@ -1,6 +1,7 @@
 """Talking to one router's agent: HTTPS with mutual TLS (docs/agent-api.md)."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -78,9 +79,14 @@ class AgentClient:
         except BadReply as error:
             return Unreachable(f"GET /v1/state: {error}")
 
-    def put_intent(self, intent: RouterIntent, document: bytes) -> Answered | Refused | Unreachable:
-        """Send ``document``, the rendering of ``intent``, and wait until the agent has converged."""
-        answer = self._exchange("PUT", "/v1/intent", document)
+    def put_intent(
+        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
+    ) -> Answered | Refused | Unreachable:
+        """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
+
+        ``request_ids``: those of the orders that it speaks of, for the agent's log.
+        """
+        answer = self._exchange("PUT", "/v1/intent", document, request_ids)
         if isinstance(answer, Unreachable):
             return answer
         status, body = answer
@@ -91,9 +97,11 @@ class AgentClient:
         except BadReply as error:
             return Unreachable(f"PUT /v1/intent: {error}")
 
-    def plan(self, document: bytes) -> dict[str, Any] | Refused | Unreachable:
+    def plan(
+        self, document: bytes, *, request_ids: Sequence[str] = ()
+    ) -> dict[str, Any] | Refused | Unreachable:
         """What the agent would do to make ``document`` true: ``operations``, ``ends``; it does nothing."""
-        answer = self._exchange("POST", "/v1/plan", document)
+        answer = self._exchange("POST", "/v1/plan", document, request_ids)
         if isinstance(answer, Unreachable):
             return answer
         status, body = answer
@@ -104,10 +112,15 @@ class AgentClient:
         except BadReply as error:
             return Unreachable(f"POST /v1/plan: {error}")
 
-    def _exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes] | Unreachable:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None = None, request_ids: Sequence[str] = ()
+    ) -> tuple[int, bytes] | Unreachable:
         deadline = time.monotonic() + TOTAL_S
+        headers = dict(_JSON) if body else {}
+        if request_ids:
+            headers["X-Request-Id"] = ", ".join(request_ids)
         try:
-            with self._http.stream(method, path, content=body, headers=_JSON if body else None) as response:
+            with self._http.stream(method, path, content=body, headers=headers) as response:
                 received = bytearray()
                 for piece in response.iter_bytes():
                     received += piece

@@ -4,6 +4,7 @@ Level-triggered: a run reads everything anew, so running twice equals running on
 messages for a router is as good as one.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from portal.vll.models import Attempt, RouterConvergence
 from portal.vll.operations import advance, attempt_record
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
+from provisioning.asked_by import asked_by
 from provisioning.claims import CLAIM, Claim, claim_router
 from provisioning.doubt import hand_over, is_doubtful
 from provisioning.due import TRUST_HELD, is_at_rest
@@ -25,6 +27,8 @@ from provisioning.evidence import evidence_of
 from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent import RouterIntent, sha256_of
 from provisioning.load import unsettled_keys
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 # The two 409s: the agent holds a newer intent, or another one of the very number that we just drew.
@@ -115,8 +119,10 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     started_at = now()
     intent = next_intent(router)
     document = intent.document()
-    outcome = agent.put_intent(intent, document)
+    request_ids = asked_by(router)
+    outcome = agent.put_intent(intent, document, request_ids=request_ids)
     _record(router, intent.generation, sha256_of(document), outcome, started_at, now())
+    _tell(router, intent, outcome, request_ids, now() - started_at)
     # Whoever took over from us knows more than this answer does.
     if not claim.extend(now=now()):
         return
@@ -134,6 +140,25 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             claim.release_failed(error=f"{outcome.type}: {outcome.problem.get('detail', '')}", now=now())
         case Unreachable(error):
             claim.release_failed(error=error, now=now())
+
+
+def _tell(
+    router: Router,
+    intent: RouterIntent,
+    outcome: Answered | Refused | Unreachable,
+    request_ids: list[str],
+    duration: timedelta,
+) -> None:
+    log.info(
+        "intent sent",
+        extra={
+            "router": router.name,
+            "generation": intent.generation,
+            "outcome": type(outcome).__name__.lower(),
+            "duration_s": duration.total_seconds(),
+            "request_ids": request_ids,
+        },
+    )
 
 
 def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:

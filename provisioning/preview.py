@@ -51,7 +51,7 @@ def held_order_preview(order: Order, *, now: datetime) -> list[RouterPreview]:
     intents = _intents(order, now)
     before = {router: router_intent(router, generation=router.generation) for router, _told, _ in intents}
     return [
-        _ask(router, told, intent, _differences(before[router], intent, vll), vll)
+        _ask(router, told, intent, _differences(before[router], intent, vll), order)
         for router, told, intent in intents
     ]
 
@@ -126,10 +126,11 @@ def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], 
 
 
 def _ask(
-    router: Router, told: str, intent: RouterIntent, differences: list[dict[str, Any]], vll: str
+    router: Router, told: str, intent: RouterIntent, differences: list[dict[str, Any]], order: Order
 ) -> RouterPreview:
+    request_ids = [order.request_id] if order.request_id else []
     with agent_of(router) as agent:
-        answer = agent.plan(intent.document())
+        answer = agent.plan(intent.document(), request_ids=request_ids)
     match answer:
         case Unreachable(error):
             return RouterPreview(router, told, intent, differences, [], [], error)
@@ -138,6 +139,7 @@ def _ask(
             return RouterPreview(router, told, intent, differences, [], [], error)
         case _:
             operations, ends = (
-                [each for each in answer[name] if each["vll"] == vll] for name in ("operations", "ends")
+                [each for each in answer[name] if each["vll"] == str(order.vll_id)]
+                for name in ("operations", "ends")
             )
             return RouterPreview(router, told, intent, differences, operations, ends, "")

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from portal.core import clock
+from portal.core.alive import alive
 from portal.events.models import Outbox
 from portal.events.operations import CHANNEL
 from provisioning.publisher import Publisher
@@ -52,6 +53,7 @@ def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callab
         try:
             _listen()
             while not stopped():
+                alive()
                 if relay_batch(publisher, now=clock.now()) == 0:
                     _wait_for_notification()
                 pause = 0.1

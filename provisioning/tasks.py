@@ -7,6 +7,7 @@ from celery import shared_task
 from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.accounts.password_reset import password_reset_mail
 from portal.core import clock
+from portal.netbox_sync.sync import sync_due as netbox_sync_due
 from portal.telemetry.freezing import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
@@ -85,3 +86,9 @@ def send_invitation(invitation_id: int) -> None:
 @shared_task(name="notifications.sweep", time_limit=_HARD_LIMIT_S)
 def sweep_notifications() -> None:
     invitations_resend(now=clock.now())
+
+
+# Whole imports take as long as NetBox does; another worker that gets the message again finds it claimed.
+@shared_task(name="netbox.sync", time_limit=3600)
+def sync_netbox() -> None:
+    netbox_sync_due(now=clock.now())

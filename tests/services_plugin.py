@@ -29,6 +29,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     # WhiteNoise warns of a folder that is not there, and reads everything in one that is.
     static = folder / "static"
     static.mkdir()
+    # A NetBox to test against is for the tests of NetBox alone.
+    for name in ("NETBOX_URL", "NETBOX_TOKEN"):
+        if name in os.environ:
+            os.environ[f"LIVE_{name}"] = os.environ.pop(name)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "SECRET_KEY": "for-tests-only",

@@ -3,6 +3,7 @@
 Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``text.txt`` and ``html.html``.
 """
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
@@ -12,7 +13,9 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 
 
-def send(*, to: str, template: str, event: str, **values: Any) -> None:
+def send(
+    *, to: str, template: str, event: str, headers: Mapping[str, str] | None = None, **values: Any
+) -> None:
     """Hand a mail to EMAIL_URL's server; whatever Django's mail backend raises when it does not take it.
 
     ``event`` names what the mail is about, for good: with the reader it makes the Message-ID, so that a
@@ -26,7 +29,7 @@ def send(*, to: str, template: str, event: str, **values: Any) -> None:
         subject=one_line(f"{settings.EMAIL_SUBJECT_PREFIX}{subject}"),
         body=render_to_string(f"mail/{template}/text.txt", context),
         to=[to],
-        headers={"Message-ID": message_id(event, to)},
+        headers={"Message-ID": message_id(event, to), **(headers or {})},
     )
     message.attach_alternative(render_to_string(f"mail/{template}/html.html", context), "text/html")
     message.send()

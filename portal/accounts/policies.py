@@ -46,6 +46,29 @@ def may_manage_team(user: User, customer: Customer) -> bool:
     )
 
 
+def managed_customers(user: User) -> QuerySet[Customer]:
+    """The customers whose team and webhooks this user runs."""
+    customers = Customer.objects.filter(retired_at__isnull=True)
+    if user.is_noc_admin:
+        return customers
+    return customers.filter(memberships__user=user, memberships__role=Membership.Role.ADMIN)
+
+
+def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
+    """As their team: what is sent is all that happens to the customer. The NOC's own are its admins'."""
+    return user.is_noc_admin if customer is None else may_manage_team(user, customer)
+
+
+def may_see_webhooks(user: User, customer: Customer | None) -> bool:
+    """Who manages them; and NOC staff, who help to find out what is wrong."""
+    return user.is_noc or may_manage_webhooks(user, customer)
+
+
+def may_add_webhooks(user: User) -> bool:
+    """Whether there is anybody whose webhooks this user may add to."""
+    return user.is_noc_admin or managed_customers(user).exists()
+
+
 def visible_customers(user: User) -> QuerySet[Customer]:
     """The customers that this user may know of."""
     return Customer.objects.all() if user.is_noc else Customer.objects.filter(memberships__user=user)

@@ -14,9 +14,10 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
+from portal.notifications.models import MailOptOut
 from portal.vll.models import Hold, Order, Vll, VllEnd
 
-OWN = "pgh_"
+_OWN = "pgh_"
 SHOWN = 200
 
 
@@ -83,7 +84,7 @@ def customer_history(pk: int) -> list[Change]:
 
 def person_history(pk: int) -> list[Change]:
     """The newest changes of a user, what they may do where, and how they sign in: addresses, an identity
-    elsewhere, a second factor, API tokens."""
+    elsewhere, a second factor, API tokens; and which mails they do not want."""
     return _newest(
         [
             *changes(User, {pk: "user"}),
@@ -92,6 +93,7 @@ def person_history(pk: int) -> list[Change]:
             *changes(Authenticator, _rows(Authenticator, "authenticator", user_id=pk)),
             *changes(EmailAddress, _rows(EmailAddress, "emailaddress", user_id=pk)),
             *changes(SocialAccount, _rows(SocialAccount, "socialaccount", user_id=pk)),
+            *changes(MailOptOut, _rows(MailOptOut, "mailoptout", user_id=pk)),
         ]
     )
 
@@ -127,27 +129,34 @@ def changes(
     found = []
     for event in events:
         row = event["pgh_obj_id"]
-        now_is = {name: value for name, value in event.items() if not name.startswith(OWN)}
-        before, after = difference(event["pgh_label"], last.get(row, {}), now_is)
-        last[row] = now_is
-        found.append(
-            Change(
-                at=event["pgh_created_at"],
-                number=event["pgh_id"],
-                what=names if isinstance(names, str) else names[row],
-                operation=event["pgh_label"],
-                by=event["pgh_context"] or {},
-                before=before,
-                after=after,
-            )
-        )
+        what = names if isinstance(names, str) else names[row]
+        found.append(change_of(event, what=what, before=last.get(row, {})))
+        last[row] = event
     return found
 
 
-def difference(
+def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:
+    """What an event says that has become of its row; ``before``: the event before it, or nothing."""
+    was, now_is = _difference(event["pgh_label"], columns_of(before), columns_of(event))
+    return Change(
+        at=event["pgh_created_at"],
+        number=event["pgh_id"],
+        what=what,
+        operation=event["pgh_label"],
+        by=event["pgh_context"] or {},
+        before=was,
+        after=now_is,
+    )
+
+
+def columns_of(event: dict[str, Any]) -> dict[str, Any]:
+    """The row that an event keeps, without what is the event's own."""
+    return {name: value for name, value in event.items() if not name.startswith(_OWN)}
+
+
+def _difference(
     operation: str, was: dict[str, Any], now_is: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a ``Change`` keeps as ``before`` and ``after`` of a row that was so and is so."""
     if operation == "delete":
         return now_is, {}
     if operation == "insert":

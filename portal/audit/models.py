@@ -17,6 +17,7 @@ from django.db import models
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, RouterCertificate, RouterEnrolment, Site
+from portal.notifications.models import MailOptOut, Webhook
 from portal.vll.models import Hold, Order, Vll, VllEnd
 
 TRACKED: dict[type[models.Model], str] = {
@@ -46,6 +47,9 @@ TRACKED: dict[type[models.Model], str] = {
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
     " after described forced",
     Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
+    MailOptOut: "id user group since",
+    Webhook: "id customer url description types created_at created_by secret_set_at previous_until"
+    " disabled_at disabled_because",
 }
 
 UNTRACKED: dict[type[models.Model], str] = {
@@ -62,12 +66,15 @@ UNTRACKED: dict[type[models.Model], str] = {
     Vll: "oper_status in_sync",
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
     " drift",
-    Order: "state_at alarmed_at",
+    # The events' own context has the request id of every change.
+    Order: "state_at alarmed_at request_id",
+    Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",
 }
 
 _BY_ORDERS = "follows from orders and holds, which are tracked"
 _BY_ROUTERS = "what routers say"
 _BY_THE_PORTAL = "the portal's own bookkeeping, which nobody decides"
+_BY_NETBOX = "which object of NetBox is which row, and how NetBox does; what it changes is tracked"
 _UNUSED = "not used: what people may do is in their NOC role and memberships"
 NOT_AUDITED: dict[str, str] = {
     "account.EmailConfirmation": "not used: addresses come verified, with an invitation or from the NOC",
@@ -92,6 +99,13 @@ NOT_AUDITED: dict[str, str] = {
     "inventory.ObservedRouter": _BY_ROUTERS,
     "inventory.TopologyVersion": _BY_THE_PORTAL,
     "inventory.TunnelAddress": _BY_ROUTERS,
+    "netbox_sync.ExportedVll": _BY_NETBOX,
+    "netbox_sync.NetboxObject": _BY_NETBOX,
+    "netbox_sync.NetboxRun": "is itself a record of who asked for what, and of what came of it",
+    "netbox_sync.NetboxState": _BY_NETBOX,
+    "notifications.Delivery": _BY_THE_PORTAL,
+    "notifications.Mail": _BY_THE_PORTAL,
+    "notifications.ReportedMonth": _BY_THE_PORTAL,
     "pghistory.Context": "not used: who did it is in the events themselves",
     "pghistory.Events": "no table: a way of reading that is not used",
     "pghistory.MiddlewareEvents": "no table: a way of reading that is not used",

@@ -5,7 +5,9 @@ from django.db.models import Q
 
 
 class Event(models.Model):
-    """A fact for timelines and audit. Append-only; ids instead of relations, so that any app may announce.
+    """A fact for timelines, audit and notifications. Append-only but for ``untold``.
+
+    Ids instead of relations, so that any app may announce.
 
     Only what agents say has happened is forgotten, after LONGLINE_ROUTER_EVENT_DAYS.
     """
@@ -19,9 +21,12 @@ class Event(models.Model):
     actor = models.CharField(max_length=150, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     data = models.JSONField(default=dict)
+    # Others are still to be told of it: portal.notifications takes such rows by this state, in any order.
+    untold = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         indexes = [
+            models.Index(fields=["id"], condition=Q(untold=True), name="event_untold"),
             models.Index(fields=["vll_id", "-id"], condition=Q(vll_id__isnull=False), name="event_by_vll"),
             models.Index(
                 fields=["router_id", "-id"], condition=Q(router_id__isnull=False), name="event_by_router"

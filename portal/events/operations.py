@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from portal.core.inserting import insert
 from portal.core.request_id import current_request_id
 from portal.events.models import Event
+from portal.events.told import TOLD
 
 CHANNEL = "longline_outbox"
 _SEND = f"""
@@ -42,6 +43,7 @@ def announce(
             actor=actor,
             request_id=current_request_id.get(),
             data=data or {},
+            untold=kind in TOLD,
         )
     )
 

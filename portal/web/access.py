@@ -26,10 +26,10 @@ class SignedInRequest(HttpRequest):
 
 
 class Owned(Protocol):
-    """Anything that belongs to a customer."""
+    """Anything that belongs to a customer, or to the NOC."""
 
     @property
-    def customer(self) -> Customer: ...
+    def customer(self) -> Customer | None: ...
 
 
 def requires(

@@ -6,6 +6,7 @@ from portal.web.views import (
     holds,
     invitation,
     lists,
+    notifications,
     order,
     overview,
     routers,
@@ -15,6 +16,7 @@ from portal.web.views import (
     vll,
     vll_months,
     vll_orders,
+    webhooks,
 )
 
 app_name = "web"
@@ -53,6 +55,18 @@ urlpatterns = [
     path("invitations/<str:signed>/", invitation.invitation, name="invitation"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
+    path("webhooks/", webhooks.webhooks, name="webhooks"),
+    path("webhooks/add/", webhooks.add, name="webhook-add"),
+    path("webhooks/<int:webhook_id>/", webhooks.page, name="webhook"),
+    path("webhooks/<int:webhook_id>/change/", webhooks.change, name="webhook-change"),
+    path("webhooks/<int:webhook_id>/secret/", webhooks.rotate, name="webhook-rotate"),
+    path("webhooks/<int:webhook_id>/test/", webhooks.test, name="webhook-test"),
+    path("webhooks/<int:webhook_id>/disable/", webhooks.disable, name="webhook-disable"),
+    path("webhooks/<int:webhook_id>/enable/", webhooks.enable, name="webhook-enable"),
+    path("webhooks/<int:webhook_id>/remove/", webhooks.remove, name="webhook-remove"),
+    path("webhooks/deliveries/<uuid:delivery_id>/again/", webhooks.redeliver, name="webhook-redeliver"),
+    path("account/notifications/", notifications.notifications, name="notifications"),
+    path("unsubscribe/<str:signed>/", notifications.unsubscribe, name="unsubscribe"),
     path("noc/", include("portal.web.urls_noc")),
     path("routers/", routers.routers, name="routers"),
 ]

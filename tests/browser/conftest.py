@@ -15,9 +15,9 @@ from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 from tests.browser.reader import Reader
-from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, isp, nora
+from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, isp, nina, nora
 
-__all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nora"]
+__all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nina", "nora"]
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 QUIET = [
@@ -34,7 +34,7 @@ QUIET = [
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
@@ -57,7 +57,7 @@ def reader(chromium: Browser) -> Iterator[Callable[..., Reader]]:
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stack.Stack]:
     """Portal, worker, relay, beat, two agents and their stand-in VPPs, as real processes."""
     for program in ("vppsim", "longline-agent"):

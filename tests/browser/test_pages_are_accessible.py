@@ -11,6 +11,10 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router
+from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.preferences import unsubscribe_path
+from portal.notifications.webhooks import webhook_create, webhook_test
 from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.noc_kinds import KINDS
@@ -26,8 +30,8 @@ _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
 @pytest.fixture
-def lines(transactional_db: None, isp: Isp, alice: User) -> dict[str, Vll]:
-    """A line in each stage of its life."""
+def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: Any) -> dict[str, Vll]:
+    """A line in each stage of its life, and a NetBox that has much to say."""
 
     def new(name: str, vlan: int) -> Vll:
         ends = {
@@ -51,7 +55,55 @@ def lines(transactional_db: None, isp: Isp, alice: User) -> dict[str, Vll]:
     answer(found["failed"], "a", "conflict", for_good=True, reason=CONFLICT)
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
+    with_a_log(ada)
+    settings.NETBOX_URL = "http://netbox.invalid"
+    say_much_of_netbox(found["active"])
     return found
+
+
+def with_a_log(ada: User) -> None:
+    """A webhook of hers, with a delivery in each state."""
+    dairy = Customer.objects.get(name="Alpine Dairy")
+    url = "https://hooks.example.net/a/rather/long/way/to/the/program/that/listens"
+    webhook, _ = webhook_create(user=ada, customer=dairy, url=url, description="Tickets", now=clock.now())
+    taken, refused, _ = (webhook_test(webhook=webhook, now=clock.now()) for _ in range(3))
+    entry = {"at": clock.now().isoformat(), "took_ms": 12}
+    for delivery, state, status, error in (
+        (taken, "delivered", 204, ""),
+        (refused, "failed", 500, "status"),
+    ):
+        Delivery.objects.filter(pk=delivery.pk).update(
+            state=state,
+            next_try_at=None,
+            tries=10,
+            log=[{**entry, "status": status, "error": error}],
+            answer="No <b>such</b> thing",
+        )
+
+
+def say_much_of_netbox(line: Vll) -> None:
+    """Runs of all kinds, with changes and findings, and a line that NetBox does not take."""
+    now = clock.now()
+    fields = {"speed_bps": [10**9, 10**10], "customer": [None, "Alpine Dairy"]}
+    changes = [
+        {"kind": "port", "name": "rhino:host-cust1", "creates": creates, "fields": fields}
+        for creates in (True, False)
+    ]
+    findings = [
+        {"code": "link_mtu_missing", "subject": "zebra:bb-prev", "facts": {"link": "hippo — zebra"}},
+        {"code": "kept", "subject": "rhino", "facts": {"field": "site", "ours": "Bern", "theirs": "Zürich"}},
+    ]
+    counts = {"changes": 2, "findings": 2}
+    of_all = {"asked_at": now, "started_at": now, "finished_at": now}
+    NetboxRun.objects.create(
+        why="person", asked_by="nina", dry=True, changes=changes, findings=findings, counts=counts, **of_all
+    )
+    error = {"code": "token_refused", "facts": {"status": 403, "detail": "Invalid token"}}
+    NetboxRun.objects.create(why="webhook", error=error, **of_all)
+    NetboxRun.objects.create(why="schedule", asked_at=now, started_at=now, phase="lines", done=3, total=9)
+    NetboxState.objects.create(pk=1, release="4.4.10", error=error, failing_since=now, retry_at=now)
+    taken = {"code": "interface_taken", "facts": {"interface": "host-cust1.101", "by": "Theirs"}}
+    ExportedVll.objects.create(vll=line, error=taken)
 
 
 def planned(held: Order, isp: Isp) -> None:
@@ -86,7 +138,12 @@ def planned(held: Order, isp: Isp) -> None:
 def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
     """Who reads which addresses; "" is nobody."""
     return {
-        "": ["/login/", "/nowhere/"],
+        "": [
+            "/login/",
+            "/nowhere/",
+            unsubscribe_path(User.objects.get(username="alice"), "orders"),
+            "/unsubscribe/nothing/",
+        ],
         "alice": [
             "/",
             "/?show=all",
@@ -104,7 +161,13 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
         ],
-        "bob": ["/", "/orders/new/"],
+        "ada": [
+            "/account/notifications/",
+            "/webhooks/",
+            "/webhooks/add/",
+            *(f"/webhooks/{Webhook.objects.get().pk}/{page}" for page in ("", "change/", "remove/")),
+        ],
+        "bob": ["/", "/orders/new/", "/webhooks/"],
         "charlie": ["/", "/ports/", "/orders/", "/orders/new/", "/holds/"],
         "nora": [
             "/",
@@ -118,6 +181,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/map/",
             "/noc/map/?q=nothing",
             "/noc/pools/",
+            "/noc/netbox/",
             "/noc/audit/",
             "/noc/audit/?what=authenticator",
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/",
@@ -126,11 +190,14 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             *(f"/noc/{kind.slug}/add/" for kind in KINDS),
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/history/",
             f"/noc/people/{User.objects.get(username='alice').pk}/history/",
+            f"/webhooks/{Webhook.objects.get().pk}/",
+            f"/noc/webhooks/{Webhook.objects.get().pk}/history/",
             f"/noc/customers/{Customer.objects.get(name='Alpine Dairy').pk}/history/",
             "/noc/ports/?q=nothing&assigned=yes",
             "/noc/orders/",
             f"/noc/orders/{lines['held'].orders.get().pk}/",
         ],
+        "nina": ["/noc/netbox/"],
     }
 
 
@@ -141,6 +208,7 @@ def test_every_page_is_accessible_and_fits(
     bob: User,
     charlie: User,
     nora: User,
+    nina: User,
     reader: Callable[..., Reader],
     scheme: str,
     width: int,
@@ -323,6 +391,7 @@ def test_everything_that_is_read_is_there_without_javascript(
     bob: User,
     charlie: User,
     nora: User,
+    nina: User,
     reader: Callable[..., Reader],
 ) -> None:
     """The same headings; what only scripts fill is named where it stands (the graph's own note)."""

@@ -23,7 +23,7 @@ REST_WITHIN_S = 90
 _numbers = count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def product() -> Iterator[Stack]:
     """Durable, because crashes are the point; agents report every second. Logs stay in .run/faults/log."""
     for name in ("longline-agent", "vppsim", "vpphand"):
@@ -47,7 +47,10 @@ def product() -> Iterator[Stack]:
             family=family,
             report_interval_s=1,
             # One customer does here what many would do.
-            settings={"LONGLINE_API_WRITES_PER_MIN": "100000", "LONGLINE_API_READS_PER_MIN": "100000"},
+            settings={
+                "LONGLINE_API_WRITES_PER_MIN": "100000",
+                "LONGLINE_API_READS_PER_MIN": "100000",
+            },
         ) as running:
             stack.wait_for_reports(running)
             yield running

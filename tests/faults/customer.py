@@ -107,6 +107,14 @@ class Customer:
         body: Json = self._http.get(path).raise_for_status().json()
         return body
 
+    def add_webhook(self, url: str, types: list[str]) -> int:
+        """The id of a webhook that is there from now on."""
+        answer = self._http.post("/api/v1/webhooks", json={"url": url, "types": types}).raise_for_status()
+        return int(answer.json()["id"])
+
+    def remove_webhook(self, webhook: int) -> None:
+        self._http.delete(f"/api/v1/webhooks/{webhook}").raise_for_status()
+
     def raw(self, content: bytes) -> httpx.Response:
         """POST /api/v1/vlls with these very bytes."""
         return self._http.post("/api/v1/vlls", content=content, headers={"Content-Type": "application/json"})

@@ -6,7 +6,7 @@ from django.db import models
 
 from portal.audit.models import EVENTS, NOT_AUDITED, TRACKED, UNTRACKED
 
-SECRETS = {"password", "digest"}
+SECRETS = {"password", "digest", "secret", "previous_secret"}
 
 
 def test_every_table_is_audited_or_named_with_a_reason() -> None:

@@ -13,6 +13,7 @@ from portal.accounts.models import Customer
 from portal.accounts.tokens import token_create
 from portal.api.openapi.document import document
 from portal.core import clock
+from portal.notifications.webhooks import webhook_create, webhook_test
 from portal.vll.operations import hold_make
 from tests.integration.answers import activate
 from tests.integration.isp import build_isp, member
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
 # Owned by nobody: the network's own things, which the NOC keeps. A stranger may not tell more than the
 # schema does: he sees them as any customer does, or is refused as such.
-THE_NETWORKS = {"sites", "routers", "links", "customers", "vni-ranges"}
+THE_NETWORKS = {"sites", "routers", "links", "customers", "vni-ranges", "event-types", "netbox"}
 
 
 @pytest.fixture
@@ -37,7 +38,11 @@ def owned(db: None) -> dict[str, Any]:
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     held = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
     token, _ = token_create(user=alice, name="hers", now=clock.now())
+    url = "https://hooks.example.net/"
+    webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
+        "webhooks": webhook.pk,
+        "webhook-deliveries": webhook_test(webhook=webhook, now=clock.now()).pk,
         "vlls": placed.vll_id,
         "orders": placed.pk,
         "jobs": placed.pk,

@@ -18,6 +18,7 @@ from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.api.openapi.document import document
 from portal.core import clock
+from portal.notifications.webhooks import webhook_create, webhook_test
 from portal.vll.operations import hold_make
 from portal.wsgi import application
 from tests.integration.answers import activate
@@ -58,7 +59,11 @@ def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
     placed = order(isp, alice)
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     activate(placed.vll)
+    url, dairy = "https://hooks.example.net/", placed.customer
+    webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
+        "webhooks": str(webhook.pk),
+        "webhook-deliveries": str(webhook_test(webhook=webhook, now=clock.now()).pk),
         "vlls": str(placed.vll_id),
         "orders": str(placed.pk),
         "jobs": str(placed.pk),

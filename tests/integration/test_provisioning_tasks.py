@@ -12,6 +12,8 @@ from portal.accounts.password_reset import SEND_PASSWORD_RESET
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
+from portal.notifications.mails import SEND_MAIL
+from portal.notifications.turns import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations.converging import CONVERGE_ROUTER
 from portal.vll.operations.plan import PLAN_ORDER
@@ -24,13 +26,34 @@ from tests.integration.orders import order
 SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
-SENT = {CONVERGE_ROUTER, PLAN_ORDER, SEND_INVITATION, SEND_PASSWORD_RESET}
+SENT = {
+    CONVERGE_ROUTER,
+    PLAN_ORDER,
+    SEND_INVITATION,
+    SEND_PASSWORD_RESET,
+    WEBHOOK_TURN,
+    DOUBTFUL_WEBHOOK_TURN,
+    SEND_MAIL,
+}
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULED | SENT))
 def test_every_name_that_is_sent_is_registered(name: str) -> None:
     current_app.loader.import_default_modules()
     assert name in current_app.tasks
+
+
+@pytest.mark.parametrize(
+    ("task", "queue"),
+    [
+        ("notifications.tell", "sweepers"),
+        (WEBHOOK_TURN, "webhooks"),
+        (DOUBTFUL_WEBHOOK_TURN, "webhooks_doubtful"),
+        (SEND_INVITATION, "notifications"),
+    ],
+)
+def test_what_others_make_slow_waits_in_a_queue_of_its_own(task: str, queue: str) -> None:
+    assert current_app.amqp.router.route({}, task)["queue"].name == queue
 
 
 def test_telemetry_has_a_queue_of_its_own() -> None:

@@ -37,9 +37,10 @@ API = {
     "graph": 7,
 }
 PAGES = {
-    # Four of these, two of them a savepoint's, are for what all the lines carried.
-    "/": 13,
-    "/?q=milk": 13,
+    # Four of these, two of them a savepoint's, are for what all the lines carried; three count, each from its
+    # own index, and one names the user's customers.
+    "/": 16,
+    "/?q=milk": 16,
     "/vlls/{vll}/": 14,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service.
@@ -49,6 +50,8 @@ PAGES = {
     "/orders/": 3,
     "/holds/": 3,
     "/account/tokens/": 3,
+    "/account/notifications/": 4,
+    "/webhooks/": 4,
     "/ports/": 3,
     # Each end has a select of its own, narrowed by its own search.
     "/orders/new/": 5,
@@ -64,7 +67,8 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     "/noc/vni-ranges/": 4,
-    "/noc/map/": 6,
+    # One of them: whether the topology that orders count with is still the newest.
+    "/noc/map/": 7,
     "/noc/pools/": 11,
     # One or two for each table that has something on the page.
     "/noc/audit/": 16,

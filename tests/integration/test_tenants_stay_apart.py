@@ -20,6 +20,8 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.webhooks import webhook_create, webhook_test
 from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
@@ -35,6 +37,7 @@ METHODS = ["get", "post", "put", "patch", "delete"]
 # identity provider's name.
 BEARER = {
     "invitation",
+    "unsubscribe",
     "account_reset_password_from_key",
     "openid_connect_login",
     "openid_connect_callback",
@@ -76,7 +79,11 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
     with_totp(alice)
     ends = {"a_end": end(isp, "rhino:host-cust2", outer=7), "z_end": end(isp, "hippo:host-cust2", outer=7)}
     hold = hold_make(user=alice, cir_bps=1000, now=clock.now(), **ends)
+    url = "https://hooks.example.net/dairy"
+    webhook, _ = webhook_create(user=ada, customer=dairy, url=url, now=clock.now())
     return {
+        "webhook_id": webhook.pk,
+        "delivery_id": webhook_test(webhook=webhook, now=clock.now()).pk,
         "vll_id": vll.pk,
         "order_id": vll.orders.get().pk,
         "customer_id": dairy.pk,
@@ -116,7 +123,19 @@ def closed_to(user: User, entry: URLPattern) -> bool:
 
 def everything() -> dict[str, list[Any]]:
     """The rows that a stranger could have wanted to change."""
-    models = (Vll, VllEnd, Order, Hold, Customer, Membership, Invitation, ApiToken, Authenticator)
+    models = (
+        Vll,
+        VllEnd,
+        Order,
+        Hold,
+        Customer,
+        Membership,
+        Invitation,
+        ApiToken,
+        Authenticator,
+        Webhook,
+        Delivery,
+    )
     return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in models}
 
 

@@ -85,8 +85,8 @@ def sql(stack: Stack, query: str, *parameters: object) -> Any:
 
 
 def mailed_link(stack: Stack, api: Api, to: str) -> str:
-    """The link of the invitation that was mailed there; mails are written to the worker's log."""
-    log, found = stack.portal.logs / "worker.log", []
+    """The link of the invitation that was mailed there; mails are written to the messenger's log."""
+    log, found = stack.portal.logs / "messenger.log", []
 
     def has_come() -> bool:
         _, _, mail = log.read_text(errors="replace").partition(f"To: {to}")

@@ -59,7 +59,7 @@ def why_not() -> str | None:
     return netns.why_unusable()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
     reason = why_not()
     if reason is not None:

@@ -10,6 +10,7 @@ from portal.api.v1.views import (
     inventory,
     jobs,
     lifecycle,
+    netbox,
     orders,
     plans,
     reports,
@@ -18,6 +19,7 @@ from portal.api.v1.views import (
     serviceability,
     tokens,
     vlls,
+    webhooks,
 )
 
 app_name = "api-v1"
@@ -50,8 +52,22 @@ urlpatterns = [
     path("holds/<uuid:pk>", holds.HoldView.as_view(), name="hold"),
     path("holds/<uuid:pk>/renew", holds.HoldRenewalView.as_view(), name="hold-renew"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
+    path("netbox", netbox.NetboxView.as_view(), name="netbox"),
     path("tokens", tokens.TokensView.as_view(), name="tokens"),
     path("tokens/<int:pk>", tokens.TokenView.as_view(), name="token"),
+    path("event-types", webhooks.EventTypesView.as_view(), name="event-types"),
+    path("webhooks", webhooks.WebhooksView.as_view(), name="webhooks"),
+    path("webhooks/<int:pk>", webhooks.WebhookView.as_view(), name="webhook"),
+    path("webhooks/<int:pk>/secret", webhooks.WebhookSecretView.as_view(), name="webhook-secret"),
+    path("webhooks/<int:pk>/test", webhooks.WebhookTestView.as_view(), name="webhook-test"),
+    path("webhooks/<int:pk>/deliveries", webhooks.DeliveriesView.as_view(), name="webhook-deliveries"),
+    path("webhooks/<int:pk>/history", history.WebhookHistoryView.as_view(), name="webhook-history"),
+    path("webhook-deliveries/<uuid:pk>", webhooks.DeliveryView.as_view(), name="webhook-delivery"),
+    path(
+        "webhook-deliveries/<uuid:pk>/redeliver",
+        webhooks.RedeliverView.as_view(),
+        name="webhook-redeliver",
+    ),
     path("ports", inventory.PortsView.as_view(), name="ports"),
     path("ports/<int:pk>", inventory.PortView.as_view(), name="port"),
     path("ports/<int:pk>/history", history.PortHistoryView.as_view(), name="port-history"),

@@ -32,6 +32,8 @@ WHAT = {
     "routercertificate": gettext_noop("Certificate"),
     "routerenrolment": gettext_noop("Enrolment"),
     "hold": gettext_noop("Hold"),
+    "webhook": gettext_noop("Webhook"),
+    "mailoptout": gettext_noop("Unwanted mails"),
 }
 _DONE = {
     "insert": gettext_noop("%(what)s created"),
@@ -48,8 +50,9 @@ _SEVERAL = (
     "socialaccount",
     "routercertificate",
     "hold",
+    "mailoptout",
 )
-_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by")
+_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group")
 
 
 @register.filter

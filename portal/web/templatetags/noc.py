@@ -3,8 +3,10 @@
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.template import Context
 
+from portal.netbox_sync.words import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 
@@ -18,6 +20,36 @@ def held_order_count(context: Context) -> int:
     if not hasattr(request, "held_order_count"):
         request.held_order_count = Order.objects.filter(state=OrderState.HELD).count()
     return int(request.held_order_count)
+
+
+@register.simple_tag
+def netbox_is_used() -> bool:
+    """Whether there is a NetBox to show."""
+    return bool(settings.NETBOX_URL)
+
+
+@register.filter
+def netbox_error(error: dict[str, Any]) -> str:
+    """Why a run ended early, or a line is not in NetBox, in words."""
+    return error_sentence(error)
+
+
+@register.filter
+def netbox_finding(finding: dict[str, Any]) -> str:
+    """What is wrong with an object of NetBox, in words."""
+    return finding_sentence(finding)
+
+
+@register.filter
+def netbox_kind(kind: str) -> Any:
+    """``port`` and its like, in words."""
+    return KIND_NAMES.get(kind, kind)
+
+
+@register.filter
+def netbox_phase(phase: str) -> Any:
+    """What a run does at the moment."""
+    return PHASES.get(phase, phase)
 
 
 @register.filter

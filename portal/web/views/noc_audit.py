@@ -44,6 +44,8 @@ PAGES = {
     "routercertificate": ("web:noc-router", "router_id"),
     "routerenrolment": ("web:noc-router", "router_id"),
     "hold": ("web:noc-customers-history", "customer_id"),
+    "webhook": ("web:noc-webhook-history", "id"),
+    "mailoptout": ("web:noc-person-history", "user_id"),
 }
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
 # Rows without a name of their own are called after what they belong to.
@@ -55,6 +57,7 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "authenticator": ("user_id", User),
     "emailaddress": ("user_id", User),
     "socialaccount": ("user_id", User),
+    "mailoptout": ("user_id", User),
     "routercertificate": ("router_id", Router),
     "routerenrolment": ("router_id", Router),
     "hold": ("customer_id", Customer),

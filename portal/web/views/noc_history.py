@@ -10,6 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.models import ReservedVniRange
 from portal.audit.history import Change, customer_history, object_history, person_history, router_history
 from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.notifications.models import Webhook
 from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
 
@@ -37,6 +38,12 @@ def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
     """Of an account, its memberships, and how it signs in."""
     return _page(request, None, User, person_history, user_id)
+
+
+@requires(policies.may_run_the_network)
+def webhook(request: SignedInRequest, webhook_id: int) -> HttpResponse:
+    """Of a webhook, also of one that is gone."""
+    return _page(request, None, Webhook, lambda found: object_history(Webhook, found), webhook_id)
 
 
 def _page(

@@ -25,6 +25,7 @@ from portal.audit.history import (
     vll_history,
 )
 from portal.inventory.models import BackboneLink, Port, Site
+from portal.notifications.models import Webhook
 from portal.vll.models import Vll
 
 
@@ -115,6 +116,20 @@ class CustomerHistoryView(KeptHistoryView):
 
     def changes(self, pk: int) -> list[Change]:
         return customer_history(pk)
+
+
+class WebhookHistoryView(KeptHistoryView):
+    """The newest 200 changes of a webhook, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsAuthenticated]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(Webhook, pk)
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        if not caller(request).is_noc:
+            get_object_or_404(Webhook.objects.visible_to(caller(request)), pk=pk)
+            raise PermissionDenied(IsNoc.message)
 
 
 class PersonHistoryView(KeptHistoryView):

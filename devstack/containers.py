@@ -1,0 +1,121 @@
+"""The demonstration in containers: `python -m devstack.containers seed|order`, as docker-compose.yml has it.
+
+`seed` fills the database and the volume /demo; `order` buys a line and waits until it carries traffic. Each
+may be run again: what is there stays.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import django
+
+from devstack.client import Client
+from devstack.isp import Isp, Router, small_isp
+from devstack.vppsim import config_of
+
+DEMO = Path("/demo")
+FACTS = DEMO / "demo.json"
+WEB = "http://web:8000"
+AGENT_PORT = 9443
+METRICS_PORT = 9470
+REPORT_INTERVAL_S = 2
+REPORTS_WITHIN_S = 120
+
+
+def seed() -> None:
+    """Rows, one-time tokens, the stand-in VPPs' configurations and the agents'."""
+    from devstack.load import load
+    from portal.accounts.models import User
+    from portal.core import clock
+    from portal.inventory import models
+    from portal.inventory.operations import enrolment_offer
+
+    isp = small_isp()
+    if models.Router.objects.exists():
+        print("the database has routers already: nothing was done")
+        return
+    for router in isp.agents:
+        _write(f"{router.name}.json", json.dumps(config_of(router, isp), indent=1))
+        _write(f"agent-{router.name}.yaml", _agent_yaml(router))
+    urls = {router.name: f"https://agent-{router.name}:{AGENT_PORT}" for router in isp.agents}
+    loaded = load(isp, agent_urls=urls, now=clock.now())
+    nina = User.objects.get(username=loaded["noc_login"]["username"])
+    for router in isp.agents:
+        row = models.Router.objects.get(name=router.name)
+        _write(f"{router.name}.token", enrolment_offer(router=row, user=nina, now=clock.now()))
+    _write(FACTS.name, json.dumps(loaded, indent=1))
+
+
+def order() -> None:
+    """One line from Rhino to Hippo, unless there is one."""
+    facts: dict[str, Any] = json.loads(FACTS.read_text())
+    customer = Client(WEB, facts["customer_token"])
+    if "vll" not in facts:
+        _wait_for_reports(small_isp())
+        end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
+        accepted = customer.order(
+            description="Zurich-Basel",
+            a_end=end | {"port": facts["ports"]["rhino/host-cust1"]},
+            z_end=end | {"port": facts["ports"]["hippo/host-cust1"]},
+            svc_mtu=1500,
+            cir_bps=100_000_000,
+            transport="auto",
+        )
+        customer.wait_completed(accepted.order, timeout_s=60)
+        facts["vll"] = accepted.vll
+        _write(FACTS.name, json.dumps(facts, indent=1))
+
+    def carries() -> bool:
+        series = customer.throughput(facts["vll"], seconds=120)
+        return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
+
+    if not customer.wait(carries, timeout_s=60):
+        sys.exit(f"no traffic was counted on {facts['vll']} within 60 s")
+    for who in ("customer", "noc"):
+        login = facts[f"{who}_login"]
+        print(f"log in as {login['username']} ({who}) with password {login['password']}")
+    print(f"demo ready {os.environ['BASE_URL']}", flush=True)
+
+
+def _agent_yaml(router: Router) -> str:
+    return f"""\
+router: {router.name}
+listen: 0.0.0.0:{AGENT_PORT}
+tls:
+  ca: /var/lib/longline/tls/ca.pem
+  certificate: /var/lib/longline/tls/router.pem
+  key: /var/lib/longline/tls/router.key
+report:
+  url: https://agent-door:8443
+  interval: {REPORT_INTERVAL_S}s
+metrics:
+  listen: 0.0.0.0:{METRICS_PORT}
+"""
+
+
+def _wait_for_reports(isp: Isp) -> None:
+    from portal.inventory.models import ObservedRouter
+
+    deadline = time.monotonic() + REPORTS_WITHIN_S
+    while ObservedRouter.objects.filter(vpp_connected=True).count() < len(isp.agents):
+        if time.monotonic() > deadline:
+            sys.exit(f"the agents did not report within {REPORTS_WITHIN_S} s")
+        time.sleep(0.5)
+
+
+def _write(name: str, text: str) -> None:
+    """For this container's user alone, which is that of the agents' containers too."""
+    fresh = DEMO / f"{name}.new"
+    fresh.touch(mode=0o600)
+    fresh.write_text(text)
+    fresh.replace(DEMO / name)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    django.setup()
+    {"seed": seed, "order": order}[sys.argv[1]]()

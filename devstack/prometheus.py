@@ -1,0 +1,45 @@
+"""Prometheus' own tool, which judges metrics, rules and configurations."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from devstack.paths import BUILD
+
+
+class PromtoolMissing(Exception):
+    """It is in Debian's package prometheus; `python3 -m devstack.packages test` puts it into build/tools."""
+
+
+class Complaint(Exception):
+    """What promtool said."""
+
+
+def promtool() -> str:
+    """Its path. Raises PromtoolMissing."""
+    found = shutil.which("promtool", path=f"{BUILD / 'tools'}{os.pathsep}{os.environ.get('PATH', '')}")
+    if found is None:
+        raise PromtoolMissing("promtool is not installed: python3 -m devstack.packages test")
+    return found
+
+
+def check_metrics(exposition: str) -> None:
+    """Its lint of a scrape. Raises Complaint and PromtoolMissing."""
+    _run("check", "metrics", stdin=exposition)
+
+
+def check_config(path: Path) -> None:
+    """A prometheus.yml, with the rules it names. Raises Complaint and PromtoolMissing."""
+    _run("check", "config", str(path))
+
+
+def test_rules(path: Path) -> None:
+    """Unit tests of rules. Raises Complaint and PromtoolMissing."""
+    _run("test", "rules", str(path))
+
+
+def _run(*arguments: str, stdin: str = "") -> None:
+    done = subprocess.run([promtool(), *arguments], input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Complaint(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")

@@ -1,0 +1,45 @@
+"""One line for each request: what was asked, what was answered, how long it took, under which id."""
+
+import logging
+from collections.abc import Callable
+from time import perf_counter
+
+from django.http import HttpRequest, HttpResponse
+
+log = logging.getLogger("longline.request")
+
+# Whoever reads these parts of an address could use them.
+_SECRETS = frozenset({"signed", "key", "uidb36", "token"})
+# Asked every few seconds by machines, and only of interest when they fail.
+_PROBES = frozenset({"/healthz", "/readyz"})
+
+
+class RequestLogMiddleware:
+    """Outside of RequestIdMiddleware, which names the answer. Queries, which people typed, are left out."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        began = perf_counter()
+        response = self.get_response(request)
+        if request.path in _PROBES and response.status_code < 400:
+            return response
+        log.info(
+            "request",
+            extra={
+                "method": request.method,
+                "path": _path(request),
+                "status": response.status_code,
+                "duration_s": round(perf_counter() - began, 6),
+                "request_id": response.get("X-Request-Id", ""),
+            },
+        )
+        return response
+
+
+def _path(request: HttpRequest) -> str:
+    match = request.resolver_match
+    if match is not None and not _SECRETS.isdisjoint(match.kwargs):
+        return "/" + match.route
+    return request.path

@@ -1,0 +1,27 @@
+"""Which kinds of events others are told of, by webhook and by mail: as what, portal.notifications says."""
+
+TOLD = frozenset(
+    {
+        "order.acknowledged",
+        "order.held",
+        "order.inProgress",
+        "order.completed",
+        "order.failed",
+        "order.rejected",
+        "order.cancelled",
+        "order.overdue",
+        "vll.active",
+        "vll.suspended",
+        "vll.pendingTerminate",
+        "vll.terminated",
+        "vll.cancelled",
+        "vll.described",
+        "vll.op-up",
+        "vll.op-down",
+        "vll.op-unknown",
+        "vll.in_sync",
+        "vll.drift",
+        "vll.not_carried",
+        "webhook.disabled",
+    }
+)

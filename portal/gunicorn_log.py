@@ -1,0 +1,18 @@
+"""gunicorn's own words in the form of all others; requests are logged by portal.core.request_log."""
+
+import logging.config
+from typing import Any
+
+from gunicorn.glogging import Logger
+
+from portal.settings import LOGGING
+
+
+class GunicornLog(Logger):
+    def setup(self, cfg: Any) -> None:
+        logging.config.dictConfig(LOGGING)
+        self.cfg = cfg
+        self.error_log.propagate = True
+
+    def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
+        """Nothing: the portal knows the request's id, and which addresses hold secrets."""

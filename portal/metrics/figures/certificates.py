@@ -1,0 +1,28 @@
+"""Until when the portal's own certificate and the CA's hold; those of the routers are among the routers."""
+
+import logging
+from collections.abc import Iterator
+
+from cryptography import x509
+from django.conf import settings
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+log = logging.getLogger(__name__)
+
+
+def families() -> Iterator[Metric]:
+    valid = GaugeMetricFamily(
+        "longline_certificate_expiry_timestamp_seconds",
+        "When the certificate ends: the CA's, and the portal's that it shows to agents.",
+        labels=["certificate"],
+    )
+    for name in ("ca", "portal"):
+        path = settings.LONGLINE_PKI_DIR / f"{name}.pem"
+        try:
+            certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        except (OSError, ValueError) as error:
+            log.warning("metrics: %s cannot be read: %s", path, error)
+        else:
+            valid.add_metric([name], certificate.not_valid_after_utc.timestamp())
+    yield valid

@@ -1,0 +1,90 @@
+"""Orders: how many are open, how those that are not ended, and how long the completed ones took.
+
+The times come from the rows and not from the process that saw an order through, of which there is none:
+several take part, and any may be restarted. Terminal states never change and no order is deleted, so these
+sums only grow, as counters must.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import Count, Q
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from portal.vll.models import Order
+from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
+
+# Upper bounds of the buckets, in seconds: the target for the 95th percentile is 2, an alarm is raised at 110.
+BOUNDS_S = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0]
+# A human's time to approve is nobody's latency.
+_ENDED = """
+SELECT action, state, width_bucket(seconds, %(bounds)s::float8[]), count(*), sum(seconds)
+FROM (
+    SELECT action, state, extract(epoch FROM state_at - coalesce(approved_at, ordered_at))::float8 AS seconds
+    FROM vll_order WHERE state = ANY(%(terminal)s)
+) AS ended
+GROUP BY 1, 2, 3
+"""
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    yield from _open()
+    yield from _ended()
+
+
+def _open() -> Iterator[Metric]:
+    orders = GaugeMetricFamily(
+        "longline_orders_open", "Orders that have not ended, by state.", labels=["state"]
+    )
+    overdue = 0
+    by_state = dict.fromkeys((state for state in OrderState.values if state not in TERMINAL_ORDER_STATES), 0)
+    counted = (
+        Order.objects.exclude(state__in=sorted(TERMINAL_ORDER_STATES))
+        .values_list("state")
+        .annotate(orders=Count("pk"), overdue=Count("pk", filter=Q(alarmed_at__isnull=False)))
+        .order_by()
+    )
+    for state, number, late in counted:
+        by_state[state] = number
+        overdue += late
+    for state, number in by_state.items():
+        orders.add_metric([state], number)
+    yield orders
+    yield GaugeMetricFamily("longline_orders_overdue", "Open orders of which the NOC was told.", overdue)
+
+
+def _ended() -> Iterator[Metric]:
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDED, {"bounds": BOUNDS_S, "terminal": sorted(TERMINAL_ORDER_STATES)})
+        rows = cursor.fetchall()
+    ended = CounterMetricFamily(
+        "longline_orders_ended", "Orders that have ended, by how.", labels=["action", "state"]
+    )
+    totals: dict[tuple[str, str], int] = defaultdict(int)
+    for action, state, _, number, _seconds in rows:
+        totals[action, state] += number
+    for labels, number in sorted(totals.items()):
+        ended.add_metric(list(labels), number)
+    yield ended
+    yield _durations(
+        [(action, bucket, n, s) for action, state, bucket, n, s in rows if state == OrderState.COMPLETED]
+    )
+
+
+def _durations(rows: list[tuple[str, int, int, float]]) -> Metric:
+    durations = HistogramMetricFamily(
+        "longline_order_duration_seconds",
+        "From the acceptance of an order, or its approval, until it was completed.",
+        labels=["action"],
+    )
+    for action in OrderAction.values:
+        own = {bucket: (number, seconds) for of, bucket, number, seconds in rows if of == action}
+        below, buckets = 0, []
+        for bucket, bound in enumerate([*map(str, BOUNDS_S), "+Inf"]):
+            below += own.get(bucket, (0, 0.0))[0]
+            buckets.append((bound, below))
+        durations.add_metric([action], buckets, sum(seconds for _, seconds in own.values()))
+    return durations

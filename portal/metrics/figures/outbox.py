@@ -1,0 +1,21 @@
+"""What waits between an order's commit and Celery."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count, Min
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.events.models import Outbox
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    waiting = Outbox.objects.filter(published_at__isnull=True).aggregate(
+        rows=Count("pk"), oldest=Min("created_at")
+    )
+    lag = 0.0 if waiting["oldest"] is None else max(0.0, (now - waiting["oldest"]).total_seconds())
+    yield GaugeMetricFamily(
+        "longline_outbox_rows", "Rows that the relay has not handed to Celery yet.", waiting["rows"]
+    )
+    yield GaugeMetricFamily("longline_outbox_lag_seconds", "Age of the oldest of them, 0 without any.", lag)

@@ -1,0 +1,54 @@
+"""How many messages wait in Celery's queues. They may be lost without harm: the rows are the truth."""
+
+import logging
+from collections.abc import Iterator
+
+import redis
+from django.conf import settings
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+log = logging.getLogger(__name__)
+
+_PATIENCE_S = 1.0
+# Where kombu keeps what workers have taken and not yet acknowledged.
+_TAKEN = "unacked"
+
+
+def queue_names() -> list[str]:
+    """Every queue that a task is routed to."""
+    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
+    return sorted(routed | {settings.CELERY_TASK_DEFAULT_QUEUE})
+
+
+def families() -> Iterator[Metric]:
+    names = queue_names()
+    try:
+        *lengths, taken = _lengths(names)
+    except redis.RedisError as error:
+        log.warning("metrics: Redis does not answer: %s", error)
+        yield _up(False)
+        return
+    yield _up(True)
+    waiting = GaugeMetricFamily("longline_queue_length", "Messages that wait for a worker.", labels=["queue"])
+    for name, length in zip(names, lengths, strict=True):
+        waiting.add_metric([name], length)
+    yield waiting
+    yield GaugeMetricFamily(
+        "longline_messages_taken", "Messages that workers of all queues have taken and not finished.", taken
+    )
+
+
+def _lengths(names: list[str]) -> list[int]:
+    broker = redis.Redis.from_url(
+        settings.CELERY_BROKER_URL, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S
+    )
+    with broker, broker.pipeline(transaction=False) as pipe:
+        for name in names:
+            pipe.llen(name)
+        pipe.hlen(_TAKEN)
+        return [int(length) for length in pipe.execute()]
+
+
+def _up(answers: bool) -> Metric:
+    return GaugeMetricFamily("longline_broker_up", "1 if Redis answered.", answers)

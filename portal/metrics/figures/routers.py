@@ -1,0 +1,67 @@
+"""Routers: when each reported last, how the tries to reach it went, until when its certificate holds."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count, F, Max, Q
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.inventory.models import Router
+from portal.vll.operations.observe import FRESH
+
+# Series for one router each; beyond that only the counts are whole.
+LISTED = 1000
+_NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    with_agent = Router.objects.exclude(agent_url="")
+    yield _by_state(with_agent.aggregate(**_states(now)))
+    reported = _of_each("last_report_timestamp_seconds", "When the portal took the last report of its agent.")
+    connected = _of_each("vpp_connected", "1 if its agent says that it has a VPP to work with.")
+    failures = _of_each("failures", "Tries to reach its agent that failed since the last that did not.")
+    valid = _of_each("certificate_expiry_timestamp_seconds", "When the last of its certificates ends.")
+    rows = with_agent.annotate(
+        reported_at=F("observed__reported_at"),
+        connected=F("observed__vpp_connected"),
+        failures=F("convergence__failures"),
+        valid_until=_NAMES_VALID_UNTIL,
+    ).order_by("name")
+    for name, reported_at, is_connected, failed, valid_until in rows.values_list(
+        "name", "reported_at", "connected", "failures", "valid_until"
+    )[:LISTED]:
+        if reported_at is not None:
+            reported.add_metric([name], reported_at.timestamp())
+            connected.add_metric([name], is_connected)
+        failures.add_metric([name], failed or 0)
+        if valid_until is not None:
+            valid.add_metric([name], valid_until.timestamp())
+    yield from (reported, connected, failures, valid)
+
+
+def _states(now: datetime) -> dict[str, Count]:
+    fresh = Q(observed__reported_at__gte=now - FRESH)
+    return {
+        "reporting": Count("pk", filter=fresh),
+        "silent": Count("pk", filter=Q(observed__isnull=False) & ~fresh),
+        "never_reported": Count("pk", filter=Q(observed__isnull=True)),
+        "ahead": Count("pk", filter=Q(observed__generation_held__gt=F("generation"))),
+        "held": Count("pk", filter=Q(held_since__isnull=False)),
+        "in_maintenance": Count("pk", filter=Q(maintenance_since__isnull=False)),
+    }
+
+
+def _by_state(counts: dict[str, int]) -> Metric:
+    routers = GaugeMetricFamily(
+        "longline_routers",
+        "Routers with an agent: reporting, silent or never_reported; and those of which another state holds.",
+        labels=["state"],
+    )
+    for state, number in counts.items():
+        routers.add_metric([state], number)
+    return routers
+
+
+def _of_each(name: str, help_text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"longline_router_{name}", help_text, labels=["router"])

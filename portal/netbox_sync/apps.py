@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class NetboxSyncConfig(AppConfig):
+    name = "portal.netbox_sync"
+    label = "netbox_sync"

@@ -1,0 +1,147 @@
+"""NetBox's REST API, by pynetbox: pages in, rows out, and every failure a typed one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pynetbox
+import requests
+
+from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.errors import (
+    NetboxAway,
+    NetboxBroken,
+    NetboxBusy,
+    NetboxError,
+    NetboxNonsense,
+    NetboxRefused,
+    NetboxTooOld,
+    NotPermitted,
+    TokenRefused,
+)
+from portal.netbox_sync.transport import TooLarge, session
+
+Row = dict[str, Any]
+OLDEST = (4, 2)
+# Since then an L2VPN has a status (NetBox release notes).
+WITH_L2VPN_STATUS = (4, 3)
+_DETAIL = 500
+
+
+class Client:
+    """One NetBox. ``version``: such as (4, 4). Raises NetboxError from everything that asks it."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._page = configuration.page
+        self._api = pynetbox.api(configuration.url, token=configuration.token)
+        self._api.http_session = session(configuration)
+        with _typed_errors("status"):
+            status = self._api.status()
+        self.release = str(status.get("netbox-version", "")) if isinstance(status, dict) else ""
+        self.version = _version(self.release)
+        if self.version < OLDEST:
+            raise NetboxTooOld(release=self.release)
+
+    def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
+        """Every object at ``path`` (such as ``dcim.interfaces``) with these fields, page by page.
+
+        Pages are counted here: neither a ``next`` that leads in circles nor one to elsewhere is followed, and
+        an object that slips from one page to another is told once. Only one page is in memory at a time.
+        """
+        endpoint, told, offset = self._endpoint(path), set[int](), 0
+        while True:
+            with _typed_errors(path):
+                page = endpoint.filter(
+                    limit=self._page, offset=offset, ordering="id", fields=",".join(fields), **filters
+                )
+                rows = [dict(record) for record in page]
+                count = page.request.count
+            for row in rows:
+                if not isinstance(row.get("id"), int):
+                    raise NetboxNonsense(what=path, why="a row has no id")
+                if row["id"] not in told:
+                    told.add(row["id"])
+                    yield row
+            offset += len(rows)
+            if not rows or offset >= count:
+                return
+
+    def create(self, path: str, values: Mapping[str, Any]) -> Row:
+        """Make an object; as NetBox has it then."""
+        with _typed_errors(path):
+            return dict(self._endpoint(path).create(dict(values)))
+
+    def create_all(self, path: str, values: Sequence[Mapping[str, Any]]) -> list[Row]:
+        """Make all of these objects, or none."""
+        with _typed_errors(path):
+            return [dict(made) for made in self._endpoint(path).create([dict(each) for each in values])]
+
+    def change(self, path: str, row_id: int, values: Mapping[str, Any]) -> None:
+        """Write these fields and no other."""
+        with _typed_errors(path):
+            self._endpoint(path).update([{"id": row_id, **values}])
+
+    def remove(self, path: str, ids: Sequence[int]) -> None:
+        """Remove these objects; those that are gone already are no error."""
+        if ids:
+            with _typed_errors(path):
+                self._endpoint(path).delete(list(ids))
+
+    def _endpoint(self, path: str) -> Any:
+        app, _, name = path.partition(".")
+        return getattr(getattr(self._api, app), name.replace("-", "_"))
+
+
+@contextmanager
+def _typed_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except pynetbox.RequestError as error:
+        raise _refusal(what, error.req) from error
+    except pynetbox.AllocationError as error:
+        raise NetboxRefused(what=what, status=409, detail=error.req.text[:_DETAIL]) from error
+    except (pynetbox.ContentError, TooLarge) as error:
+        raise NetboxNonsense(what=what, why=str(error)[:_DETAIL]) from error
+    except requests.exceptions.InvalidSchema as error:
+        raise NetboxNonsense(what=what, why="it sends us to another address") from error
+    except requests.exceptions.JSONDecodeError as error:
+        raise NetboxNonsense(what=what, why="it is not JSON") from error
+    except requests.RequestException as error:
+        raise NetboxAway(what=what, why=_why(error)) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # pynetbox stumbles over an answer of another shape.
+        raise NetboxNonsense(what=what, why=f"{type(error).__name__}: {error}"[:_DETAIL]) from error
+
+
+def _refusal(what: str, answer: requests.Response) -> NetboxError:
+    status, detail = answer.status_code, answer.text[:_DETAIL]
+    if status == 429:
+        return NetboxBusy(what=what, retry_after_s=_seconds(answer.headers.get("Retry-After", "")))
+    if status >= 500:
+        seconds = _seconds(answer.headers.get("Retry-After", ""))
+        return NetboxBroken(what=what, status=status, retry_after_s=seconds)
+    if status == 401 or (status == 403 and "token" in detail.lower()):
+        return TokenRefused(status=status, detail=detail)
+    if status == 403:
+        return NotPermitted(what=what, method=answer.request.method, detail=detail)
+    return NetboxRefused(what=what, status=status, detail=detail)
+
+
+def _why(error: requests.RequestException) -> str:
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"its certificate is not trusted: {error}"[:_DETAIL]
+    if isinstance(error, requests.Timeout):
+        return "it did not answer in time"
+    return f"{type(error).__name__}: {error}"[:_DETAIL]
+
+
+def _seconds(retry_after: str) -> float | None:
+    """RFC 9110, 10.2.3, in its form that counts; a date is as good as nothing said."""
+    return min(float(retry_after), 3600.0) if retry_after.isdecimal() else None
+
+
+def _version(release: str) -> tuple[int, int]:
+    numbers = release.split("-")[0].split(".")
+    if len(numbers) < 2 or not all(number.isdecimal() for number in numbers[:2]):
+        raise NetboxNonsense(what="status", why=f"{release[:50]!r} is no NetBox release")
+    return int(numbers[0]), int(numbers[1])

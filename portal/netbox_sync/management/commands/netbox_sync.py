@@ -1,0 +1,85 @@
+"""NetBox by hand: what would be done, or doing it now."""
+
+import getpass
+from argparse import ArgumentParser
+from time import monotonic
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.core import clock
+from portal.netbox_sync import words
+from portal.netbox_sync.claims import claim
+from portal.netbox_sync.configuration import configuration
+from portal.netbox_sync.differences import Difference
+from portal.netbox_sync.errors import NetboxError
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.sync import looked_at, run_make
+
+_EVERY_S = 2.0
+
+
+class Command(BaseCommand):
+    help = "Takes over what is new in NetBox and writes the lines there; with --dry-run it only tells."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        at = configuration()
+        if at is None:
+            raise CommandError("NETBOX_URL is not set")
+        self._told_at = monotonic()
+        try:
+            if options["dry_run"]:
+                self._show(looked_at(at, self._progress))
+            else:
+                self._run(at)
+        except NetboxError as error:
+            raise CommandError(words.error_sentence({"code": error.code, "facts": error.facts})) from error
+
+    def _run(self, at: Any) -> None:
+        mine = claim(clock.now())
+        if mine is None:
+            raise CommandError("a worker is at NetBox already; its run is on the page NetBox")
+        now, asked_by = clock.now(), getpass.getuser()
+        run = NetboxRun(why=NetboxRun.Why.PERSON, asked_by=asked_by, asked_at=now)
+        try:
+            run_make(run, at, mine)
+        except NetboxError as error:
+            mine.failed(error)
+            raise
+        finally:
+            mine.release()
+        for change in run.changes:
+            self._change(change["creates"], change["kind"], change["name"], change["fields"])
+        for finding in run.findings:
+            self._finding(finding["subject"], words.finding_sentence(finding))
+        self.stdout.write(f"{run.counts['changes']} changes, {run.counts['findings']} findings")
+
+    def _show(self, difference: Difference) -> None:
+        written = [change for change in difference.changes if change.writes]
+        for change in written:
+            fields = {
+                name: (difference.shown(name, before), difference.shown(name, after))
+                for name, (before, after) in change.fields.items()
+            }
+            self._change(change.creates, change.kind, change.name, fields)
+        for finding in difference.findings:
+            sentence = words.finding_sentence({"code": finding.code, "facts": finding.facts})
+            self._finding(finding.subject, sentence)
+        self.stdout.write(f"{len(written)} changes, {len(difference.findings)} findings; nothing was done")
+
+    def _change(self, creates: bool, kind: str, name: str, fields: Any) -> None:
+        self.stdout.write(f"{'+' if creates else '~'} {kind} {name}")
+        for field, (before, after) in fields.items():
+            self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
+
+    def _finding(self, subject: str, sentence: str) -> None:
+        self.stdout.write(f"! {subject}: {sentence}")
+
+    def _progress(self, phase: str, done: int, total: int | None) -> None:
+        if monotonic() - self._told_at >= _EVERY_S:
+            self._told_at = monotonic()
+            of = "" if total is None else f" of {total}"
+            self.stderr.write(f"{words.PHASES[phase]}: {done}{of}")

@@ -1,0 +1,65 @@
+"""HTTP to one NetBox and nowhere else, within bounds of time and size."""
+
+import time
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from portal.netbox_sync.configuration import Configuration
+
+MAX_ANSWER = 32 * 1024 * 1024
+_CHUNK = 64 * 1024
+
+
+class TooLarge(requests.RequestException):
+    """The answer is longer than ``MAX_ANSWER`` bytes."""
+
+
+class TooSlow(requests.RequestException):
+    """The answer came, but drop by drop."""
+
+
+class BoundedAdapter(HTTPAdapter):
+    """Gives every request a timeout, and every answer an end.
+
+    A timeout of ``requests`` is that of a single read: a server that sends a byte now and then could hold
+    a worker for hours. ``total_s`` bounds the whole answer, and ``MAX_ANSWER`` its size once unpacked.
+    """
+
+    def __init__(self, *, timeout_s: float, total_s: float) -> None:
+        super().__init__()
+        self._timeout_s, self._total_s = timeout_s, total_s
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
+        until = time.monotonic() + self._total_s
+        response = super().send(request, **{**options, "stream": True, "timeout": self._timeout_s})
+        body = bytearray()
+        try:
+            while piece := response.raw.read1(_CHUNK, decode_content=True):
+                body += piece
+                if len(body) > MAX_ANSWER:
+                    raise TooLarge(f"more than {MAX_ANSWER} bytes", request=request)
+                if time.monotonic() > until:
+                    raise TooSlow(f"more than {self._total_s:g} s", request=request)
+        except ReadTimeoutError as error:
+            raise requests.ReadTimeout(error, request=request) from error
+        except HTTPError as error:
+            raise requests.ConnectionError(error, request=request) from error
+        finally:
+            response.close()
+        # As requests keeps a body that it has read by itself.
+        response._content, response._content_consumed = bytes(body), True
+        return response
+
+
+def session(configuration: Configuration) -> requests.Session:
+    """Follows nobody to another host, and takes neither proxies nor passwords from the environment."""
+    made = requests.Session()
+    made.trust_env = False
+    made.verify = configuration.ca or True
+    made.adapters.clear()
+    adapter = BoundedAdapter(timeout_s=configuration.timeout_s, total_s=configuration.total_s)
+    made.mount(f"{configuration.url}/", adapter)
+    return made

@@ -1,0 +1,137 @@
+"""The words for findings and failures: what is wrong, and what to do about it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
+# Failures of NetBox as a whole, and of a single line.
+_ERRORS = {
+    "away": gettext_noop(
+        "NetBox does not answer ({what}): {why}. Nothing is lost: it is tried again by itself. Look whether"
+        " NETBOX_URL is right and reachable from the worker."
+    ),
+    "broken": gettext_noop(
+        "NetBox answered {what} with {status}. It is tried again by itself; NetBox's own log says more."
+    ),
+    "busy": gettext_noop("NetBox asks for fewer requests ({what}, 429). It is tried again by itself."),
+    "nonsense": gettext_noop(
+        "What answered {what} does not answer like NetBox: {why}. Look whether NETBOX_URL leads to NetBox"
+        " itself, and not to a login page or a proxy."
+    ),
+    "too_old": gettext_noop("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
+    "token_refused": gettext_noop(
+        "NetBox does not accept the token ({status}): {detail} Give NETBOX_TOKEN one that is enabled, not"
+        " expired and allowed from this address."
+    ),
+    "not_permitted": gettext_noop(
+        "NetBox does not let this token {method} {what}: {detail} Give its user that permission"
+        " (docs/netbox.md lists all that are needed)."
+    ),
+    "refused": gettext_noop("NetBox refused {what} ({status}): {detail}"),
+    "cut_off": gettext_noop("It was cut off: its worker was stopped. The next run takes up what it left."),
+    "l2vpn_twice": gettext_noop(
+        "Several L2VPNs (ids {ids}) bear this line's id. Clear the custom field of all but one."
+    ),
+    "interface_taken": gettext_noop(
+        "The interface {interface} in NetBox belongs to {by} already. Free it there, then check again."
+    ),
+    "port_not_there": gettext_noop(
+        "Port {port} is not in NetBox. Add its interface there, then check again."
+    ),
+}
+# Findings of an import.
+_FINDINGS = {
+    "router_name": gettext_noop(
+        "Its name cannot be a router's: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave it out."
+    ),
+    "duplicate": gettext_noop(
+        "Several objects in NetBox are this {what}. None is taken over: give each a name of its own."
+    ),
+    "address_twice": gettext_noop("{address} is the loopback of two routers. Neither gets it."),
+    "two_addresses": gettext_noop(
+        "{interface} has more than one address of a family: {addresses}. Which ends tunnels is not guessed:"
+        " leave one."
+    ),
+    "no_loopback": gettext_noop("It has no address on {interface}, so that no tunnel can end on it."),
+    "interface_name": gettext_noop(
+        "No VPP interface can have that name: 1 to 63 visible ASCII characters. Rename it, or leave it out."
+    ),
+    "cable_within_router": gettext_noop("The cable leads back to the same router: no link of the backbone."),
+    "cable_not_connected": gettext_noop(
+        "The cable, or a part of the way, is not marked as connected. The link is left out until it is."
+    ),
+    "cable_to_many": gettext_noop("The cable has {count} far ends. A link joins two: it is left out."),
+    "interface_in_two_links": gettext_noop(
+        "It would be in more than one link. None of them is taken over: mend the cables or the bundle."
+    ),
+    "link_mtu_missing": gettext_noop(
+        "It has no MTU in NetBox. Until it has one, or an agent reports it, orders over this link are"
+        " refused."
+    ),
+    "port_mtu_missing": gettext_noop(
+        "It has no MTU in NetBox. The port is not made, or keeps what it has, until it has one."
+    ),
+    "mtu_impossible": gettext_noop("An MTU of {mtu} is not possible here. It counts as unknown."),
+    "speed_missing": gettext_noop(
+        "Neither its speed nor its type says how fast it is. The port is not made until one does."
+    ),
+    "two_uses": gettext_noop(
+        "It is tagged as a port twice, or is cabled as a link as well. An interface has one use."
+    ),
+    "kept": gettext_noop("{field} was edited here: {ours} is kept. NetBox has {theirs}."),
+    "renamed": gettext_noop(
+        "NetBox calls it {name} now. A {what} keeps its name here for good; the rest follows NetBox."
+    ),
+    "gone": gettext_noop(
+        "NetBox shows this {what} no more. It stays until somebody removes it here: the token may just not"
+        " see it."
+    ),
+    "retired_here": gettext_noop("This {what} is retired here, and NetBox still shows it."),
+    "refused_here": gettext_noop("This {what} could not be taken over. {why}"),
+    "depends": gettext_noop("This {what} could not be taken over, because {on} was not."),
+}
+KIND_NAMES = {
+    "site": gettext_lazy("site"),
+    "customer": gettext_lazy("customer"),
+    "router": gettext_lazy("router"),
+    "port": gettext_lazy("port"),
+    "link": gettext_lazy("link"),
+}
+PHASES = {
+    "devices": gettext_lazy("Reading devices"),
+    "interfaces": gettext_lazy("Reading interfaces"),
+    "addresses": gettext_lazy("Reading addresses"),
+    "tenants": gettext_lazy("Reading tenants"),
+    "changes": gettext_lazy("Taking over changes"),
+    "lines": gettext_lazy("Writing lines"),
+}
+
+
+def error_sentence(error: Mapping[str, Any]) -> str:
+    """``{"code", "facts"}`` of a failure, in words."""
+    return _told(_ERRORS, error)
+
+
+def finding_sentence(finding: Mapping[str, Any]) -> str:
+    """``{"code", "subject", "facts"}`` of a finding, in words; its subject is shown beside it."""
+    return _told(_FINDINGS, finding)
+
+
+def _told(texts: Mapping[str, str], told: Mapping[str, Any]) -> str:
+    code = str(told.get("code", ""))
+    return _(texts[code]).format_map(_Facts(told.get("facts", {}))) if code in texts else code
+
+
+class _Facts(dict[str, Any]):
+    """A fact that an older release did not note is a dash, not a broken page."""
+
+    def __missing__(self, name: str) -> str:
+        return "–"
+
+    def __getitem__(self, name: str) -> str:
+        value = super().__getitem__(name)
+        if name == "what" and value in KIND_NAMES:
+            return str(KIND_NAMES[value])
+        return "–" if value in (None, "") else str(value)

@@ -1,0 +1,176 @@
+"""The events that others are told of: their public types, and what is said with each, as JSON Schema.
+
+Types are named as Standard Webhooks 1.0 recommends: words of letters, digits and underscores between full
+stops. Members are only ever added; a reader ignores what it does not know.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+
+Schema = dict[str, Any]
+
+_ORDER_ID, _VLL_ID = "0d3b1c9e-58c4-4a6a-8f5d-2f4b8d6a9e77", "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11"
+_AT = "2026-11-21T09:30:00.000000Z"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventType:
+    """``announced``: the kind of the event inside, "" where none is announced. ``members``: the schema of
+    each member of ``data``; all of them are always there. ``example``: such a ``data``."""
+
+    name: str
+    announced: str
+    about: str | Promise
+    members: dict[str, Schema]
+    example: dict[str, Any]
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema (2020-12) of the whole body."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": self.name,
+            "description": str(self.about),
+            "type": "object",
+            "required": ["type", "timestamp", "data"],
+            "properties": {
+                "type": {"const": self.name},
+                "timestamp": {"type": "string", "format": "date-time"},
+                "data": {"type": "object", "required": list(self.members), "properties": self.members},
+            },
+        }
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """An example of the whole body."""
+        return {"type": self.name, "timestamp": _AT, "data": self.example}
+
+
+_LINE: dict[str, Schema] = {
+    "vll": {"type": "string", "format": "uuid", "description": "GET /api/v1/vlls/<id>"},
+    "description": {"type": "string", "description": "What the customer calls the line."},
+    "customer": {"type": "string", "description": "The customer's name."},
+}
+_LINE_EXAMPLE = {"vll": _VLL_ID, "description": "ZRH-AMS", "customer": "Alpine Dairy"}
+_FAILURE: Schema = {
+    "type": ["object", "null"],
+    "description": "Why it failed or is failing: code, message and what it is about; null while all is well.",
+}
+_FAILED = {"code": "vpp_refused", "message": "VPP refused to create the tunnel", "side": "a"}
+
+
+def _order(name: str, state: str, about: str | Promise, *, announced: str = "", **example: Any) -> EventType:
+    """About an order; ``state`` "" for whichever it is in."""
+    states: Schema = {"const": state} if state else {"enum": OrderState.values}
+    return EventType(
+        name=f"order.{name}",
+        announced=announced or f"order.{state}",
+        about=about,
+        members={
+            "order": {"type": "string", "format": "uuid", "description": "GET /api/v1/orders/<id>"},
+            "action": {"enum": OrderAction.values},
+            "state": states,
+            "failure": _FAILURE,
+            **_LINE,
+        },
+        example={
+            "order": _ORDER_ID,
+            "action": OrderAction.ADD.value,
+            "state": state or OrderState.IN_PROGRESS.value,
+            "failure": None,
+            **example,
+            **_LINE_EXAMPLE,
+        },
+    )
+
+
+def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> EventType:
+    """About a line; ``fact``: the member that says what is so now, and its value."""
+    return EventType(
+        name=f"vll.{name}",
+        announced=f"vll.{announced}",
+        about=about,
+        members={**{member: {"const": value} for member, value in fact.items()}, **_LINE},
+        example={**fact, **_LINE_EXAMPLE},
+    )
+
+
+TYPES: tuple[EventType, ...] = (
+    _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order is accepted: it is a fact.")),
+    _order("held", OrderState.HELD.value, _("An order waits for the NOC's approval.")),
+    _order("started", OrderState.IN_PROGRESS.value, _("The routers are being asked.")),
+    _order(
+        "completed",
+        OrderState.COMPLETED.value,
+        _("An order is done; a change of a line is one with the action modify."),
+    ),
+    _order(
+        "failed",
+        OrderState.FAILED.value,
+        _("An order failed, and nothing of it is left."),
+        failure=_FAILED,
+    ),
+    _order("rejected", OrderState.REJECTED.value, _("The NOC did not approve an order.")),
+    _order("cancelled", OrderState.CANCELLED.value, _("An order was called off.")),
+    _order("overdue", "", _("An order takes too long; the NOC is at it."), announced="order.overdue"),
+    _line("active", "active", _("A line is in service."), lifecycle=Lifecycle.ACTIVE.value),
+    _line("suspended", "suspended", _("A line is suspended."), lifecycle=Lifecycle.SUSPENDED.value),
+    _line(
+        "pending_terminate",
+        "pendingTerminate",
+        _("A line's removal is ordered."),
+        lifecycle=Lifecycle.PENDING_TERMINATE.value,
+    ),
+    _line("terminated", "terminated", _("A line is removed."), lifecycle=Lifecycle.TERMINATED.value),
+    _line(
+        "cancelled",
+        "cancelled",
+        _("A line was given up before it was in service."),
+        lifecycle=Lifecycle.CANCELLED.value,
+    ),
+    EventType(
+        name="vll.described",
+        announced="vll.described",
+        about=_("A line has another description."),
+        members={"before": {"type": "string"}, "after": {"type": "string"}, **_LINE},
+        example={"before": "ZRH", "after": "ZRH-AMS", **_LINE_EXAMPLE},
+    ),
+    _line("up", "op-up", _("A line is operationally up."), oper_status=OperStatus.UP.value),
+    _line("down", "op-down", _("A line is operationally down."), oper_status=OperStatus.DOWN.value),
+    _line(
+        "unknown",
+        "op-unknown",
+        _("A router is silent: nobody knows whether the line is up."),
+        oper_status=OperStatus.UNKNOWN.value,
+    ),
+    _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),
+    _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
+    _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
+    EventType(
+        name="webhook.disabled",
+        announced="webhook.disabled",
+        about=_("A webhook is disabled; others of the same customer are told."),
+        members={
+            "webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"},
+            "because": {"enum": ["gone", "failing"]},
+            "customer": {"type": ["string", "null"], "description": "The customer's name; null: the NOC's."},
+        },
+        example={"webhook": 7, "because": "failing", "customer": "Alpine Dairy"},
+    ),
+    EventType(
+        name="webhook.test",
+        announced="",
+        about=_("Somebody asked for a test; it goes to that webhook whatever types it takes."),
+        members={"webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"}},
+        example={"webhook": 7},
+    ),
+)
+BY_NAME = {each.name: each for each in TYPES}
+BY_ANNOUNCED = {each.announced: each for each in TYPES if each.announced}
+# Those that a webhook can choose.
+CHOICES = [(each.name, each.about) for each in TYPES if each.announced]

@@ -1,0 +1,136 @@
+"""Mails on their way: called for when they are due, sent by one at a time, and known for what they became."""
+
+import smtplib
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from portal.accounts import mail
+from portal.events.models import Event
+from portal.events.operations import send_tasks
+from portal.notifications.letters import letter
+from portal.notifications.models import Group, Mail, MailOptOut
+from portal.notifications.preferences import unsubscribe_path
+
+SEND_MAIL = "notifications.send_mail"
+# After each try that failed; after the last of them, three days on, it is given up.
+_WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440))
+# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
+_SENDING = timedelta(seconds=60)
+# A message that did not arrive by then counts as lost.
+_CALLED_FOR = timedelta(seconds=60)
+_AT_ONCE = 100
+_DOWN, _UP = "vll.op-down", "vll.op-up"
+# What ends a status: the next one, or the end of the service that it was of.
+_ENDS_A_STATUS = (_DOWN, _UP, "vll.op-unknown", "vll.suspended", "vll.pendingTerminate", "vll.terminated")
+
+
+@transaction.atomic
+def mails_call(*, now: datetime) -> int:
+    """Ask that the mails that are due be sent, at most ``_AT_ONCE``; how many."""
+    due = Mail.objects.filter(next_try_at__lte=now).order_by("next_try_at")
+    rows = list(due.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_AT_ONCE])
+    if rows:
+        Mail.objects.filter(pk__in=rows).update(next_try_at=now + _CALLED_FOR)
+        send_tasks(SEND_MAIL, [[pk] for pk in rows], now=now)
+    return len(rows)
+
+
+def mail_send(*, mail_id: int, now: datetime) -> None:
+    """Send a mail, unless it was sent, is being sent, or there is no reason any more.
+
+    A sender that dies between the server's word and ours leaves it to be sent again, as the same Message-ID.
+    """
+    free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
+    mine = Mail.objects.filter(free, pk=mail_id, state=Mail.State.PENDING)
+    if not mine.update(sending_until=now + _SENDING):
+        return
+    found = Mail.objects.select_related("user", "customer").get(pk=mail_id)
+    said = None if _is_overtaken(found) or not _is_wanted(found) else letter(found)
+    if said is None:
+        _settle(found, Mail.State.DROPPED, now)
+        return
+    template, values = said
+    try:
+        _send(found, template, values)
+    except (smtplib.SMTPException, OSError) as error:
+        _failed(found, error, now)
+    else:
+        _settle(found, Mail.State.SENT, now)
+
+
+def mails_forget(*, before: datetime) -> int:
+    """Delete what was settled long ago, but for what readers were last told of a line; how many."""
+    settled: QuerySet[Mail] = Mail.objects.exclude(state=Mail.State.PENDING).filter(created_at__lt=before)
+    return settled.exclude(group=Group.STATUS, state=Mail.State.SENT).delete()[0]
+
+
+def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
+    unsubscribe = mail.link(unsubscribe_path(found.user, found.group))
+    subject = found.event_id or f"{found.customer_id}-{found.month:%Y-%m}"
+    mail.send(
+        to=found.user.email,
+        template=template,
+        event=f"{found.kind}-{subject}",
+        headers={
+            "List-Unsubscribe": f"<{unsubscribe}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            "Auto-Submitted": "auto-generated",
+        },
+        unsubscribe=unsubscribe,
+        **values,
+    )
+
+
+def _is_wanted(found: Mail) -> bool:
+    """Somebody may have unsubscribed, or left, since it was made."""
+    user = found.user
+    if not user.is_active or not user.email:
+        return False
+    is_theirs = user.is_noc
+    if found.group != Group.NOC and not is_theirs:
+        is_theirs = user.memberships.filter(customer=found.customer_id).exists()
+    return is_theirs and not MailOptOut.objects.filter(user=found.user, group=found.group).exists()
+
+
+def _is_overtaken(found: Mail) -> bool:
+    """Flap damping: a status that did not last, or that its reader was told last, is no news."""
+    if found.kind not in (_DOWN, _UP):
+        return False
+    later = Event.objects.filter(vll_id=found.vll_id, id__gt=found.event_id, kind__in=_ENDS_A_STATUS)
+    if later.exists():
+        return True
+    told = Mail.objects.filter(
+        user=found.user, vll_id=found.vll_id, group=Group.STATUS, state=Mail.State.SENT
+    ).order_by("-event_id")
+    last = told.values_list("kind", flat=True).first()
+    return last == _DOWN if found.kind == _DOWN else last != _DOWN
+
+
+def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:
+    Mail.objects.filter(pk=found.pk).update(
+        state=state, next_try_at=None, sending_until=None, settled_at=now, error=error, tries=found.tries + 1
+    )
+
+
+def _failed(found: Mail, error: Exception, now: datetime) -> None:
+    text = f"{type(error).__name__}: {error}".replace("\0", "")[:300]
+    if _is_for_good(error) or found.tries >= len(_WAITS):
+        _settle(found, Mail.State.FAILED, now, error=text)
+        return
+    again = now + _WAITS[found.tries]
+    Mail.objects.filter(pk=found.pk).update(
+        next_try_at=again, sending_until=None, tries=found.tries + 1, error=text
+    )
+
+
+def _is_for_good(error: Exception) -> bool:
+    """Whether the server will never take this mail for this reader (RFC 5321, section 4.2.1).
+
+    What it says of the sender or of our password is no fault of the mail's, and is mended by somebody.
+    """
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return all(code >= 500 for code, _ in error.recipients.values())
+    return isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= 500

@@ -1,0 +1,110 @@
+from django.db import models
+from django.db.models import Q
+
+from portal.accounts.models import Customer, User
+
+
+class Group(models.TextChoices):
+    """What people choose by: the kinds of mails."""
+
+    ORDERS = "orders"
+    FAILURES = "failures"
+    LINES = "lines"
+    STATUS = "status"
+    REPORTS = "reports"
+    WEBHOOKS = "webhooks"
+    NOC = "noc"
+
+
+class MailOptOut(models.Model):
+    """A person who does not want the mails of a group. Without a row they are wanted."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mail_opt_outs")
+    group = models.CharField(max_length=10, choices=Group)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "group"], name="a_group_is_opted_out_of_once"),
+            models.CheckConstraint(
+                condition=Q(group__in=Group.values),
+                name="what_is_opted_out_of_is_a_known_group",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} without {self.group}"
+
+
+class Mail(models.Model):
+    """One event, or one month, for one reader. What it says is written when it is sent."""
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        SENT = "sent"
+        # Overtaken by what happened since, or not wanted any more.
+        DROPPED = "dropped"
+        FAILED = "failed"
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
+    # None: of the NOC's business, or of the portal's.
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
+    group = models.CharField(max_length=10, choices=Group)
+    # As the event was announced; "monthly_report" for a month.
+    kind = models.CharField(max_length=64)
+    event_id = models.BigIntegerField(null=True)
+    month = models.DateField(null=True)
+    vll_id = models.UUIDField(null=True)
+    order_id = models.UUIDField(null=True)
+    data = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=State, default=State.PENDING)
+    tries = models.PositiveSmallIntegerField(default=0)
+    # Asked for again from then on, unless it was sent.
+    next_try_at = models.DateTimeField(null=True)
+    # A sender holds it until then.
+    sending_until = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    # What the mail server last said, where it did not take it.
+    error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "event_id"], name="a_reader_hears_of_an_event_once"),
+            models.UniqueConstraint(
+                fields=["user", "customer", "month"], name="a_reader_gets_a_months_report_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(event_id__isnull=False, month__isnull=True)
+                | Q(event_id__isnull=True, month__isnull=False),
+                name="a_mail_is_about_an_event_or_a_month",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="pending", next_try_at__isnull=False)
+                | (~Q(state="pending") & Q(next_try_at__isnull=True)),
+                name="only_a_pending_mail_is_sent",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_try_at"], condition=Q(next_try_at__isnull=False), name="mail_to_send"),
+            # What a reader was last told of a line's status.
+            models.Index(
+                fields=["user", "vll_id", "-event_id"],
+                condition=Q(group="status", state="sent"),
+                name="mail_of_status",
+            ),
+            models.Index(fields=["created_at"], name="mail_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.user_id}: {self.state}"
+
+
+class ReportedMonth(models.Model):
+    """A calendar month (UTC) whose reports are made: there is one of each."""
+
+    month = models.DateField(unique=True)
+    made_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m}"

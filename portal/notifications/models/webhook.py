@@ -1,0 +1,157 @@
+import uuid
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from portal.accounts.models import Customer
+from portal.core.tenancy import TenantQuerySet
+
+
+class Webhook(models.Model):
+    """An address that is told what happens to a customer's lines and orders; without a customer, the NOC's
+    own, which hears of all of them.
+
+    The secrets sign what is sent, so they have to be read again: they are sealed (portal.accounts.sealing).
+    """
+
+    class Disabled(models.TextChoices):
+        """Why nothing is sent any more."""
+
+        NO = ""
+        BY_HAND = "byHand"
+        GONE = "gone"
+        FAILING = "failing"
+
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    description = models.CharField(max_length=100, blank=True)
+    # Public types (portal.notifications.catalogue); all of them when empty, also those that are added later.
+    types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150)
+    secret = models.TextField()
+    secret_set_at = models.DateTimeField()
+    # Signs beside the new one until then, so that the receiver can change over in peace.
+    previous_secret = models.TextField(blank=True)
+    previous_until = models.DateTimeField(null=True)
+    disabled_at = models.DateTimeField(null=True)
+    disabled_because = models.CharField(max_length=10, choices=Disabled, blank=True)
+
+    # Tries that failed since one was answered as it should be, and when the first of them did.
+    failures = models.PositiveIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    # Not tried until then: whoever does not answer is asked rarely, whatever waits for them.
+    resting_until = models.DateTimeField(null=True)
+    # A message to work on it is on its way; it counts as lost from then on.
+    called_until = models.DateTimeField(null=True)
+    # Who works on it, and until when that is believed: one request at a time.
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(disabled_because__in=["", "byHand", "gone", "failing"]),
+                name="a_webhook_is_disabled_for_a_known_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(disabled_at__isnull=True, disabled_because="")
+                | (Q(disabled_at__isnull=False) & ~Q(disabled_because="")),
+                name="a_disabled_webhook_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(previous_until__isnull=True, previous_secret="")
+                | (Q(previous_until__isnull=False) & ~Q(previous_secret="")),
+                name="a_previous_secret_ends",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.description or self.url
+
+
+class WebhookRelatedQuerySet(TenantQuerySet):
+    customer_path = "webhook__customer"
+
+
+class Delivery(models.Model):
+    """One event for one webhook: what is sent, letter for letter, and how the tries went."""
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        DELIVERED = "delivered"
+        FAILED = "failed"
+
+    class Error(models.TextChoices):
+        """Why a try failed."""
+
+        NONE = ""
+        STATUS = "status"
+        REDIRECT = "redirect"
+        GONE = "gone"
+        TIMEOUT = "timeout"
+        UNREACHABLE = "unreachable"
+        NO_SUCH_HOST = "noSuchHost"
+        NOT_PUBLIC = "notPublic"
+        PORT = "port"
+        PLAIN_HTTP = "plainHttp"
+        TLS = "tls"
+        NOT_HTTP = "notHttp"
+
+    # Sent as webhook-id, the same with each try: by it a receiver knows what it has had.
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    # None for a test.
+    event_id = models.BigIntegerField(null=True)
+    type = models.CharField(max_length=50)
+    body = models.TextField()
+    created_at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=State, default=State.PENDING)
+    # Tries since it was made or last sent again by hand.
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_try_at = models.DateTimeField(null=True)
+    # The newest tries, oldest first: {"at", "status", "error", "took_ms"}.
+    log = models.JSONField(default=list)
+    # How the answer to the last try began.
+    answer = models.TextField(blank=True)
+
+    objects = WebhookRelatedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "event_id"], name="a_webhook_hears_of_an_event_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=["pending", "delivered", "failed"]),
+                name="delivery_state_is_a_known_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="pending", next_try_at__isnull=False)
+                | (~Q(state="pending") & Q(next_try_at__isnull=True)),
+                name="only_a_pending_delivery_is_tried",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["webhook", "next_try_at", "created_at"],
+                condition=Q(next_try_at__isnull=False),
+                name="delivery_due",
+            ),
+            models.Index(fields=["webhook", "-created_at", "-id"], name="delivery_by_webhook"),
+            models.Index(fields=["created_at"], name="delivery_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} to {self.webhook_id}: {self.state}"
+
+    @property
+    def customer(self) -> Customer | None:
+        return self.webhook.customer
+
+    @property
+    def message_id(self) -> str:
+        """The webhook-id header: without a full stop, which separates what is signed."""
+        return f"msg_{self.id.hex}"

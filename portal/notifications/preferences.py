@@ -1,0 +1,57 @@
+"""Which mails somebody wants, chosen on a page or by the one click of a mail program (RFC 8058)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.core import signing
+from django.db import transaction
+from django.urls import reverse
+
+from portal.accounts.models import Membership, User
+from portal.notifications.errors import UnsubscribeLinkUnknown
+from portal.notifications.models import Group, MailOptOut
+
+_SIGNER = signing.Signer(salt="unsubscribe")
+_FOR_MEMBERS = (Group.ORDERS, Group.FAILURES, Group.LINES, Group.STATUS, Group.REPORTS)
+
+
+def groups_for(user: User) -> list[Group]:
+    """The groups that concern this user."""
+    roles = set(user.memberships.values_list("role", flat=True))
+    found = [*_FOR_MEMBERS] if roles else []
+    if Membership.Role.ADMIN in roles or user.is_noc:
+        found.append(Group.WEBHOOKS)
+    return [*found, Group.NOC] if user.is_noc else found
+
+
+def wanted_groups(user: User) -> set[str]:
+    """The groups whose mails this user gets."""
+    return set(Group.values) - set(user.mail_opt_outs.values_list("group", flat=True))
+
+
+@transaction.atomic
+def mails_choose(*, user: User, wanted: Collection[str], now: datetime) -> None:
+    """Mail ``wanted`` of the groups that concern this user, and not the others of them."""
+    concerned = set(groups_for(user))
+    user.mail_opt_outs.filter(group__in=concerned & set(wanted)).delete()
+    for group in sorted(concerned - set(wanted)):
+        mails_stop(user=user, group=group, now=now)
+
+
+def mails_stop(*, user: User, group: str, now: datetime) -> None:
+    """Mail nothing of that group any more; done twice is done."""
+    MailOptOut.objects.get_or_create(user=user, group=group, defaults={"since": now})
+
+
+def unsubscribe_path(user: User, group: str) -> str:
+    """Where a mail's link to unsubscribe leads. It works for good: a mail may be old."""
+    return reverse("web:unsubscribe", kwargs={"signed": _SIGNER.sign(f"{user.pk}.{group}")})
+
+
+def unsubscribe_of(signed: str) -> tuple[User, Group]:
+    """Whom and what a link is about. Raises UnsubscribeLinkUnknown."""
+    try:
+        number, _, group = _SIGNER.unsign(signed).partition(".")
+        return User.objects.get(pk=int(number)), Group(group)
+    except (signing.BadSignature, ValueError, User.DoesNotExist) as error:
+        raise UnsubscribeLinkUnknown from error

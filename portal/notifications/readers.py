@@ -1,0 +1,134 @@
+"""Who is mailed about what: which events are mailed at all, to whom of a customer, and to the NOC."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from portal.accounts.models import Membership, User
+from portal.events.models import Event
+from portal.notifications.models import Group, Mail, MailOptOut
+from portal.vll.differences import ChangeKind, change_kinds
+from portal.vll.models import Order
+from portal.vll.states import OrderAction
+
+# A line's status is mailed when it has lasted so long: what flaps mails nobody (portal.notifications.mails).
+SETTLES_IN = timedelta(minutes=2)
+# For members of the line's or the order's customer.
+_MEMBERS: dict[str, Group] = {
+    "order.acknowledged": Group.ORDERS,
+    "order.held": Group.ORDERS,
+    "order.completed": Group.ORDERS,
+    "order.rejected": Group.ORDERS,
+    "order.cancelled": Group.ORDERS,
+    "order.failed": Group.FAILURES,
+    "vll.active": Group.LINES,
+    "vll.suspended": Group.LINES,
+    "vll.terminated": Group.LINES,
+    "vll.op-down": Group.STATUS,
+    "vll.op-up": Group.STATUS,
+    "webhook.disabled": Group.WEBHOOKS,
+}
+_NOC: dict[str, Group] = {
+    "order.held": Group.NOC,
+    "order.overdue": Group.NOC,
+    "vll.drift": Group.NOC,
+    "webhook.disabled": Group.WEBHOOKS,
+}
+# Their end is told by the line itself: it is suspended, in service again, or on its way out.
+_TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    user: int
+    is_admin: bool
+
+
+class Readers:
+    """Everybody whom a batch of events concerns, read at once; ``customers``: whose each event is."""
+
+    def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
+        mailed = [event for event in events if event.kind in _MEMBERS or event.kind in _NOC]
+        self._customers = customers
+        self._held = {event.order_id for event in mailed if event.kind == "order.held"}
+        orders = {event.order_id for event in mailed if event.kind == "order.completed"} - {None}
+        self._orders = Order.objects.in_bulk(orders) if orders else {}
+        self._members = members_of({customers[event.pk] for event in mailed} - {None})
+        self._noc = _noc() if any(event.kind in _NOC for event in mailed) else []
+        everybody = {reader.user for readers in self._members.values() for reader in readers}
+        self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
+
+    def mails(self, event: Event, *, now: datetime) -> list[Mail]:
+        """A mail for each reader of an event, once for whoever is two kinds of reader."""
+        customer = self._customers[event.pk]
+        groups: dict[int, Group] = {}
+        for reader in self._noc:
+            if group := self._noc_group(event, customer):
+                groups[reader.user] = group
+        for reader in self._members.get(customer, []):
+            if group := self._member_group(event, reader):
+                groups[reader.user] = group
+        at = event.at + SETTLES_IN if event.kind in ("vll.op-down", "vll.op-up") else now
+        return [
+            Mail(
+                user_id=user,
+                customer_id=customer,
+                group=group,
+                kind=event.kind,
+                event_id=event.pk,
+                vll_id=event.vll_id,
+                order_id=event.order_id,
+                data=event.data,
+                created_at=now,
+                next_try_at=at,
+            )
+            for user, group in groups.items()
+            if (user, group.value) not in self._opted_out
+        ]
+
+    def _noc_group(self, event: Event, customer: int | None) -> Group | None:
+        if event.kind == "webhook.disabled" and customer is not None:
+            return None
+        return _NOC.get(event.kind)
+
+    def _member_group(self, event: Event, reader: _Reader) -> Group | None:
+        if event.kind == "webhook.disabled" and not reader.is_admin:
+            return None
+        # Held says accepted too.
+        if event.kind == "order.acknowledged" and event.order_id in self._held:
+            return None
+        if event.kind == "order.completed" and not self._is_news(event):
+            return None
+        return _MEMBERS.get(event.kind)
+
+    def _is_news(self, event: Event) -> bool:
+        """Whether the line does not tell of the order's end itself."""
+        order = self._orders.get(event.order_id) if event.order_id else None
+        return (
+            order is not None
+            and order.action == OrderAction.MODIFY
+            and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
+        )
+
+
+def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Reader]]:
+    """By customer, its members who can be mailed; none for one that is retired."""
+    found: dict[int | None, list[_Reader]] = defaultdict(list)
+    members = Membership.objects.filter(
+        customer__in=customers, customer__retired_at__isnull=True, user__is_active=True
+    )
+    rows = members.exclude(user__email="").values_list("customer_id", "user_id", "role")
+    for customer, user, role in rows:
+        found[customer].append(_Reader(user, role == Membership.Role.ADMIN))
+    return found
+
+
+def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
+    """Who does not want what."""
+    return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
+
+
+def _noc() -> list[_Reader]:
+    staff = User.objects.filter(is_active=True).exclude(noc_role=User.NocRole.NONE).exclude(email="")
+    return [_Reader(user, True) for user in staff.values_list("pk", flat=True)]

@@ -1,0 +1,55 @@
+"""What Celery runs for notifications: ids only; each task makes one call."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+
+from portal.core import clock
+from portal.notifications.mails import SEND_MAIL, mail_send, mails_call, mails_forget
+from portal.notifications.monthly import monthly_reports_make
+from portal.notifications.telling import events_tell
+from portal.notifications.turns import (
+    DOUBTFUL_WEBHOOK_TURN,
+    WEBHOOK_TURN,
+    webhook_turn,
+    webhooks_call,
+)
+from portal.notifications.webhooks import deliveries_forget
+
+_HARD_LIMIT_S = 90
+
+
+@shared_task(name="notifications.tell", time_limit=_HARD_LIMIT_S)
+def tell() -> None:
+    """Deliveries of what happened, and a call for all that is due."""
+    events_tell(now=clock.now())
+    webhooks_call(now=clock.now())
+    mails_call(now=clock.now())
+
+
+@shared_task(name=WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
+def turn(webhook_id: int) -> None:
+    webhook_turn(webhook_id=webhook_id, clock=clock.now)
+
+
+@shared_task(name=DOUBTFUL_WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
+def doubtful_turn(webhook_id: int) -> None:
+    webhook_turn(webhook_id=webhook_id, clock=clock.now)
+
+
+@shared_task(name=SEND_MAIL, time_limit=_HARD_LIMIT_S)
+def send_mail(mail_id: int) -> None:
+    mail_send(mail_id=mail_id, now=clock.now())
+
+
+@shared_task(name="notifications.monthly_reports", time_limit=_HARD_LIMIT_S)
+def monthly_reports() -> None:
+    monthly_reports_make(now=clock.now())
+
+
+@shared_task(name="notifications.forget", time_limit=_HARD_LIMIT_S)
+def forget() -> None:
+    before = clock.now() - timedelta(days=settings.LONGLINE_WEBHOOK_LOG_DAYS)
+    deliveries_forget(before=before)
+    mails_forget(before=before)

@@ -1,0 +1,62 @@
+"""Adding and changing a webhook."""
+
+from typing import Any
+
+from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts import policies
+from portal.accounts.models import Customer, User
+from portal.core.errors import DomainError
+from portal.notifications.catalogue import CHOICES
+from portal.notifications.targets import LONGEST_URL
+from portal.vll import words
+from portal.web.forms.look import TablerForm
+from portal.web.forms.named import NamedField
+
+
+class WebhookForm(TablerForm):
+    """Where to, and about what. Its cleaned data are the keywords of ``webhook_change``."""
+
+    url = forms.CharField(
+        label=_("Address"),
+        max_length=LONGEST_URL,
+        help_text=_("Such as https://hooks.example.net/longline; every event is posted there."),
+        widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    description = forms.CharField(label=_("What is it for?"), max_length=100, required=False)
+    types = forms.MultipleChoiceField(
+        label=_("Events"),
+        required=False,
+        choices=[(name, format_lazy("{} – {}", name, about)) for name, about in CHOICES],
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
+    )
+
+    def refuse(self, error: DomainError) -> None:
+        """Put the operation's refusal beside the field that it names."""
+        self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
+
+
+class WebhookAddForm(WebhookForm):
+    """Also whose it is, where the reader runs more than one customer."""
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._managed: list[Customer] = []
+        if user.is_noc_admin:
+            field: forms.Field = NamedField(
+                label=_("Customer"),
+                of="customers",
+                required=False,
+                help_text=_("Its name, or its id; empty for the NOC's own, which hears of every customer."),
+            )
+        else:
+            self._managed = list(policies.managed_customers(user).order_by("name"))
+            field = forms.TypedChoiceField(
+                label=_("Customer"),
+                choices=[(each.pk, each.name) for each in self._managed],
+                coerce=lambda pk: next(each for each in self._managed if each.pk == int(pk)),
+            )
+        field.widget.attrs.setdefault("class", "form-select" if self._managed else "form-control")
+        self.fields = {"customer": field, **self.fields}

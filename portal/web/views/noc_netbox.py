@@ -1,0 +1,52 @@
+"""NetBox: how old what is known of it is, what it has that is not here, and runs by hand."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.queries import last_look, lines_in_error, standing
+from portal.netbox_sync.runs import run_ask
+from portal.web.access import SignedInRequest, requires
+from portal.web.live import HTTP_NO_CHANGE, live_part
+from portal.web.noc_kinds import KINDS
+
+RUNS_SHOWN = 20
+LINES_SHOWN = 50
+
+
+@requires(policies.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """204 when ``?seen=`` is still true. 404 where no NetBox is configured."""
+    stands = standing(clock.now())
+    if stands is None:
+        raise Http404
+    context = {
+        "stands": stands,
+        "look": last_look(),
+        "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
+        "lines": lines_in_error()[:LINES_SHOWN],
+    }
+    live = live_part("noc/_netbox_standing.html", context, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"
+    busy = NetboxRun.objects.filter(finished_at=None).exists()
+    may_apply = policies.may_remove_from_the_network(request.user)
+    return render(request, template, {"kinds": KINDS, "live": live, "busy": busy, "may_apply": may_apply})
+
+
+@requires(policies.may_remove_from_the_network)
+@require_POST
+def run(request: SignedInRequest) -> HttpResponse:
+    """``do``: ``look`` or ``apply``."""
+    do = request.POST.get("do", "")
+    if do not in ("look", "apply"):
+        return HttpResponse(status=400)
+    run_ask(dry=do == "look", asked_by=request.user.username, now=clock.now())
+    messages.success(request, _("It is on its way; what it finds stands here."))
+    return redirect("web:noc-netbox")

@@ -1,0 +1,46 @@
+"""Which mails the reader gets, and the link by which a mail ends them."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.notifications.preferences import mails_choose, mails_stop, unsubscribe_of
+from portal.vll import words
+from portal.web.access import SignedInRequest, public, requires
+from portal.web.forms.notifications import LABELS, MailsForm
+
+
+@requires(policies.may_sign_in)
+@require_http_methods(["GET", "HEAD", "POST"])
+def notifications(request: SignedInRequest) -> HttpResponse:
+    form = MailsForm(request.POST if request.method == "POST" else None, user=request.user)
+    if form.is_valid():
+        mails_choose(user=request.user, wanted=form.wanted(), now=clock.now())
+        messages.success(request, _("Your choice is saved."))
+        return redirect("web:notifications")
+    return render(request, "notifications/notifications.html", {"form": form})
+
+
+# Mail programs post to it without a page of ours, a session or a cookie (RFC 8058, section 3.1).
+@csrf_exempt
+@public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
+    """POST ends the mails of a group; GET only asks, since scanners follow every link of a mail."""
+    try:
+        user, group = unsubscribe_of(signed)
+    except DomainError as error:
+        why = {"why": words.sentence(error)}
+        return render(request, "notifications/unknown_link.html", why, status=404)
+    if request.method == "POST":
+        mails_stop(user=user, group=group, now=clock.now())
+    context = {"what": LABELS[group], "done": request.method == "POST"}
+    return render(request, "notifications/unsubscribe.html", context)

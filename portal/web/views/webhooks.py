@@ -1,0 +1,162 @@
+"""Webhooks: the list, adding and changing, and one with its log."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.notifications import queries
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.webhooks import (
+    delivery_redeliver,
+    webhook_change,
+    webhook_create,
+    webhook_disable,
+    webhook_enable,
+    webhook_remove,
+    webhook_rotate,
+    webhook_test,
+)
+from portal.vll import words
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.webhooks import WebhookAddForm, WebhookForm
+from portal.web.paging import in_order, newest_first
+
+
+def visible_webhook(user: User, webhook_id: int) -> Webhook:
+    return get_object_or_404(queries.webhooks(user), pk=webhook_id)
+
+
+def visible_delivery(user: User, delivery_id: UUID) -> Delivery:
+    return get_object_or_404(queries.deliveries(user), pk=delivery_id)
+
+
+@requires(policies.may_sign_in)
+@require_http_methods(["GET", "HEAD"])
+def webhooks(request: SignedInRequest) -> HttpResponse:
+    """Those of the customers that the reader runs; for the NOC all."""
+    page = in_order(queries.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", ""))
+    context = {"page": page, "may_add": policies.may_add_webhooks(request.user)}
+    return render(request, "webhooks/webhooks.html", context)
+
+
+@requires(policies.may_add_webhooks)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: SignedInRequest) -> HttpResponse:
+    """POST makes one and shows its page with the secret, in this answer only."""
+    if request.method != "POST":
+        return render(request, "webhooks/form.html", {"form": WebhookAddForm(user=request.user)})
+    form = WebhookAddForm(request.POST, user=request.user)
+    if form.is_valid():
+        try:
+            webhook, secret = webhook_create(user=request.user, now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            return _page(request, webhook, secret=secret)
+    return render(request, "webhooks/form.html", {"form": form}, status=422)
+
+
+@requires(policies.may_see_webhooks, of=visible_webhook)
+@require_http_methods(["GET", "HEAD"])
+def page(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    return _page(request, webhook)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    if request.method != "POST":
+        known = {"url": webhook.url, "description": webhook.description, "types": webhook.types}
+        return render(request, "webhooks/form.html", {"form": WebhookForm(initial=known), "webhook": webhook})
+    form = WebhookForm(request.POST)
+    if form.is_valid():
+        try:
+            webhook_change(webhook=webhook, **form.cleaned_data)
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            messages.success(request, _("The webhook is changed."))
+            return redirect("web:webhook", webhook_id=webhook.pk)
+    return render(request, "webhooks/form.html", {"form": form, "webhook": webhook}, status=422)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@never_cache
+@require_POST
+def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    """Show the page with another secret, in this answer only."""
+    secret = webhook_rotate(webhook=webhook, now=clock.now())
+    webhook.refresh_from_db()
+    return _page(request, webhook, secret=secret)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@require_POST
+def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    try:
+        webhook_test(webhook=webhook, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("The test is on its way; how it went is shown below in a moment."))
+    return redirect("web:webhook", webhook_id=webhook.pk)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@require_POST
+def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=clock.now())
+    messages.success(request, _("Nothing is sent there any more."))
+    return redirect("web:webhook", webhook_id=webhook.pk)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@require_POST
+def enable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    webhook_enable(webhook=webhook)
+    messages.success(request, _("It is enabled. What was missed can be sent again from the log."))
+    return redirect("web:webhook", webhook_id=webhook.pk)
+
+
+@requires(policies.may_manage_webhooks, of=visible_webhook)
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "webhooks/remove.html", {"webhook": webhook})
+    webhook_remove(webhook=webhook)
+    messages.success(request, _("The webhook is removed."))
+    return redirect("web:webhooks")
+
+
+@requires(policies.may_manage_webhooks, of=visible_delivery)
+@require_POST
+def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
+    try:
+        delivery_redeliver(delivery=delivery, now=clock.now())
+    except DomainError as error:
+        messages.error(request, words.sentence(error))
+    else:
+        messages.success(request, _("It is sent again."))
+    return redirect("web:webhook", webhook_id=delivery.webhook_id)
+
+
+def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> HttpResponse:
+    found = newest_first(webhook.deliveries.all(), by="created_at", after=request.GET.get("after", ""))
+    context = {
+        "webhook": webhook,
+        "secret": secret,
+        "now": clock.now(),
+        "page": found,
+        "may_manage": policies.may_manage_webhooks(request.user, webhook.customer),
+    }
+    return render(request, "webhooks/webhook.html", context)

@@ -1,0 +1,161 @@
+"""What can be known of the containers without running them."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+
+from devstack.paths import ROOT
+from portal.metrics.figures.queues import queue_names
+
+COMPOSE = ROOT / "docker-compose.yml"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
+ONE_SHOT = {name for name, service in SERVICES.items() if service.get("restart") == "no"}
+# It is in the middle of nothing: its agent says whether it is there.
+UNASKED = {"vpp-rhino", "vpp-hippo"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_runs_as_root_or_may_become_it(name: str) -> None:
+    service = SERVICES[name]
+    assert service["user"] not in ("root", "0", "0:0")
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOT - UNASKED))
+def test_each_service_that_stays_says_whether_it_is_well(name: str) -> None:
+    assert SERVICES[name]["healthcheck"]["test"]
+    assert SERVICES[name]["restart"] == "unless-stopped"
+
+
+def queues_of(command: list[str]) -> set[str]:
+    return set(command[command.index("-Q") + 1].split(",")) if "-Q" in command else set()
+
+
+def test_every_queue_has_a_worker_in_containers_and_in_the_operators_guide() -> None:
+    served: set[str] = set().union(*(queues_of(service.get("command", [])) for service in SERVICES.values()))
+    assert set(queue_names()) <= served
+    guide = (ROOT / "docs" / "operators-guide.md").read_text()
+    for queue in queue_names():
+        assert f"longline-worker@{queue}" in guide, queue
+
+
+def test_there_is_one_beat() -> None:
+    assert [name for name, service in SERVICES.items() if "beat" in service.get("command", [])] == ["beat"]
+
+
+def test_all_of_the_portal_waits_for_the_migrations() -> None:
+    waits = {"service_completed_successfully"}
+    for name, service in SERVICES.items():
+        if service.get("image", "").startswith("longline-portal") and name != "setup":
+            assert service["depends_on"]["setup"]["condition"] in waits, name
+
+
+def test_no_secret_has_a_default_or_is_in_the_environment() -> None:
+    text = COMPOSE.read_text()
+    for name in ("SECRET_KEY", "TOKEN_PEPPER", "PASSWORD", "DATABASE_URL", "REDIS_URL", "EMAIL_URL"):
+        assert not re.search(rf"^\s*\w*{name}\s*:", text, re.MULTILINE), name
+        assert not re.search(rf"\$\{{\w*{name}", text), name
+    files = yaml.safe_load(text)["secrets"].values()
+    assert all(secret["file"].startswith("./secrets/") for secret in files)
+
+
+def test_no_secret_is_in_the_repository() -> None:
+    """make-secrets draws them into the clone."""
+    assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        tracked = subprocess.run(
+            ["git", "ls-files", "secrets"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert tracked.stdout == ""
+
+
+def test_what_a_secret_may_be_read_from_are_settings() -> None:
+    """NAME_FILE works for every variable; one that the settings do not read would be silently ignored."""
+    known = (ROOT / "portal" / "settings.py").read_text()
+    for name in SERVICES["web"]["environment"]:
+        assert f'"{name.removesuffix("_FILE")}"' in known, name
+
+
+def test_the_images_are_pinned_to_a_release() -> None:
+    texts = [COMPOSE.read_text(), *(p.read_text() for p in (ROOT / "deploy" / "docker").glob("*.Dockerfile"))]
+    images = re.findall(r"(?:_IMAGE:-|ARG \w+_IMAGE=)([^}\s]+)", "\n".join(texts))
+    assert len(images) == 5
+    for image in images:
+        name, _, tag = image.partition(":")
+        assert re.match(r"\d", tag), f"{name} has the tag {tag!r}"
+
+
+def test_the_images_hold_no_secrets_and_no_history() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in ignored
+    assert not {"!.git", "!secrets", "!.run", "!.venv"} & set(ignored)
+    for dockerfile in (ROOT / "deploy" / "docker").glob("*.Dockerfile"):
+        text = dockerfile.read_text()
+        assert not re.search(r"^(ARG|ENV)\s+\w*(PASSWORD|TOKEN|SECRET|KEY)", text, re.MULTILINE)
+        # The last user of each image that is run.
+        assert re.findall(r"^USER (\S+)", text, re.MULTILINE)[-1] == "10001:10001"
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    folder = tmp_path / "secrets"
+    subprocess.run([ROOT / "deploy" / "compose" / "make-secrets", folder], check=True, capture_output=True)
+    return folder
+
+
+def test_the_secrets_are_drawn_and_never_drawn_anew(secrets: Path) -> None:
+    before = {path.name: path.read_bytes() for path in secrets.iterdir()}
+    assert before.keys() >= {
+        Path(secret["file"]).name for secret in yaml.safe_load(COMPOSE.read_text())["secrets"].values()
+    }
+    subprocess.run([ROOT / "deploy" / "compose" / "make-secrets", secrets], check=True, capture_output=True)
+    assert {path.name: path.read_bytes() for path in secrets.iterdir()} == before
+    assert secrets.stat().st_mode & 0o777 == 0o700
+    assert before["database_password"] in before["database_url"]
+    assert len(before["secret_key"]) >= 64
+
+
+def test_two_installations_have_different_secrets(secrets: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    subprocess.run([ROOT / "deploy" / "compose" / "make-secrets", other], check=True, capture_output=True)
+    for name in ("secret_key", "token_pepper", "database_password", "redis_password", "web_key"):
+        assert (secrets / name).read_bytes() != (other / name).read_bytes(), name
+
+
+def test_docker_compose_understands_it() -> None:
+    """Both generations: the one in Python that Debian 12 has, and the plugin."""
+    tools = [["docker-compose"]] if shutil.which("docker-compose") else []
+    if (
+        shutil.which("docker")
+        and not subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    ):
+        tools.append(["docker", "compose"])
+    if not tools:
+        pytest.skip("neither docker-compose nor docker compose is installed: the file was only read as YAML")
+    for tool in tools:
+        # The secrets' files need not be there for that.
+        subprocess.run([*tool, "--file", COMPOSE, "config", "--quiet"], check=True, cwd=ROOT, env=os.environ)
+
+
+def test_settings_read_what_a_file_holds_without_its_line_feed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from portal.core.environment import Environment
+
+    secret = tmp_path / "secret"
+    secret.write_text("postgres://longline:pw@database:5432/longline\n")
+    monkeypatch.delenv("SOME_URL", raising=False)
+    monkeypatch.setenv("SOME_URL_FILE", str(secret))
+    env = Environment()
+    assert env.str("SOME_URL") == "postgres://longline:pw@database:5432/longline"
+    assert env.db_url("SOME_URL")["NAME"] == "longline"
+    assert settings.SECRET_KEY == "for-tests-only"

@@ -1,0 +1,71 @@
+"""Prometheus' own tool accepts what deploy/ ships, and each alert has been seen to fire and to keep quiet."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devstack import prometheus
+from devstack.paths import ROOT
+
+FOLDER = ROOT / "deploy" / "prometheus"
+
+
+@pytest.fixture
+def promtool() -> None:
+    """Skips loudly: `make test` unpacks it where it can."""
+    try:
+        prometheus.promtool()
+    except prometheus.PromtoolMissing as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.usefixtures("promtool")
+def test_the_configuration_and_its_rules_are_valid() -> None:
+    prometheus.check_config(FOLDER / "prometheus.yml")
+
+
+@pytest.mark.usefixtures("promtool")
+def test_each_alert_fires_when_it_should_and_only_then() -> None:
+    prometheus.test_rules(FOLDER / "alerts.test.yml")
+
+
+@pytest.mark.usefixtures("promtool")
+def test_a_wrong_expectation_is_found(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    tests = tmp_path / "alerts.test.yml"
+    tests.write_text(tests.read_text().replace("value: 1}", "value: 2}", 1))
+    with pytest.raises(prometheus.Complaint):
+        prometheus.test_rules(tests)
+
+
+def rules() -> list[dict[str, object]]:
+    groups = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("name", [str(rule["alert"]) for rule in rules()])
+def test_each_alert_has_been_seen_to_fire_and_to_keep_quiet(name: str) -> None:
+    seen = set()
+    for test in yaml.safe_load((FOLDER / "alerts.test.yml").read_text())["tests"]:
+        for check in test["promql_expr_test"]:
+            if f'"{name}"' in check["expr"]:
+                seen.add(check["exp_samples"][0]["value"])
+    assert 1 in seen, "it is never seen to fire"
+    # A threshold over a date: in its test another certificate keeps quiet, or two would fire.
+    assert 0 in seen or "Certificate" in name, "it is never seen to keep quiet"
+
+
+def test_what_to_do_is_a_chapter_that_there_is() -> None:
+    for rule in rules():
+        annotations = rule["annotations"]
+        assert isinstance(annotations, dict)
+        found = re.search(r"docs/([a-z-]+\.md)(?:, ([^.]+))?\.", annotations["action"])
+        assert found, rule["alert"]
+        text = (ROOT / "docs" / found[1]).read_text()
+        if found[2]:
+            assert re.search(rf"^#+ {re.escape(found[2])}$", text, re.MULTILINE), (
+                f"{rule['alert']}: no {found[2]}"
+            )

@@ -1,0 +1,164 @@
+"""A small ISP inside a NetBox, made by its REST API: three routers, cables, a bundle, customers' ports."""
+
+from typing import Any
+
+import pynetbox
+
+ROLE, UNI = "ll-test-router", "ll-test-uni"
+CUSTOMER_FIELD = "ll_test_customer"
+# As they are removed: what others need comes last.
+_LEFTOVERS = (
+    ("dcim.device_types", {"slug__isw": "ll-test"}),
+    ("dcim.manufacturers", {"slug__isw": "ll-test"}),
+    ("dcim.device_roles", {"slug__isw": "ll-test"}),
+    ("dcim.sites", {"slug__isw": "ll-test"}),
+    ("extras.custom_fields", {"name__isw": "ll_test"}),
+    ("extras.custom_fields", {"name__isw": "longline_"}),
+    ("tenancy.tenants", {"slug__isw": "ll-test"}),
+    ("extras.tags", {"slug__isw": "ll-test"}),
+)
+
+
+def clear(url: str, token: str) -> None:
+    """Remove what an earlier run left in a NetBox that runs."""
+    api = pynetbox.api(url, token=token)
+    api.http_session.trust_env = False
+
+    def all_of(path: str, **chosen: Any) -> list[Any]:
+        app, name = path.split(".")
+        return [*getattr(getattr(api, app), name).filter(**chosen)]
+
+    def remove(path: str, **chosen: Any) -> None:
+        if rows := all_of(path, **chosen):
+            app, name = path.split(".")
+            getattr(getattr(api, app), name).delete(rows)
+
+    remove("vpn.l2vpns", slug__isw="longline-")
+    if roles := [row.id for row in all_of("dcim.device_roles", slug__isw="ll-test")]:
+        if devices := [row.id for row in all_of("dcim.devices", role_id=roles)]:
+            remove("ipam.ip_addresses", device_id=devices)
+        remove("dcim.devices", role_id=roles)
+    for path, chosen in _LEFTOVERS:
+        remove(path, **chosen)
+
+
+class Seeded:
+    """What was made, by name: ``seeded.id("rhino:bb0")``."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.api = pynetbox.api(url, token=token)
+        self.api.http_session.trust_env = False
+        self._ids: dict[str, int] = {}
+
+    def id(self, name: str) -> int:
+        return self._ids[name]
+
+    def make(self, endpoint: Any, called: str, **values: Any) -> int:
+        return self.make_all(endpoint, {called: values})[0]
+
+    def make_all(self, endpoint: Any, rows: dict[str, dict[str, Any]]) -> list[int]:
+        """In one request; by what each is called."""
+        made = [row.id for row in endpoint.create(list(rows.values()))]
+        self._ids |= dict(zip(rows, made, strict=True))
+        return made
+
+    def change(self, endpoint: Any, called: str, **values: Any) -> None:
+        """As somebody does by hand."""
+        endpoint.update([{"id": self._ids[called], **values}])
+
+    def interfaces(self, rows: dict[str, dict[str, Any]]) -> None:
+        """By router and name; of 10 Gbit/s and with an MTU of 9000 where nothing else is said."""
+        common = {"type": "10gbase-x-sfpp", "mtu": 9000}
+        asked = {}
+        for called, values in rows.items():
+            router, name = called.split(":")
+            asked[called] = {**common, "device": self._ids[router], "name": name, **values}
+        self.make_all(self.api.dcim.interfaces, asked)
+
+    def cables(self, *pairs: tuple[str, str]) -> None:
+        def ends(called: str) -> list[dict[str, Any]]:
+            return [{"object_type": "dcim.interface", "object_id": self._ids[called]}]
+
+        rows = {f"{a}-{z}": {"a_terminations": ends(a), "b_terminations": ends(z)} for a, z in pairs}
+        self.make_all(
+            self.api.dcim.cables, {name: {"status": "connected", **row} for name, row in rows.items()}
+        )
+
+    def addresses(self, *pairs: tuple[str, str]) -> None:
+        """(router, address): on the router's loopback."""
+        on = {"assigned_object_type": "dcim.interface"}
+        self.make_all(
+            self.api.ipam.ip_addresses,
+            {
+                address: {**on, "address": address, "assigned_object_id": self._ids[f"{router}:loop0"]}
+                for router, address in pairs
+            },
+        )
+
+
+def seed(url: str, token: str) -> Seeded:
+    """Rhino–Hippo by a cable, Hippo–Zebra by one whose far MTU is unknown, Zebra–Rhino by a bundle of two.
+
+    The ports cust0 of Rhino and Hippo are Alpine Dairy's; cust1 of Rhino is nobody's.
+    """
+    seeded = Seeded(url, token)
+    api = seeded.api
+    seeded.make(api.extras.tags, "uni", name="Longline test port", slug=UNI)
+    seeded.make(
+        api.extras.custom_fields,
+        "customer field",
+        name=CUSTOMER_FIELD,
+        type="object",
+        object_types=["dcim.interface"],
+        related_object_type="tenancy.tenant",
+    )
+    seeded.make(api.tenancy.tenants, "dairy", name="Alpine Dairy", slug="ll-test-alpine-dairy")
+    seeded.make_all(
+        api.dcim.sites,
+        {
+            slug: {"name": name, "slug": f"ll-test-{slug}", "status": "active"}
+            for slug, name in (("zurich", "Zürich"), ("bern", "Bern"))
+        },
+    )
+    maker = seeded.make(api.dcim.manufacturers, "maker", name="Longline test maker", slug="ll-test-maker")
+    model = seeded.make(
+        api.dcim.device_types, "model", manufacturer=maker, model="Longline test box", slug="ll-test-box"
+    )
+    role = seeded.make(api.dcim.device_roles, "role", name="Longline test router", slug=ROLE, color="9e9e9e")
+    common = {"role": role, "device_type": model, "status": "active"}
+    sites = {"rhino": "zurich", "hippo": "bern", "zebra": "bern"}
+    seeded.make_all(
+        api.dcim.devices,
+        {name: {**common, "name": name, "site": seeded.id(site)} for name, site in sites.items()},
+    )
+    port = {"mtu": 9100, "tags": [seeded.id("uni")]}
+    dairys = {"custom_fields": {CUSTOMER_FIELD: seeded.id("dairy")}, "description": "To dairy", **port}
+    bundle = {"type": "lag"}
+    seeded.interfaces(
+        {
+            **{f"{router}:loop0": {"type": "virtual"} for router in sites},
+            "rhino:bb0": {},
+            "hippo:bb0": {},
+            "hippo:bb1": {},
+            "zebra:bb0": {"mtu": None},
+            "rhino:BondEthernet0": bundle,
+            "zebra:BondEthernet0": bundle,
+            "rhino:cust0": dairys,
+            "hippo:cust0": dairys,
+            "rhino:cust1": {"description": "To nobody", **port},
+        }
+    )
+    members = [f"{router}:{name}" for router in ("rhino", "zebra") for name in ("bb1", "bb2")]
+    lag = {member: seeded.id(f"{member.split(':')[0]}:BondEthernet0") for member in members}
+    seeded.interfaces({member: {"lag": lag[member], "mtu": None} for member in members})
+    seeded.addresses(
+        *((router, f"10.255.0.{number}/32") for number, router in enumerate(sites, start=1)),
+        *((router, f"fd00:255::{number}/128") for number, router in enumerate(sites, start=1)),
+    )
+    seeded.cables(
+        ("rhino:bb0", "hippo:bb0"),
+        ("hippo:bb1", "zebra:bb0"),
+        ("zebra:bb1", "rhino:bb1"),
+        ("zebra:bb2", "rhino:bb2"),
+    )
+    return seeded

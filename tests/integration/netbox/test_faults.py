@@ -1,0 +1,232 @@
+"""NetBox down, slow, refusing or talking nonsense: orders go on, it is said, and all is caught up exactly."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.netbox_sync import transport
+from portal.netbox_sync.models import NetboxRun, NetboxState
+from portal.netbox_sync.queries import standing
+from portal.netbox_sync.sync import sync_due
+from portal.vll.states import OrderState
+from portal.web.alarms import alarms
+from tests.integration.isp import Isp
+from tests.integration.netbox.door import Answer, Asked, Backend, Door, open_door
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+STATUS = {"netbox-version": "4.4.10"}
+NOTHING = {"count": 0, "next": None, "previous": None, "results": []}
+
+
+def answer(status: int, said: Any = None, **headers: str) -> Answer:
+    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+    return Answer(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def empty_netbox(asked: Asked) -> Answer:
+    return answer(200, STATUS if asked.path == "/api/status/" else NOTHING)
+
+
+def failing(wrong: Answer) -> Backend:
+    """It says who it is, and fails from then on."""
+    return lambda asked: answer(200, STATUS) if asked.path == "/api/status/" else wrong
+
+
+@pytest.fixture
+def at(configured: Callable[..., None]) -> Callable[[Backend], Any]:
+    @contextmanager
+    def opened(backend: Backend) -> Iterator[Door]:
+        with open_door(backend) as door:
+            configured(door.url)
+            yield door
+
+    return opened
+
+
+def state() -> NetboxState:
+    return NetboxState.objects.get()
+
+
+def code() -> str:
+    found = state().error
+    return str(found["code"]) if found else ""
+
+
+CASES = {
+    "unknown token": (answer(403, {"detail": "Invalid v1 token"}), "token_refused"),
+    "no token": (answer(401, {"detail": "Authentication credentials were not provided."}), "token_refused"),
+    "forbidden": (
+        answer(403, {"detail": "You do not have permission to perform this action."}),
+        "not_permitted",
+    ),
+    "busy": (answer(429, {"detail": "slow down"}, Retry_After="77"), "busy"),
+    "broken": (answer(500, {"error": "boom"}), "broken"),
+    "behind a proxy that is alone": (answer(502, b"<html>Bad Gateway</html>"), "broken"),
+    "a login page": (answer(200, b"<html>Log in</html>"), "nonsense"),
+    "half an answer": (answer(200, b'{"count": 3, "results": [{"id"'), "nonsense"),
+    "another shape": (answer(200, {"count": 1, "results": [{"name": "no id"}]}), "nonsense"),
+    "a list of numbers": (answer(200, [1, 2, 3]), "nonsense"),
+    "a device without a site": (answer(200, {"count": 1, "next": None, "results": [{"id": 1}]}), "nonsense"),
+    "elsewhere": (answer(302, b"", Location="http://169.254.169.254/latest/"), "nonsense"),
+    "in circles": (answer(302, b"", Location="/api/dcim/devices/"), "away"),
+    "unknown role": (answer(400, {"role": ["Select a valid choice."]}), "refused"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "expected"), CASES.values(), ids=CASES)
+def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
+    at: Callable[[Backend], Any], wrong: Answer, expected: str
+) -> None:
+    now = clock.now()
+    with at(failing(wrong)) as door:
+        sync_due(now=now)
+        assert code() == expected
+        run = NetboxRun.objects.get()
+        assert (run.error["code"], run.finished_at is not None) == (expected, True)
+        assert state().retry_at >= now + timedelta(seconds=77 if expected == "busy" else 15)
+        stands = standing(now)
+        assert stands is not None
+        assert stands.stale
+        assert stands.error
+        assert "{" not in stands.error.replace('{"', "").replace("{'", "")
+        asked = len(door.asked)
+        sync_due(now=now + timedelta(seconds=5))
+        assert len(door.asked) == asked
+    with at(empty_netbox):
+        sync_due(now=state().retry_at)
+        assert code() == ""
+        assert state().failures == 0
+
+
+def test_nobody_listening_is_told(configured: Callable[..., None]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        configured(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        sync_due(now=clock.now())
+    assert code() == "away"
+
+
+def test_a_connection_that_is_dropped_is_told(at: Callable[[Backend], Any]) -> None:
+    with at(lambda asked: None):
+        sync_due(now=clock.now())
+    assert code() == "away"
+
+
+def test_a_netbox_that_does_not_answer_holds_nobody(at: Callable[[Backend], Any], settings: Any) -> None:
+    settings.NETBOX_TIMEOUT_S = 0.2
+
+    def sleeping(asked: Asked) -> Answer:
+        time.sleep(1)
+        return answer(200, STATUS)
+
+    with at(sleeping):
+        sync_due(now=clock.now())
+    assert code() == "away"
+    assert "in time" in state().error["facts"]["why"]
+
+
+def test_an_answer_that_comes_drop_by_drop_ends(configured: Callable[..., None], settings: Any) -> None:
+    settings.NETBOX_TOTAL_S = 0.5
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        configured(f"http://127.0.0.1:{server.getsockname()[1]}")
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                try:
+                    while True:
+                        connection.sendall(b" ")
+                        time.sleep(0.05)
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        sync_due(now=clock.now())
+        thread.join(10)
+        assert not thread.is_alive()
+    assert code() == "away"
+
+
+def test_an_answer_without_end_is_cut_off(
+    at: Callable[[Backend], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
+    with at(failing(answer(200, b" " * 5000))):
+        sync_due(now=clock.now())
+    assert code() == "nonsense"
+
+
+def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> None:
+    """It names itself as the next page, and counts more objects than it has."""
+
+    def endless(asked: Asked) -> Answer:
+        if asked.path == "/api/status/":
+            return answer(200, STATUS)
+        row = {"id": 1, "name": "rhino", "site": {"id": 1, "name": "Bern"}}
+        rows = [row] if ["offset", "0"] in asked.query and asked.path == "/api/dcim/devices/" else []
+        return answer(200, {"count": 10**6, "next": asked.path, "previous": None, "results": rows})
+
+    with at(endless) as door:
+        sync_due(now=clock.now())
+        assert sum(each.path == "/api/dcim/devices/" for each in door.asked) == 2
+    assert code() == ""
+
+
+def test_a_release_that_is_too_old_is_told(at: Callable[[Backend], Any]) -> None:
+    with at(lambda asked: answer(200, {"netbox-version": "4.1.11"})):
+        sync_due(now=clock.now())
+    assert code() == "too_old"
+
+
+def test_orders_go_on_without_netbox(configured: Callable[..., None], isp: Isp, alice: User) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        configured(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        sync_due(now=clock.now())
+        assert order(isp, alice).state == OrderState.ACKNOWLEDGED
+    titles = {str(alarm.title): alarm for alarm in alarms(clock.now())}
+    alarm = titles["NetBox does not answer or has not been read for long"]
+    assert alarm.count == 1
+    assert "does not answer" in str(alarm.rows[0].note)
+    stands = standing(clock.now())
+    assert stands is not None
+    assert stands.waiting == 1
+
+
+def test_without_a_netbox_there_is_nothing_to_look_at(db: None) -> None:
+    assert standing(clock.now()) is None
+    sync_due(now=clock.now())
+    assert not NetboxState.objects.exists()
+    assert not any("NetBox" in str(alarm.title) for alarm in alarms(clock.now()))
+
+
+def test_a_token_that_may_not_make_custom_fields_is_told(
+    at: Callable[[Backend], Any], isp: Isp, alice: User
+) -> None:
+    """Reading goes on without that permission; writing waits for it, and nothing is half done."""
+
+    def strict(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return empty_netbox(asked)
+        return answer(403, {"detail": "You do not have permission to perform this action."})
+
+    order(isp, alice)
+    with at(strict) as door:
+        sync_due(now=clock.now())
+        assert door.writes == [("POST", "/api/extras/custom-fields/")]
+    stands = standing(clock.now())
+    assert stands is not None
+    assert (code(), stands.stale, stands.waiting) == ("not_permitted", False, 1)
+    assert "does not let this token POST extras.custom-fields" in stands.error

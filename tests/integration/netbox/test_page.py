@@ -1,0 +1,136 @@
+"""The NOC's page of NetBox: how it stands, what is new, and who may have it taken over."""
+
+from collections.abc import Callable
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import Site
+from portal.netbox_sync.claims import claim
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.runs import SYNC
+from portal.netbox_sync.sync import sync_due
+from tests.integration.netbox.door import Answer, Asked, open_door
+from tests.integration.netbox.test_faults import STATUS, answer, failing
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+PAGE = "/noc/netbox/"
+EVIL = "{{ 7 }}{0}%(x)s<script>"
+
+
+def two_routers(asked: Asked) -> Answer:
+    """One that can be taken over, and one whose name would like to be a template."""
+    if asked.path == "/api/status/":
+        return answer(200, STATUS)
+    rows = []
+    if asked.path == "/api/dcim/devices/":
+        site = {"id": 1, "name": "Bern"}
+        rows = [{"id": n, "name": name, "site": site} for n, name in ((1, "rhino"), (2, EVIL))]
+    return answer(200, {"count": len(rows), "next": None, "previous": None, "results": rows})
+
+
+def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
+    configured: Callable[..., None], nina: User
+) -> None:
+    browser = signed_in(nina)
+    with open_door(two_routers) as door:
+        configured(door.url)
+        assert browser.post("/noc/netbox/run/", {"do": "look"}).status_code == 302
+        assert Outbox.objects.filter(task=SYNC).count() == 1
+        assert "waiting" in text(browser.get(PAGE))
+        sync_due(now=clock.now())
+        page = browser.get(PAGE)
+        shown = text(page)
+        assert "What would be taken over (2)" in shown
+        assert "rhino router, new" in shown
+        assert "Its name cannot be a router's" in shown
+        assert EVIL in shown
+        assert b"<script>" not in page.content.split(b'id="netbox"')[1].split(b"</main>")[0]
+        assert not Site.objects.exists()
+        browser.post("/noc/netbox/run/", {"do": "apply"})
+        sync_due(now=clock.now())
+    shown = text(browser.get(PAGE))
+    assert "What was taken over last (2)" in shown
+    assert Site.objects.get().name == "Bern"
+    assert "Release 4.4.10" in shown
+
+
+def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:
+    with open_door(failing(answer(403, {"detail": "Invalid v1 token"}))) as door:
+        configured(door.url)
+        sync_due(now=clock.now())
+        shown = text(signed_in(nora).get(PAGE))
+    assert "NetBox does not accept the token (403)" in shown
+    assert "Last read never" in shown
+    assert "Take over what is new" not in shown
+
+
+def test_only_a_noc_admin_starts_runs(configured: Callable[..., None], nora: User, alice: User) -> None:
+    configured("http://127.0.0.1:1")
+    assert signed_in(nora).post("/noc/netbox/run/", {"do": "apply"}).status_code == 403
+    assert signed_in(alice).get(PAGE).status_code == 403
+    assert not NetboxRun.objects.exists()
+
+
+def test_asking_twice_makes_one_run(configured: Callable[..., None], nina: User) -> None:
+    configured("http://127.0.0.1:1")
+    browser = signed_in(nina)
+    for _ in range(3):
+        browser.post("/noc/netbox/run/", {"do": "look"})
+    assert browser.post("/noc/netbox/run/", {"do": "dance"}).status_code == 400
+    assert NetboxRun.objects.count() == 1
+
+
+def test_without_a_netbox_there_is_no_page(nora: User) -> None:
+    browser = signed_in(nora)
+    assert browser.get(PAGE).status_code == 404
+    assert "NetBox" not in text(browser.get("/noc/"))
+
+
+def test_one_works_at_netbox_at_a_time(configured: Callable[..., None], nina: User) -> None:
+    with open_door(two_routers) as door:
+        configured(door.url)
+        now = clock.now()
+        first = claim(now)
+        assert first is not None
+        sync_due(now=now)
+        assert door.asked == []
+        first.release()
+        sync_due(now=now)
+        assert door.asked != []
+
+
+def test_a_run_whose_worker_was_killed_is_ended_by_the_next(configured: Callable[..., None]) -> None:
+    killed = NetboxRun.objects.create(why="schedule", asked_at=clock.now(), started_at=clock.now())
+    with open_door(two_routers) as door:
+        configured(door.url)
+        sync_due(now=clock.now())
+    killed.refresh_from_db()
+    assert killed.error == {"code": "cut_off", "facts": {}}
+    assert Site.objects.exists()
+
+
+def test_the_api_tells_the_noc_how_it_stands(
+    configured: Callable[..., None], nora: User, alice: User
+) -> None:
+    api = client(nora)
+    assert api.get("/api/v1/netbox").json()["configured"] is False
+    assert client(alice).get("/api/v1/netbox").status_code == 403
+    with open_door(two_routers) as door:
+        configured(door.url)
+        assert (api.get("/api/v1/netbox").json()["stale"], door.asked) == (True, [])
+        sync_due(now=clock.now())
+    told = api.get("/api/v1/netbox").json()
+    assert {
+        name: told[name] for name in ("release", "stale", "error", "lines_waiting", "lines_in_error")
+    } == {
+        "release": "4.4.10",
+        "stale": False,
+        "error": None,
+        "lines_waiting": 0,
+        "lines_in_error": 0,
+    }

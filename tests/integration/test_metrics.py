@@ -1,0 +1,247 @@
+"""What the metrics door says of the installation is what the rows say."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from devstack import prometheus
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.events.operations import send_task
+from portal.inventory.models import ObservedRouter, Router, RouterCertificate
+from portal.metrics.door import application
+from portal.metrics.installation import Installation, fresh_for
+from portal.notifications.models import Mail
+from portal.vll.models import Order, RouterConvergence, Vll
+from portal.vll.states import OrderState
+from tests.integration.certificates import certificates
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+Value = Callable[..., float | None]
+
+
+@pytest.fixture
+def scrape() -> Callable[[], Value]:
+    """Ask anew; the answer gives the value of a sample, or None where there is none."""
+
+    def ask() -> Value:
+        registry = CollectorRegistry()
+        registry.register(Installation())
+
+        def value(name: str, **labels: str) -> float | None:
+            return registry.get_sample_value(f"longline_{name}", labels)
+
+        return value
+
+    return ask
+
+
+def test_lines_and_orders_are_counted_by_their_states(
+    isp: Isp, alice: User, scrape: Callable[[], Value]
+) -> None:
+    done = order(isp, alice, cir_bps=1000)
+    order(
+        isp,
+        alice,
+        cir_bps=1000,
+        a_end=end(isp, "rhino:host-cust1", outer=101),
+        z_end=end(isp, "hippo:host-cust1", outer=101),
+    )
+    now = clock.now()
+    Vll.objects.filter(pk=done.vll_id).update(lifecycle="active", oper_status="op-up", in_sync=True)
+    Order.objects.filter(pk=done.pk).update(
+        state=OrderState.COMPLETED, ordered_at=now - timedelta(seconds=4), state_at=now
+    )
+    value = scrape()
+    assert value("vlls", lifecycle="active", oper_status="op-up", in_sync="true") == 1
+    assert value("vlls", lifecycle="pendingActive", oper_status="op-unknown", in_sync="false") == 1
+    assert value("orders_open", state="acknowledged") == 1
+    assert value("orders_ended_total", action="add", state="completed") == 1
+    assert value("order_duration_seconds_bucket", action="add", le="3.0") == 0
+    assert value("order_duration_seconds_bucket", action="add", le="5.0") == 1
+    assert value("order_duration_seconds_count", action="add") == 1
+    assert value("order_duration_seconds_sum", action="add") == pytest.approx(4)
+    assert value("leases", pool="vni", state="leased") == 2
+    assert value("leases", pool="port_vlan", state="leased") == 4
+    assert value("vnis_free") == 2**24 - 1 - 2
+    assert value("database_up") == 1
+
+
+def test_a_humans_time_to_approve_is_not_the_orders_latency(
+    isp: Isp, alice: User, scrape: Callable[[], Value]
+) -> None:
+    now = clock.now()
+    Order.objects.filter(pk=order(isp, alice).pk).update(
+        state=OrderState.COMPLETED,
+        ordered_at=now - timedelta(hours=3),
+        approved_at=now - timedelta(seconds=1),
+        state_at=now,
+    )
+    assert scrape()("order_duration_seconds_sum", action="add") == pytest.approx(1)
+
+
+def test_the_outbox_lags_by_its_oldest_row(isp: Isp, scrape: Callable[[], Value]) -> None:
+    Outbox.objects.all().delete()
+    assert (scrape()("outbox_rows"), scrape()("outbox_lag_seconds")) == (0, 0)
+    for age in (20, 5):
+        send_task("provisioning.sweep", now=clock.now() - timedelta(seconds=age))
+    value = scrape()
+    assert value("outbox_rows") == 2
+    assert 20 <= value("outbox_lag_seconds") < 30  # type: ignore[operator]
+
+
+def test_what_waits_to_be_sent_is_counted_by_channel(
+    isp: Isp, alice: User, scrape: Callable[[], Value]
+) -> None:
+    now = clock.now()
+    for event, state, next_try_at in ((1, "pending", now), (2, "sent", None), (3, "failed", None)):
+        Mail.objects.create(
+            user=alice,
+            group="orders",
+            kind="order.completed",
+            event_id=event,
+            created_at=now - timedelta(minutes=3),
+            state=state,
+            next_try_at=next_try_at,
+        )
+    value = scrape()
+    assert value("deliveries_pending", channel="mail") == 1
+    assert value("deliveries_oldest_age_seconds", channel="mail") == pytest.approx(180, abs=20)
+    assert value("deliveries_failed_lately", channel="mail") == 1
+    assert value("deliveries_pending", channel="webhook") == 0
+    assert value("webhooks", state="disabled") == 0
+
+
+def test_each_router_has_its_own_series(isp: Isp, scrape: Callable[[], Value]) -> None:
+    now = clock.now()
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(reported_at=now - timedelta(minutes=2))
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).delete()
+    RouterConvergence.objects.create(router=isp.routers["hippo"], failures=3)
+    ends = now + timedelta(days=20)
+    for serial, expires_at, revoked_at in (("1", ends, None), ("2", ends + timedelta(days=300), now)):
+        RouterCertificate.objects.create(
+            router=isp.routers["rhino"],
+            serial=serial,
+            fingerprint=serial,
+            issued_at=now,
+            expires_at=expires_at,
+            revoked_at=revoked_at,
+        )
+    value = scrape()
+    assert value("router_last_report_timestamp_seconds", router="rhino") == pytest.approx(
+        (now - timedelta(minutes=2)).timestamp()
+    )
+    assert value("router_last_report_timestamp_seconds", router="hippo") is None
+    assert value("router_failures", router="hippo") == 3
+    assert value("router_certificate_expiry_timestamp_seconds", router="rhino") == pytest.approx(
+        ends.timestamp()
+    )
+    assert value("routers", state="silent") == 1
+    assert value("routers", state="never_reported") == 1
+    # Those without an agent have nobody to report.
+    assert value("router_failures", router="zebra") is None
+
+
+def test_a_scrape_takes_the_same_statements_however_many_rows_there_are(
+    isp: Isp, alice: User, scrape: Callable[[], Value]
+) -> None:
+    with CaptureQueriesContext(connection) as few:
+        scrape()("database_up")
+    for vlan in range(200, 205):
+        order(
+            isp,
+            alice,
+            cir_bps=1000,
+            a_end=end(isp, "rhino:host-cust2", outer=vlan),
+            z_end=end(isp, "hippo:host-cust2", outer=vlan),
+        )
+    Router.objects.bulk_create(
+        Router(name=f"r{n}", site=isp.routers["rhino"].site, agent_url=f"https://127.0.0.1:{n}")
+        for n in range(1, 9)
+    )
+    with CaptureQueriesContext(connection) as many:
+        scrape()("database_up")
+    assert len(few) == len(many) == 18
+
+
+def test_more_scrapes_than_one_in_five_seconds_ask_nobody(isp: Isp) -> None:
+    installation = Installation()
+    first = installation.collect()
+    with CaptureQueriesContext(connection) as captured:
+        assert installation.collect() is first
+    assert len(captured) == 0
+
+
+def test_what_takes_long_to_count_is_counted_less_often() -> None:
+    assert fresh_for(0.01) == 5
+    assert fresh_for(0.5) == 25
+
+
+def test_without_a_database_it_says_so_and_goes_on(
+    isp: Isp, scrape: Callable[[], Value], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import OperationalError
+
+    def away(now: object) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr("portal.metrics.installation._FROM_THE_DATABASE", (away,))
+    value = scrape()
+    assert value("database_up") == 0
+    assert value("broker_up") == 1
+    assert value("vnis_free") is None
+
+
+def test_without_redis_it_says_so_and_goes_on(
+    isp: Isp, scrape: Callable[[], Value], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "CELERY_BROKER_URL", "redis://127.0.0.1:1/0")
+    value = scrape()
+    assert value("broker_up") == 0
+    assert value("queue_length", queue="provisioning") is None
+    assert value("database_up") == 1
+
+
+def test_every_queue_has_its_length(isp: Isp, scrape: Callable[[], Value]) -> None:
+    value = scrape()
+    for queue in ("provisioning", "sweepers", "doubtful", "telemetry", "notifications"):
+        assert value("queue_length", queue=queue) is not None, queue
+
+
+def test_the_certificates_of_the_portal_are_watched(isp: Isp, scrape: Callable[[], Value]) -> None:
+    certificates()
+    value = scrape()
+    for name in ("ca", "portal"):
+        assert value("certificate_expiry_timestamp_seconds", certificate=name) > clock.now().timestamp()  # type: ignore[operator]
+
+
+def answer_of(path: str) -> tuple[str, str]:
+    told: list[str] = []
+    environ = {"PATH_INFO": path, "REQUEST_METHOD": "GET", "QUERY_STRING": ""}
+    body = b"".join(application(environ, lambda status, headers, *_: told.append(status)))
+    return told[0], body.decode()
+
+
+def test_the_door_serves_metrics_and_nothing_else(isp: Isp) -> None:
+    status, body = answer_of("/metrics")
+    assert status == "200 OK"
+    assert {family.name for family in text_string_to_metric_families(body)} > {
+        "longline_build_info",
+        "longline_vlls",
+    }
+    assert answer_of("/")[0] == "404 Not Found"
+    assert answer_of("/healthz") == ("200 OK", "ok\n")
+
+
+def test_promtool_has_nothing_to_say_about_them(isp: Isp, alice: User) -> None:
+    order(isp, alice)
+    prometheus.check_metrics(answer_of("/metrics")[1])

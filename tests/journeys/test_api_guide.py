@@ -1,0 +1,48 @@
+"""The API guide's examples, pasted into one shell one after the other, do what the guide says."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devstack.paths import ROOT
+from devstack.stack import Stack
+
+GUIDE = ROOT / "docs" / "api-guide.md"
+
+
+def examples() -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_every_example_of_the_api_guide_works(live_stack: Stack, tmp_path: Path) -> None:
+    for tool in ("curl", "jq"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed, so the examples were not run")
+    told = examples()
+    assert len(told) >= 10
+    # Each says where it is, so that a failure names the example.
+    script = "\n".join(f"echo '# example {n}'\n{text}" for n, text in enumerate(told, 1))
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "PORTAL": live_stack.url,
+            "TOKEN": live_stack.loaded["customer_token"],
+            "no_proxy": "*",
+        },
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert f"# example {len(told)}" in done.stdout
+
+
+def test_the_guide_shows_no_token_that_could_be_one() -> None:
+    assert re.findall(r"ll_[A-Za-z0-9]{4,}", GUIDE.read_text()) == []
