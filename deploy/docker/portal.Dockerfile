@@ -1,0 +1,46 @@
+# The portal: doors, workers, beat, relay and setup are this one image with different commands.
+#   docker build -f deploy/docker/portal.Dockerfile -t longline-portal .
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+COPY requirements.txt /tmp/requirements.txt
+RUN python3 -m venv /opt/longline/venv \
+    && /opt/longline/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes \
+        -r /tmp/requirements.txt \
+    && /opt/longline/venv/bin/pip uninstall --quiet --yes pip setuptools
+
+FROM ${PYTHON_IMAGE} AS portal
+# 10001 belongs to nobody on the host either; the folders are what named volumes begin as.
+RUN groupadd --system --gid 10001 longline \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin longline \
+    && install -d -o 10001 -g 10001 -m 0700 /var/lib/longline /var/lib/longline/pki \
+    && install -d -o 10001 -g 10001 -m 0755 /run/longline /run/longline/metrics \
+    && install -d -m 0755 /srv/longline /var/lib/longline-static
+COPY --from=build /opt/longline/venv /opt/longline/venv
+WORKDIR /srv/longline
+COPY manage.py pyproject.toml ./
+COPY portal portal
+COPY provisioning provisioning
+COPY templates templates
+COPY static static
+COPY deploy/docker/setup /usr/local/bin/longline-setup
+ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    DJANGO_SETTINGS_MODULE=portal.settings \
+    LONGLINE_PKI_DIR=/var/lib/longline/pki \
+    LONGLINE_METRICS_DIR=/run/longline/metrics \
+    LONGLINE_ALIVE_FILE=/tmp/alive \
+    STATIC_ROOT=/var/lib/longline-static
+# What is written at build time is read by everybody; nothing of it is a secret.
+RUN python3 -m compileall -q -j 0 portal provisioning
+USER 10001:10001
+EXPOSE 8000 8443 9471
+CMD ["gunicorn", "--config", "python:portal.gunicorn_web", "--bind", "0.0.0.0:8000", "--workers", "2", "--no-control-socket"]
+
+# With the demonstration's provider: two routers, two customers, one order.
+FROM portal AS demo
+USER root
+RUN install -d -o 10001 -g 10001 -m 0700 /demo
+USER 10001:10001
+COPY devstack devstack
