@@ -71,8 +71,8 @@ def public(view: View) -> View:
 
 
 def visible_vll(user: User, vll_id: UUID) -> Vll:
-    """The VLL with its ends, or 404 when this user may not know of it."""
-    return get_object_or_404(queries.vlls(user), pk=vll_id)
+    """The VLL with its ends and its last order's state, or 404 when this user may not know of it."""
+    return get_object_or_404(queries.with_last_order(queries.vlls(user)), pk=vll_id)
 
 
 def _admit(allowed: bool) -> None:

@@ -11,7 +11,7 @@ from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing import unpoliced, unpoliced_text
-from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderAction, OrderState
 from portal.vll.waiting import why_waiting
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
@@ -56,13 +56,13 @@ class Progress:
 
 
 def progress_of(vll: Vll, *, now: datetime) -> Progress:
-    """The state of things around ``vll``, whose ends are prefetched."""
+    """The state of things around ``vll``, which is as ``queries.with_last_order`` gives it."""
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
         ends=[_step(end, vll) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
-        settled=_settled(vll, order, now),
+        settled=_all_is_read(vll, order) and _settled(vll, order, now),
         actions=_actions(vll, order),
     )
 
@@ -94,6 +94,15 @@ def _reason(reason: dict[str, Any] | None) -> str:
     message = str(reason.get("message") or reason.get("code") or "")
     about = reason.get("object")
     return f"{message} ({about})" if about and str(about) not in message else message
+
+
+def _all_is_read(vll: Any, order: Order | None) -> bool:
+    """Whether the line, which was read first, already has what its newest order brought.
+
+    One statement shows one moment, two do not: an order that ends between them is over, and the line is
+    still as it was before.
+    """
+    return order is None or vll.last_order_state in TERMINAL_ORDER_STATES
 
 
 def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:

@@ -31,6 +31,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
+    # Before the lines: what has ended by now has changed its line by the time that is read.
+    orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     page = newest_first(
         everything if show_all else current, by="created_at", after=request.GET.get("after", "")
     )
@@ -39,7 +41,6 @@ def overview(request: SignedInRequest) -> HttpResponse:
     # Each is read from an index of its own.
     active, not_up = in_service.count(), in_service.exclude(oper_status=OperStatus.UP).count()
     out_of_sync = in_service.filter(in_sync=False).count()
-    orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     context = {
         "page": page,
         "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
@@ -46,6 +47,24 @@ def test_open_orders_stand_above_the_lines(isp: Isp, alice: User) -> None:
     shown = text(signed_in(alice).get("/"))
     assert "Open orders 1" in shown
     assert shown.index("Acknowledged") < shown.index("Pending active")
+
+
+def test_the_page_follows_an_order_that_ends_while_its_lines_are_read(
+    isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+
+    def lines_are_read(rows: QuerySet[Vll], *, by: str, after: str) -> paging.Page:
+        read = paging.newest_first(rows, by=by, after=after)
+        activate(vll)
+        return read
+
+    with monkeypatch.context() as between:
+        between.setattr("portal.web.views.overview.newest_first", lines_are_read)
+        early = signed_in(alice).get("/")
+    assert "Pending active" in text(early)
+    assert "every 2s" in early.content.decode()
+    assert "every 2s" not in signed_in(alice).get("/").content.decode()
 
 
 def test_a_viewer_sees_the_lines_but_no_way_to_order(isp: Isp, alice: User, bob: User) -> None:

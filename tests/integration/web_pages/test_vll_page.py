@@ -1,6 +1,6 @@
 import re
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
 from portal.vll.router_care import router_hold_set, router_maintenance_set
-from portal.web.progress import OPER_STATUS_FOLLOWS
+from portal.web.progress import OPER_STATUS_FOLLOWS, Progress, progress_of
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -127,6 +127,22 @@ def test_the_page_waits_a_while_for_the_oper_status_and_then_is_settled(
     assert polls(page_of(alice, vll))
     later = clock.now() + OPER_STATUS_FOLLOWS
     monkeypatch.setattr(clock, "now", lambda: later)
+    assert not polls(page_of(alice, vll))
+
+
+def test_the_page_polls_on_when_the_order_ends_after_the_line_was_read(
+    alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def it_ends(seen: Vll, *, now: datetime) -> Progress:
+        activate(vll)
+        Vll.objects.update(oper_status="op-up")
+        return progress_of(seen, now=now)
+
+    with monkeypatch.context() as between:
+        between.setattr("portal.web.views.vll.progress_of", it_ends)
+        early = page_of(alice, vll)
+    assert "Pending active" in text(early)
+    assert polls(early)
     assert not polls(page_of(alice, vll))
 
 
