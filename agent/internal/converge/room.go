@@ -22,6 +22,17 @@ func (e *Engine) diffAgain(
 	return e.withinRoom(done.Again(in, s, journal, withheld), in, s, journal, withheld)
 }
 
+// diffFor is diff that plans for these VLLs alone where the last plan through this session left nothing to do.
+func (e *Engine) diffFor(
+	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal,
+	withheld map[intent.Key]*plan.Reason,
+) *plan.Plan {
+	if e.clean.plan == nil || e.clean.session != session {
+		return e.diff(in, s, journal, withheld)
+	}
+	return e.withinRoom(e.clean.plan.For(vlls, in, s, journal, withheld), in, s, journal, withheld)
+}
+
 func (e *Engine) withinRoom(
 	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {

@@ -200,12 +200,7 @@ func (e *Engine) planFromPeek(ctx context.Context, a *ahead, in, before *intent.
 	if a.snapshot == nil {
 		return false
 	}
-	journal := e.journal.Of(a.snapshot.Boot)
-	if before := e.clean.plan; before != nil && e.clean.session == a.session {
-		a.todo = e.withinRoom(before.For(vlls, in, a.snapshot, journal, withheld), in, a.snapshot, journal, withheld)
-		return true
-	}
-	a.todo = e.diff(in, a.snapshot, journal, withheld)
+	a.todo = e.diffFor(a.session, vlls, in, a.snapshot, e.journal.Of(a.snapshot.Boot), withheld)
 	return !aboutOthers(a.todo, vlls)
 }
 
