@@ -49,12 +49,13 @@ class PoolCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Pools(PoolCounts):
+class Pools:
     """The fullest ports and routers come first.
 
     ``busiest_ports``: those with most VLAN leases, each with ``leases``.
     """
 
+    counts: PoolCounts
     fullest_ports: list[Port]
     busiest_ports: list[dict[str, Any]]
     fullest_routers: list[tuple[Router, CoreUse]]
@@ -72,12 +73,8 @@ def pool_counts() -> PoolCounts:
 
 def pools() -> Pools:
     """A fixed number of statements; the counts read whole tables."""
-    counts = pool_counts()
     return Pools(
-        vni_total=counts.vni_total,
-        vni_reserved=counts.vni_reserved,
-        vnis=counts.vnis,
-        gre_pairs=counts.gre_pairs,
+        counts=pool_counts(),
         fullest_ports=_fullest_ports(),
         busiest_ports=_busiest_ports(),
         fullest_routers=_fullest_routers(),

@@ -36,7 +36,7 @@ def test_every_vni_is_in_one_place(isp: Isp, alice: User) -> None:
     # Overlapping ranges count each VNI once.
     for first, last in ((1, 100), (50, 150)):
         ReservedVniRange.objects.create(first=first, last=last, reason="lab")
-    found = pools()
+    found = pools().counts
     assert (found.vnis.leased, found.vnis.resting, found.vnis.quarantined) == (1, 1, 1)
     assert found.vni_reserved == 150
     assert found.vni_free == 2**24 - 1 - 150 - 3
