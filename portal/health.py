@@ -4,11 +4,11 @@ from threading import Lock
 from time import monotonic
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from portal.core.broker_client import broker_client
 from portal.web.access import public
 
 # Redis is asked no more often than that, and never by two requests at once: strangers may ask us.
@@ -35,13 +35,8 @@ class _Broker:
         return self._state
 
     def _ask(self) -> str:
-        broker = redis.Redis.from_url(
-            settings.CELERY_BROKER_URL,
-            socket_timeout=_BROKER_PATIENCE_S,
-            socket_connect_timeout=_BROKER_PATIENCE_S,
-        )
         try:
-            with broker:
+            with broker_client(patience_s=_BROKER_PATIENCE_S) as broker:
                 broker.ping()
         except redis.RedisError:
             return "unreachable"

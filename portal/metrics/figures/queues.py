@@ -8,6 +8,8 @@ from django.conf import settings
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
+from portal.core.broker_client import broker_client
+
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 1.0
@@ -40,10 +42,7 @@ def families() -> Iterator[Metric]:
 
 
 def _lengths(names: list[str]) -> list[int]:
-    broker = redis.Redis.from_url(
-        settings.CELERY_BROKER_URL, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S
-    )
-    with broker, broker.pipeline(transaction=False) as pipe:
+    with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
         for name in names:
             pipe.llen(name)
         pipe.hlen(_TAKEN)
