@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import F, Q, QuerySet
 
+from portal.core.backoff import backoff
 from portal.vll.models import RouterConvergence
 
 # Longer than one exchange with an agent may take (agent_client.TOTAL_S), short enough that the sweeper
@@ -46,17 +47,12 @@ class Claim:
             claim=None,
             claimed_until=None,
             failures=F("failures") + 1,
-            retry_at=now + backoff(self.failures),
+            retry_at=now + backoff(self.failures, first=FIRST_RETRY, longest=LONGEST_RETRY),
             last_error=error,
         )
 
     def _mine(self) -> QuerySet[RouterConvergence]:
         return RouterConvergence.objects.filter(router_id=self.router_id, claim=self.token)
-
-
-def backoff(failures: int) -> timedelta:
-    """How long to wait after this many failures before the newest: 1 s, doubling up to 60 s."""
-    return min(FIRST_RETRY * (1 << min(failures, 10)), LONGEST_RETRY)
 
 
 def is_free(*, now: datetime, prefix: str = "") -> Q:

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from django.db.models import F, Q, QuerySet
 
 from portal.core import clock
+from portal.core.backoff import backoff
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.models import NetboxState
 
@@ -44,7 +45,7 @@ class Claim:
     def failed(self, error: NetboxError) -> None:
         """NetBox is left alone for a while, longer each time, or for as long as it asks for."""
         row, now = state(), clock.now()
-        wait = min(FIRST_RETRY * (1 << min(row.failures, 10)), LONGEST_RETRY)
+        wait = backoff(row.failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         if error.retry_after_s is not None:
             wait = timedelta(seconds=error.retry_after_s)
         self.note(

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from portal.core.backoff import backoff
+
 # Standard Webhooks' own recommendation: 10 tries over 75 hours, the first at once.
 WAITS = tuple(
     timedelta(seconds=seconds)
@@ -25,5 +27,4 @@ def next_try(tries: int, *, now: datetime, draw: Callable[[], float]) -> datetim
 
 def rest_until(failures: int, *, now: datetime) -> datetime:
     """Until when an address whose last ``failures`` tries all failed is not asked, whatever waits for it."""
-    doubled: int = 2 ** min(failures - 1, 10)
-    return now + min(_FIRST_REST * doubled, _LONGEST_REST)
+    return now + backoff(failures - 1, first=_FIRST_REST, longest=_LONGEST_REST)

@@ -13,12 +13,13 @@ from django.db import OperationalError, connection
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.core.backoff import backoff
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete
 from portal.vll.router_care import router_retry
-from provisioning.claims import CLAIM, backoff, claim_router
+from provisioning.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
 from provisioning.doubt import CONVERGE_DOUBTFUL
 from provisioning.due import is_at_rest
 from provisioning.generations import BEHIND_AGENT
@@ -242,7 +243,8 @@ class TestClaims:
 
 class TestBackoff:
     def test_it_doubles_from_a_second_to_a_minute(self) -> None:
-        assert [backoff(n).total_seconds() for n in (0, 1, 2, 5, 6, 500)] == [1, 2, 4, 32, 60, 60]
+        waits = [backoff(n, first=FIRST_RETRY, longest=LONGEST_RETRY) for n in (0, 1, 2, 5, 6, 500)]
+        assert [wait.total_seconds() for wait in waits] == [1, 2, 4, 32, 60, 60]
 
     def test_an_unreachable_router_is_left_alone_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
         Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
