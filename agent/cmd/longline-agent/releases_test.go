@@ -116,10 +116,7 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 				t.Errorf("reports %v", got)
 			}
 			policing := "port"
-			switch {
-			case release < "25.06": // they do not tell on which port a policer works
-				policing = "none"
-			case release >= "26.06":
+			if release >= "26.06" {
 				policing = "subinterface"
 			}
 			if report["policing"] != policing || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {

@@ -96,7 +96,7 @@ func (f *faulty) Calls(ctx context.Context, requests []api.Message) ([]api.Messa
 	return f.Session.Calls(ctx, requests)
 }
 
-var questions = map[string]bool{"feature_is_enabled": true, "sw_interface_get_table": true, "sw_interface_ip6_get_link_local_address": true}
+var questions = map[string]bool{"feature_is_enabled": true, "cli_inband": true, "sw_interface_get_table": true, "sw_interface_ip6_get_link_local_address": true}
 
 // isChange tells changes from the questions that observing asks.
 func isChange(requests []api.Message) bool {

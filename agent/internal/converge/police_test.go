@@ -15,11 +15,16 @@ import (
 
 var profile = intent.Bandwidth{CIR: 50_000_000, CBS: 64_000, EIR: 10_000_000, EBS: 32_000}
 
-// onSims runs a test beside stand-ins of a release that polices ports and of one that polices sub-interfaces.
+// onSims runs a test beside stand-ins of releases that police ports, of which the first tells where on its CLI alone,
+// and of one that polices sub-interfaces.
 func onSims(t *testing.T, test func(*testing.T, *router, *vppsim.Sim)) {
-	for _, version := range []string{"26.02-vppsim", "26.06-vppsim"} {
-		t.Run(version, func(t *testing.T) {
-			sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: version})
+	for _, config := range []vppsim.Config{
+		{Version: "25.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"}},
+		{Version: "26.02-vppsim"},
+		{Version: "26.06-vppsim"},
+	} {
+		t.Run(config.Version, func(t *testing.T) {
+			sim, err := vppsim.Start(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
 			}

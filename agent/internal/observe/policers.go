@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/feature"
-	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/policer_types"
 
@@ -38,7 +36,6 @@ type Policer struct {
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
 		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
-		&feature.FeatureIsEnabled{},
 	} {
 		if !session.Has(m) {
 			return NoPolicing
@@ -157,57 +154,4 @@ func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing 
 		}
 	}
 	return nil
-}
-
-// takePoliced asks on which interfaces a policer works on input. VPP answers yes also when it cannot tell
-// (feature_is_enabled keeps an error code in a boolean), so a yes counts only if VPP says no about the
-// arc's last node, which is never enabled.
-func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
-	arc, never := "device-input", "ethernet-input"
-	if s.Policing == SubInterfacePolicing {
-		arc, never = "ip4-unicast", "ip4-lookup"
-	}
-	var asked []uint32
-	var questions []api.Message
-	tunnels := s.tunnelIndices()
-	for _, i := range of {
-		if tunnels[i.Index] || i.IsSub() && (s.Policing != SubInterfacePolicing || len(s.Policers) == 0 || !isOwned(i)) {
-			continue
-		}
-		asked = append(asked, i.Index)
-		for _, name := range []string{"policer-input", never} {
-			questions = append(questions, &feature.FeatureIsEnabled{
-				ArcName: arc, FeatureName: name, SwIfIndex: interface_types.InterfaceIndex(i.Index),
-			})
-		}
-	}
-	answers, err := session.Calls(ctx, questions)
-	if err != nil {
-		return err
-	}
-	says := func(at int) bool {
-		reply, ok := answers[at].(*feature.FeatureIsEnabledReply)
-		return ok && reply.Retval == 0 && reply.IsEnabled
-	}
-	for n, index := range asked {
-		delete(s.Policed, index)
-		if says(2*n) && !says(2*n+1) {
-			s.Policed[index] = true
-		}
-	}
-	return nil
-}
-
-// isOwned: by its tag. What a crash left without one has no policer yet.
-func isOwned(i *Interface) bool {
-	_, ours := own.ParseTag(i.Tag)
-	return ours
-}
-
-func (s *Snapshot) tunnelIndices() map[uint32]bool {
-	indices := make(map[uint32]bool, len(s.Tunnels))
-	for _, t := range s.Tunnels {
-		indices[t.Index] = true
-	}
-	return indices
 }

@@ -1,11 +1,13 @@
 package vppcontract
 
 import (
+	"strings"
 	"testing"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/policer_types"
+	"go.fd.io/govpp/binapi/vlib"
 )
 
 // committed is 50 Mbit/s with a bucket of 64,000 bytes; what is above is dropped.
@@ -78,4 +80,40 @@ func TestAPolicerThatDoesNotExistCannotBeApplied(t *testing.T) {
 		do(d, &policer.PolicerInput{Name: policerName, SwIfIndex: port, Apply: false}, &policer.PolicerInputReply{})
 		do(d, &policer.PolicerDel{PolicerIndex: index}, &policer.PolicerDelReply{})
 	})
+}
+
+// Before 25.06 no message tells where a policer works.
+func TestTheCLITellsOnWhichPortAPolicerWorksAndHowOften(t *testing.T) {
+	both(t, func(d *device) {
+		if d.policesSubInterfaces() {
+			d.Skip("this release is asked by feature_is_enabled alone")
+		}
+		port := d.portUp()
+		name := d.at(port).InterfaceName
+		d.policer(policerName)
+		for _, times := range []int{0, 1, 2, 1, 0} {
+			if before := strings.Count(d.deviceInput(name), "  policer-input\n"); before != times {
+				do(d, &policer.PolicerInput{Name: policerName, SwIfIndex: port, Apply: before < times}, &policer.PolicerInputReply{})
+			}
+			if shown := d.deviceInput(name); strings.Count(shown, "  policer-input\n") != times {
+				d.Errorf("applied %d times: %q", times, shown)
+			}
+		}
+		reply := ask(d, &vlib.CliInband{Cmd: "show interface features nosuch"}, &vlib.CliInbandReply{})
+		if reply.Retval == 0 {
+			d.Errorf("an interface that is not there: %q", reply.Reply)
+		}
+	})
+}
+
+// deviceInput is what the CLI shows of the features of what comes in from a port.
+func (d *device) deviceInput(port string) string {
+	d.Helper()
+	shown := do(d, &vlib.CliInband{Cmd: "show interface features " + port}, &vlib.CliInbandReply{}).Reply
+	_, after, found := strings.Cut(shown, "\ndevice-input:\n")
+	if !found {
+		d.Fatalf("no arc device-input: %q", shown)
+	}
+	features, _, _ := strings.Cut(after, "\n\n")
+	return features + "\n"
 }

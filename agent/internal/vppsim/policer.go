@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/policer_types"
+	"go.fd.io/govpp/binapi/vlib"
 )
 
 // policers is VPP's pool of policers, and where they are applied.
@@ -178,6 +179,30 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 		reply.IsEnabled = v.policers.applied[at] != nil
 	}
 	c.reply(reply)
+}
+
+// showFeatures is laid out as in vnet/feature/feature.c, with the two arcs of policers; each time a policer was applied
+// has a line of its own.
+func (v *vpp) showFeatures(name string) *vlib.CliInbandReply {
+	i := v.named(name)
+	if i == nil {
+		return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "show interface features: unknown interface `" + name + "'"}
+	}
+	arcs, on := []string{"ip4-unicast", "device-input"}, "device-input"
+	if v.policesSubInterfaces() {
+		on = "ip4-unicast"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Feature paths configured on %s...\n", name)
+	for _, arc := range arcs {
+		fmt.Fprintf(&b, "\n%s:\n", arc)
+		if there := v.policers.applied[i.index]; arc == on && there != nil {
+			b.WriteString(strings.Repeat("  policer-input\n", there.times))
+		} else {
+			b.WriteString("  none configured\n")
+		}
+	}
+	return &vlib.CliInbandReply{Reply: b.String()}
 }
 
 // working is the policer that frames from the interface pass, nil for none.

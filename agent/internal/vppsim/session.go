@@ -64,7 +64,12 @@ func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
 
 // cliInband knows what the agent asks alone: the debug CLI is no interface for programs.
 func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
-	switch strings.TrimSpace(m.Cmd) {
+	command := strings.TrimSpace(m.Cmd)
+	if name, ok := strings.CutPrefix(command, "show interface features "); ok {
+		c.reply(v.showFeatures(name))
+		return
+	}
+	switch command {
 	case "show version":
 		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
 	case "show api clients":
@@ -72,7 +77,7 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	case "show plugins":
 		c.reply(&vlib.CliInbandReply{Reply: v.listPlugins()})
 	default:
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins' and `show api clients'\n"})
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients' and `show interface features'\n"})
 	}
 }
 

@@ -1,0 +1,140 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/feature"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"longline.dev/agent/internal/own"
+)
+
+// takePoliced asks on which interfaces a policer works on input.
+func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
+	asked := s.mayBePoliced(of)
+	answer := s.enabledOn
+	if !session.Has(&feature.FeatureIsEnabled{}) {
+		answer = shownOn
+	}
+	policed, err := answer(ctx, session, asked)
+	if err != nil {
+		return err
+	}
+	for n, i := range asked {
+		delete(s.Policed, i.Index)
+		if policed[n] {
+			s.Policed[i.Index] = true
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
+	var may []*Interface
+	tunnels := s.tunnelIndices()
+	for _, i := range of {
+		if tunnels[i.Index] || i.IsSub() && (s.Policing != SubInterfacePolicing || len(s.Policers) == 0 || !isOwned(i)) {
+			continue
+		}
+		may = append(may, i)
+	}
+	return may
+}
+
+// enabledOn asks feature_is_enabled, which is there from 25.06 on. VPP answers yes also when it cannot tell (it keeps
+// an error code in a boolean), so a yes counts only if VPP says no about the arc's last node, which is never enabled.
+func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Interface) ([]bool, error) {
+	arc, never := portArc, "ethernet-input"
+	if s.Policing == SubInterfacePolicing {
+		arc, never = "ip4-unicast", "ip4-lookup"
+	}
+	var questions []api.Message
+	for _, i := range asked {
+		for _, name := range []string{policerNode, never} {
+			questions = append(questions, &feature.FeatureIsEnabled{
+				ArcName: arc, FeatureName: name, SwIfIndex: interface_types.InterfaceIndex(i.Index),
+			})
+		}
+	}
+	answers, err := session.Calls(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	says := func(at int) bool {
+		reply, ok := answers[at].(*feature.FeatureIsEnabledReply)
+		return ok && reply.Retval == 0 && reply.IsEnabled
+	}
+	policed := make([]bool, len(asked))
+	for n := range asked {
+		policed[n] = says(2*n) && !says(2*n+1)
+	}
+	return policed, nil
+}
+
+const (
+	// portArc has the features of what comes in from a physical port.
+	portArc     = "device-input"
+	policerNode = "policer-input"
+)
+
+// shownOn reads "show interface features": before 25.06 only the CLI tells. Error also for a text that does not name
+// the arc: what works there is then unknown, and applying a policer could be the second time.
+func shownOn(ctx context.Context, session Session, asked []*Interface) ([]bool, error) {
+	var questions []api.Message
+	for _, i := range asked {
+		questions = append(questions, &vlib.CliInband{Cmd: "show interface features " + i.Name})
+	}
+	answers, err := session.Calls(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	policed := make([]bool, len(asked))
+	for n, i := range asked {
+		reply, ok := answers[n].(*vlib.CliInbandReply)
+		if !ok || reply.Retval != 0 {
+			continue // the interface is gone
+		}
+		features, told := featuresOn(reply.Reply, portArc)
+		if !told {
+			return nil, fmt.Errorf("the features of %s are not told: %q", i.Name, reply.Reply)
+		}
+		policed[n] = features[policerNode]
+	}
+	return policed, nil
+}
+
+// featuresOn reads what vnet_interface_features_show (feature.c) prints: each arc's name with a colon on a line of its
+// own, and below it, indented, the node of each feature. told: the arc is named.
+func featuresOn(text, arc string) (features map[string]bool, told bool) {
+	features = make(map[string]bool)
+	within := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch name, indented := strings.CutPrefix(line, "  "); {
+		case indented && within:
+			features[name] = true
+		case !indented && line != "":
+			within = line == arc+":"
+			told = told || within
+		}
+	}
+	return features, told
+}
+
+// isOwned: by its tag. What a crash left without one has no policer yet.
+func isOwned(i *Interface) bool {
+	_, ours := own.ParseTag(i.Tag)
+	return ours
+}
+
+func (s *Snapshot) tunnelIndices() map[uint32]bool {
+	indices := make(map[uint32]bool, len(s.Tunnels))
+	for _, t := range s.Tunnels {
+		indices[t.Index] = true
+	}
+	return indices
+}
