@@ -52,7 +52,7 @@ class Claim:
             failures=F("failures") + 1,
             retry_at=now + wait,
             failing_since=row.failing_since or now,
-            error={"code": error.code, "facts": error.facts},
+            error=error.told,
         )
 
     def succeeded(self) -> None:

@@ -3,14 +3,30 @@
 from typing import Any
 
 
-class NetboxError(Exception):
-    """``code`` names the sentence in ``words``, ``facts`` fill it; ``retry_after_s`` where NetBox says so."""
+class Failure(Exception):
+    """``code`` names the sentence in ``words``, ``facts`` fill it."""
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        super().__init__(code, facts)
+        self.code, self.facts = code, facts
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As rows keep it and ``words`` reads it: {"code", "facts"}."""
+        return {"code": self.code, "facts": self.facts}
+
+
+class CannotExport(Failure):
+    """What keeps one line from NetBox."""
+
+
+class NetboxError(Failure):
+    """``retry_after_s`` where NetBox says so."""
 
     code = "away"
 
     def __init__(self, *, retry_after_s: float | None = None, **facts: Any) -> None:
-        super().__init__(self.code, facts)
-        self.facts = facts
+        super().__init__(self.code, **facts)
         self.retry_after_s = retry_after_s
 
 

@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from portal.netbox_sync import l2vpn
 from portal.netbox_sync.client import Client, Row
 from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.errors import NetboxRefused
+from portal.netbox_sync.errors import CannotExport, NetboxRefused
 from portal.netbox_sync.mapping import CUSTOMER, PORT, ROUTER
 from portal.netbox_sync.models import ExportedVll, NetboxObject
 from portal.netbox_sync.reading import Progress
@@ -23,14 +23,6 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
-
-
-class CannotExport(Exception):
-    """What keeps one line from NetBox. ``code`` and ``facts`` as of a Finding."""
-
-    def __init__(self, code: str, **facts: Any) -> None:
-        super().__init__(code, facts)
-        self.code, self.facts = code, facts
 
 
 def lines_due() -> QuerySet[Vll]:
@@ -73,10 +65,8 @@ class Exporter:
                 _Line(self._client, self._configuration, line, noted).write(
                     there.get(str(line.pk), []), terminations
                 )
-            except CannotExport as error:
-                noted.error = {"code": error.code, "facts": error.facts}
-            except NetboxRefused as error:
-                noted.error = {"code": error.code, "facts": error.facts}
+            except (CannotExport, NetboxRefused) as error:
+                noted.error = error.told
             else:
                 noted.error, noted.done_at = None, self._now
             # Tried is tried: what is wrong with it alone is looked at again with the next whole check.

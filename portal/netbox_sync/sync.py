@@ -61,7 +61,7 @@ def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
         if not (run.dry and run.why == NetboxRun.Why.PERSON):
             _export(client, at, mine, whole=True, progress=report.progress)
     except NetboxError as error:
-        report.finish(difference=difference, error={"code": error.code, "facts": error.facts})
+        report.finish(difference=difference, error=error.told)
         raise
     report.finish(difference=difference)
 

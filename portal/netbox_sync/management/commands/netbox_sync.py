@@ -36,7 +36,7 @@ class Command(BaseCommand):
             else:
                 self._run(at)
         except NetboxError as error:
-            raise CommandError(words.error_sentence({"code": error.code, "facts": error.facts})) from error
+            raise CommandError(words.error_sentence(error.told)) from error
 
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
