@@ -83,6 +83,19 @@ class Difference:
         kind = REFERENCES.get(name)
         return value if kind is None or value is None else self.names.get((kind, value), str(value))
 
+    @property
+    def written(self) -> list[Change]:
+        """Without those that only are noted."""
+        return [change for change in self.changes if change.writes]
+
+    def told(self, change: Change) -> dict[str, Any]:
+        """``kind``, ``name``, ``creates``, and ``fields``: name -> [before, after], as people read them."""
+        fields = {
+            name: [self.shown(name, before), self.shown(name, after)]
+            for name, (before, after) in change.fields.items()
+        }
+        return {"kind": change.kind, "name": change.name, "creates": change.creates, "fields": fields}
+
 
 def differences(wish: Wish, held: Mapping[str, list[Held]]) -> Difference:
     """What is to be done here, so that all is as NetBox has it, but for what people edited here."""

@@ -1,5 +1,7 @@
 """What is known of NetBox between two syncs: which of its objects is which of our rows, and how it went."""
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
@@ -54,6 +56,15 @@ class NetboxState(models.Model):
 
     def __str__(self) -> str:
         return f"NetBox {self.release}"
+
+    @property
+    def change_waits(self) -> bool:
+        """NetBox has said that something changed since the last import was begun."""
+        return self.wanted_at is not None and (self.tried_at is None or self.wanted_at > self.tried_at)
+
+    def may_be_tried(self, now: datetime) -> bool:
+        """It did not fail lately, or was left alone for long enough."""
+        return self.retry_at is None or self.retry_at <= now
 
 
 class NetboxRun(models.Model):

@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.events.operations import send_task
 from portal.netbox_sync.claims import Claim, state
 from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.differences import Change, Difference
+from portal.netbox_sync.differences import Difference
 from portal.netbox_sync.models import NetboxRun, NetboxState
 
 SYNC = "netbox.sync"
@@ -37,9 +37,8 @@ def change_announced(*, now: datetime) -> None:
     """NetBox says that something has changed there: the next import comes at once. Many make one."""
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
-    waits = row.wanted_at is not None and (row.tried_at is None or row.wanted_at > row.tried_at)
     NetboxState.objects.filter(pk=1).update(wanted_at=now)
-    if not waits:
+    if not row.change_waits:
         send_task(SYNC, now=now)
 
 
@@ -48,10 +47,10 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
     if asked := NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id").first():
         return asked
     row = state()
-    if row.retry_at is not None and row.retry_at > now:
+    if not row.may_be_tried(now):
         return None
     why = None
-    if row.wanted_at is not None and (row.tried_at is None or row.wanted_at > row.tried_at):
+    if row.change_waits:
         why = NetboxRun.Why.WEBHOOK
     elif row.tried_at is None or row.failures or row.tried_at <= now - configuration.every:
         why = NetboxRun.Why.SCHEDULE
@@ -85,12 +84,11 @@ class Report:
     ) -> None:
         """What was found, the first rows of it, and how many there are in all."""
         difference = difference or Difference()
-        written = [change for change in difference.changes if change.writes]
-        found = difference.findings
+        written, found = difference.written, difference.findings
         counts: dict[str, int] = {"changes": len(written), "findings": len(found)}
         for change in written:
             counts[change.kind] = counts.get(change.kind, 0) + 1
-        self.run.changes = [_told(change, difference) for change in written[:KEPT_ROWS]]
+        self.run.changes = [difference.told(change) for change in written[:KEPT_ROWS]]
         self.run.findings = [asdict(finding) for finding in found[:KEPT_ROWS]]
         self.run.counts, self.run.error = {**self.run.counts, **counts}, error
         self.run.finished_at, self.run.phase = clock.now(), ""
@@ -108,14 +106,6 @@ def runs_abandoned_end(*, now: datetime) -> None:
 def stale_after(configuration: Configuration) -> timedelta:
     """Two rounds missed, and then some."""
     return 2 * configuration.every + timedelta(minutes=1)
-
-
-def _told(change: Change, difference: Difference) -> dict[str, Any]:
-    fields = {
-        name: [difference.shown(name, before), difference.shown(name, after)]
-        for name, (before, after) in change.fields.items()
-    }
-    return {"kind": change.kind, "name": change.name, "creates": change.creates, "fields": fields}
 
 
 def _forget_old() -> None:

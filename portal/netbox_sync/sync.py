@@ -36,7 +36,7 @@ def sync_due(*, now: datetime) -> None:
         run = next_run(at, now=now)
         if run is not None:
             run_make(run, at, mine)
-        elif _may_write(now) and lines_due().exists():
+        elif state().may_be_tried(now) and lines_due().exists():
             _export(Client(at), at, mine, whole=False, progress=lambda *_: mine.extend())
     except NetboxError as error:
         log.warning("NetBox: %s %s", error.code, error.facts)
@@ -85,11 +85,6 @@ def _apply(difference: Difference, run: NetboxRun, progress: Progress) -> None:
         else:
             done.append(change)
     difference.changes = done
-
-
-def _may_write(now: datetime) -> bool:
-    row = state()
-    return row.retry_at is None or row.retry_at <= now
 
 
 def _export(client: Client, at: Configuration, mine: Claim, *, whole: bool, progress: Progress) -> None:

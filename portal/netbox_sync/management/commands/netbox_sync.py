@@ -2,6 +2,7 @@
 
 import getpass
 from argparse import ArgumentParser
+from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
@@ -51,32 +52,24 @@ class Command(BaseCommand):
             raise
         finally:
             mine.release()
-        for change in run.changes:
-            self._change(change["creates"], change["kind"], change["name"], change["fields"])
-        for finding in run.findings:
-            self._finding(finding["subject"], words.finding_sentence(finding))
+        self._tell(run.changes, run.findings)
         self.stdout.write(f"{run.counts['changes']} changes, {run.counts['findings']} findings")
 
     def _show(self, difference: Difference) -> None:
-        written = [change for change in difference.changes if change.writes]
-        for change in written:
-            fields = {
-                name: (difference.shown(name, before), difference.shown(name, after))
-                for name, (before, after) in change.fields.items()
-            }
-            self._change(change.creates, change.kind, change.name, fields)
-        for finding in difference.findings:
-            sentence = words.finding_sentence({"code": finding.code, "facts": finding.facts})
-            self._finding(finding.subject, sentence)
-        self.stdout.write(f"{len(written)} changes, {len(difference.findings)} findings; nothing was done")
+        changes = [difference.told(change) for change in difference.written]
+        findings = [asdict(finding) for finding in difference.findings]
+        self._tell(changes, findings)
+        self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was done")
 
-    def _change(self, creates: bool, kind: str, name: str, fields: Any) -> None:
-        self.stdout.write(f"{'+' if creates else '~'} {kind} {name}")
-        for field, (before, after) in fields.items():
-            self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
-
-    def _finding(self, subject: str, sentence: str) -> None:
-        self.stdout.write(f"! {subject}: {sentence}")
+    def _tell(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
+        """Each as a run keeps it."""
+        for change in changes:
+            creates = change["creates"]
+            self.stdout.write(f"{'+' if creates else '~'} {change['kind']} {change['name']}")
+            for field, (before, after) in change["fields"].items():
+                self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
+        for finding in findings:
+            self.stdout.write(f"! {finding['subject']}: {words.finding_sentence(finding)}")
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
         if monotonic() - self._told_at >= _EVERY_S:
