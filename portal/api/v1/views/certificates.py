@@ -14,6 +14,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.uncached import NO_STORE
 from portal.api.v1.views.kept_by_noc import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router, RouterCertificate
@@ -59,8 +60,7 @@ class EnrolmentView(APIView):
         router, now = get_object_or_404(Router, pk=pk), clock.now()
         token = enrolment_offer(router=router, user=caller(request), now=now)
         document = {"router": router.name, "token": token, "expires_at": now + LIFETIME}
-        headers = {"Cache-Control": "no-store"}
-        return Response(EnrolmentSerializer(document).data, status=status.HTTP_201_CREATED, headers=headers)
+        return Response(EnrolmentSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
 class CertificatesView(generics.ListAPIView[RouterCertificate]):

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.api.v1.throttling import PerAddress
+from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
 from portal.inventory.operations import router_enrol
 
@@ -51,5 +52,4 @@ class EnrolView(APIView):
         body.is_valid(raise_exception=True)
         row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **body.validated_data)
         document = {"router": row.router.name, "certificate_pem": certificate_pem, "ca_pem": ca_pem}
-        headers = {"Cache-Control": "no-store"}
-        return Response(EnrolledSerializer(document).data, status=status.HTTP_201_CREATED, headers=headers)
+        return Response(EnrolledSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)

@@ -14,6 +14,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenMadeSerializer, TokenSerializer
+from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
 
 
@@ -39,7 +40,7 @@ class TokensView(generics.ListAPIView[ApiToken]):
             user=caller(request), now=clock.now(), made_with=made_with, **body.validated_data
         )
         answer = {**TokenSerializer(token).data, "secret": plain}
-        return Response(answer, status=status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})
+        return Response(answer, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
 class TokenView(generics.RetrieveAPIView[ApiToken]):

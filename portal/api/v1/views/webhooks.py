@@ -29,6 +29,7 @@ from portal.api.v1.serializers.webhooks import (
     WebhookSecretSerializer,
     WebhookSerializer,
 )
+from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
 from portal.notifications import queries
 from portal.notifications.catalogue import TYPES
@@ -43,8 +44,6 @@ from portal.notifications.webhooks import (
     webhook_rotate,
     webhook_test,
 )
-
-_NO_STORE = {"Cache-Control": "no-store"}
 
 
 def check_may(request: Request, webhook: Webhook) -> None:
@@ -75,7 +74,7 @@ class WebhooksView(generics.ListAPIView[Webhook]):
         customer = _owner(caller(request), asked.pop("customer"))
         webhook, secret = webhook_create(user=caller(request), customer=customer, now=clock.now(), **asked)
         answer = {**WebhookSerializer(webhook).data, "secret": secret}
-        headers = {**_NO_STORE, "Location": reverse("api-v1:webhook", args=[webhook.pk], request=request)}
+        headers = {**NO_STORE, "Location": reverse("api-v1:webhook", args=[webhook.pk], request=request)}
         return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
 
 
@@ -131,11 +130,11 @@ class WebhookSecretView(APIView):
     @extend_schema(request=None, responses={201: WebhookSecretSerializer})
     def post(self, request: Request, pk: int) -> Response:
         """Give it another secret; for admins. The old one signs too for 24 hours."""
-        webhook = _manageable(request, pk)
+        webhook = _webhook(request, pk)
         secret = webhook_rotate(webhook=webhook, now=clock.now())
         webhook.refresh_from_db()
         answer = WebhookSecretSerializer({"secret": secret, "previous_until": webhook.previous_until})
-        return Response(answer.data, status=status.HTTP_201_CREATED, headers=_NO_STORE)
+        return Response(answer.data, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
 class WebhookTestView(APIView):
@@ -147,7 +146,7 @@ class WebhookTestView(APIView):
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
         """Send it a test; for admins. How that goes is in the log."""
-        delivery = webhook_test(webhook=_manageable(request, pk), now=clock.now())
+        delivery = webhook_test(webhook=_webhook(request, pk), now=clock.now())
         where = reverse("api-v1:webhook-delivery", args=[delivery.pk], request=request)
         return Response(
             DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED, headers={"Location": where}
@@ -163,10 +162,8 @@ class DeliveriesView(generics.ListAPIView[Delivery]):
     pagination_class = NewestVllFirst
 
     def get_queryset(self) -> QuerySet[Delivery]:
-        user = caller(self.request)
-        webhook = get_object_or_404(queries.webhooks(user), pk=self.kwargs["pk"])
-        check_may(self.request, webhook)
-        return queries.deliveries(user).filter(webhook=webhook)
+        webhook = _webhook(self.request, self.kwargs["pk"])
+        return queries.deliveries(caller(self.request)).filter(webhook=webhook)
 
 
 class DeliveryView(generics.RetrieveAPIView[Delivery]):
@@ -216,7 +213,8 @@ class EventTypesView(APIView):
         return Response(EventTypesSerializer({"results": rows}).data)
 
 
-def _manageable(request: Request, pk: int) -> Webhook:
+def _webhook(request: Request, pk: int) -> Webhook:
+    """One that the caller may see, or for a write may manage. Raises Http404, PermissionDenied."""
     webhook = get_object_or_404(queries.webhooks(caller(request)), pk=pk)
     check_may(request, webhook)
     return webhook
