@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -12,13 +11,14 @@ from portal.accounts import policies
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import queries, words
+from portal.vll import queries
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.order import OrderForm
 from portal.web.held import held_of
 from portal.web.paging import newest_first
+from portal.web.telling import telling
 
 UNPROCESSABLE = 422
 
@@ -40,12 +40,8 @@ def holds(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Another 900 s."""
-    try:
+    with telling(request, done=_("The hold is renewed.")):
         hold_renew(user=request.user, hold=hold.pk, now=clock.now())
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("The hold is renewed."))
     return redirect("web:holds")
 
 
@@ -53,12 +49,8 @@ def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @require_POST
 def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Give back what is held."""
-    try:
+    with telling(request, done=_("The hold is released.")):
         hold_release(user=request.user, hold=hold.pk, now=clock.now())
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("The hold is released."))
     return redirect("web:holds")
 
 

@@ -24,6 +24,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access import SignedInRequest, requires
 from portal.web.noc_kinds import KINDS
 from portal.web.router_holdings import holdings_of
+from portal.web.telling import telling
 
 ATTEMPTS_SHOWN = 10
 ENDS_SHOWN = 200
@@ -63,12 +64,8 @@ def care(request: SignedInRequest, router_id: int) -> HttpResponse:
     router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
     if do is None:
         return HttpResponse(status=400)
-    try:
+    with telling(request, done=_("It is done, or on its way.")):
         do(router, request.user)
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("It is done, or on its way."))
     return redirect("web:noc-router", router_id=router.pk)
 
 

@@ -15,6 +15,7 @@ from portal.core.errors import DomainError
 from portal.vll import words
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.team import InviteForm, RoleForm
+from portal.web.telling import telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +79,16 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
 def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
-        try:
+        with telling(request, done=_("The role is changed.")):
             team.role_change(membership=member, role=form.cleaned_data["role"])
-        except DomainError as error:
-            messages.error(request, words.sentence(error))
-        else:
-            messages.success(request, _("The role is changed."))
     return redirect("web:team", customer_id=member.customer_id)
 
 
 @requires(policies.may_manage_team, of=visible_member)
 @require_POST
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
-    try:
+    with telling(request, done=_("The member is removed.")):
         team.member_remove(membership=member)
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("The member is removed."))
     still_visible = policies.may_see(request.user, member.customer)
     return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
 
@@ -103,12 +96,8 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
 @requires(policies.may_manage_team, of=visible_invitation)
 @require_POST
 def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
-    try:
+    with telling(request, done=_("The invitation is taken back.")):
         invitations.invitation_revoke(invitation=invitation, now=clock.now())
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("The invitation is taken back."))
     return redirect("web:team", customer_id=invitation.customer_id)
 
 

@@ -1,7 +1,5 @@
 """What can be ordered about a line from its page: a change, and the buttons that need no form."""
 
-from collections.abc import Callable
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -12,9 +10,9 @@ from portal.accounts import policies
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import queries, words
+from portal.vll import queries
 from portal.vll.errors import NothingToChange
-from portal.vll.models import Order, Vll
+from portal.vll.models import Vll
 from portal.vll.operations import (
     order_cancel,
     order_modify,
@@ -26,6 +24,7 @@ from portal.vll.operations import (
 )
 from portal.web.access import SignedInRequest, requires, visible_vll
 from portal.web.forms.change import ChangeForm
+from portal.web.telling import telling
 
 UNPROCESSABLE = 422
 
@@ -70,30 +69,27 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
 @require_POST
 def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Stop the line."""
-    return _ordered(
-        request, vll, _("The line is being suspended."),
-        lambda: order_suspend(user=request.user, vll=vll, now=clock.now()),
-    )  # fmt: skip
+    with telling(request, done=_("The line is being suspended.")):
+        order_suspend(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
 
 
 @requires(policies.may_order, of=visible_vll)
 @require_POST
 def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Let the line forward again."""
-    return _ordered(
-        request, vll, _("The line is being resumed."),
-        lambda: order_resume(user=request.user, vll=vll, now=clock.now()),
-    )  # fmt: skip
+    with telling(request, done=_("The line is being resumed.")):
+        order_resume(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
 
 
 @requires(policies.may_order, of=visible_vll)
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Take the removal back."""
-    return _ordered(
-        request, vll, _("The removal is taken back."),
-        lambda: order_restore(user=request.user, vll=vll, now=clock.now()),
-    )  # fmt: skip
+    with telling(request, done=_("The removal is taken back.")):
+        order_restore(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
 
 
 @requires(policies.may_order, of=visible_vll)
@@ -104,10 +100,9 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
     if order is None:
         messages.error(request, _("There is no order left to cancel: it has just ended."))
         return redirect("web:vll", vll_id=vll.pk)
-    return _ordered(
-        request, vll, _("The order is being cancelled."),
-        lambda: order_cancel(user=request.user, order=order, now=clock.now()),
-    )  # fmt: skip
+    with telling(request, done=_("The order is being cancelled.")):
+        order_cancel(user=request.user, order=order, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
 
 
 @requires(policies.may_order, of=visible_vll)
@@ -115,17 +110,7 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Ask again for what failed last; a new line has a page of its own."""
     order = vll.orders.order_by("-ordered_at", "-id")[0]
-    return _ordered(
-        request, vll, _("The order is placed again."),
-        lambda: order_retry(user=request.user, order=order, now=clock.now()),
-    )  # fmt: skip
-
-
-def _ordered(request: SignedInRequest, vll: Vll, done: str, act: Callable[[], Order]) -> HttpResponse:
-    try:
-        order = act()
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-        return redirect("web:vll", vll_id=vll.pk)
-    messages.success(request, done)
-    return redirect("web:vll", vll_id=order.vll_id)
+    shown = vll.pk
+    with telling(request, done=_("The order is placed again.")):
+        shown = order_retry(user=request.user, order=order, now=clock.now()).vll_id
+    return redirect("web:vll", vll_id=shown)

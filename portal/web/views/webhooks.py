@@ -25,10 +25,10 @@ from portal.notifications.webhooks import (
     webhook_rotate,
     webhook_test,
 )
-from portal.vll import words
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.webhooks import WebhookAddForm, WebhookForm
 from portal.web.paging import in_order, newest_first
+from portal.web.telling import telling
 
 
 def visible_webhook(user: User, webhook_id: int) -> Webhook:
@@ -103,12 +103,8 @@ def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(policies.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    try:
+    with telling(request, done=_("The test is on its way; how it went is shown below in a moment.")):
         webhook_test(webhook=webhook, now=clock.now())
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("The test is on its way; how it went is shown below in a moment."))
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
@@ -141,12 +137,8 @@ def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(policies.may_manage_webhooks, of=visible_delivery)
 @require_POST
 def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
-    try:
+    with telling(request, done=_("It is sent again.")):
         delivery_redeliver(delivery=delivery, now=clock.now())
-    except DomainError as error:
-        messages.error(request, words.sentence(error))
-    else:
-        messages.success(request, _("It is sent again."))
     return redirect("web:webhook", webhook_id=delivery.webhook_id)
 
 
