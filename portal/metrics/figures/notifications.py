@@ -10,6 +10,7 @@ from django.db.models import Count, Min, Model, Q
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
+from portal.metrics.age import age_s
 from portal.notifications.models import Delivery, Mail, Webhook
 
 _LATELY = timedelta(days=1)
@@ -25,9 +26,7 @@ def families(now: datetime) -> Iterator[Metric]:
             number=Count("pk"), since=Min("created_at")
         )
         pending.add_metric([name], waiting["number"])
-        oldest.add_metric(
-            [name], 0.0 if waiting["since"] is None else (now - waiting["since"]).total_seconds()
-        )
+        oldest.add_metric([name], age_s(waiting["since"], now=now))
         failed.add_metric(
             [name], model._default_manager.filter(created_at__gte=now - _LATELY, state="failed").count()
         )

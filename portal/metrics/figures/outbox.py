@@ -8,13 +8,14 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from portal.events.models import Outbox
+from portal.metrics.age import age_s
 
 
 def families(now: datetime) -> Iterator[Metric]:
     waiting = Outbox.objects.filter(published_at__isnull=True).aggregate(
         rows=Count("pk"), oldest=Min("created_at")
     )
-    lag = 0.0 if waiting["oldest"] is None else max(0.0, (now - waiting["oldest"]).total_seconds())
+    lag = age_s(waiting["oldest"], now=now)
     yield GaugeMetricFamily(
         "longline_outbox_rows", "Rows that the relay has not handed to Celery yet.", waiting["rows"]
     )
