@@ -25,12 +25,14 @@ _Error = Delivery.Error
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``error`` is "" when the receiver took it; ``answer``: how its answer began."""
+    """``error`` is "" when the receiver took it; ``answer``: how its answer began; ``retry_after``: what that
+    header said."""
 
     status: int | None
     error: str
     answer: str
     took_ms: int
+    retry_after: str = ""
 
     @property
     def delivered(self) -> bool:
@@ -48,9 +50,9 @@ def post(
 ) -> Outcome:
     """Send ``body``, follow no redirect, use no proxy, and never raise for what the other side does."""
     began = time.monotonic()
-    status, error, answer = None, "", b""
+    status, error, answer, retry_after = None, "", b"", ""
     try:
-        status, answer = _exchange(url, body, headers, rules, resolve, total_s)
+        status, answer, retry_after = _exchange(url, body, headers, rules, resolve, total_s)
         error = _error_of(status)
     except NotAllowed as refusal:
         error = str(refusal)
@@ -64,7 +66,7 @@ def post(
         error = _Error.NOT_HTTP
     # PostgreSQL's text holds anything but this.
     text = answer.decode("utf-8", errors="replace").replace("\0", "\ufffd")
-    return Outcome(status, error, text, round((time.monotonic() - began) * 1000))
+    return Outcome(status, error, text, round((time.monotonic() - began) * 1000), retry_after)
 
 
 def _exchange(
@@ -74,7 +76,7 @@ def _exchange(
     rules: Rules,
     resolve: Resolve,
     total_s: float,
-) -> tuple[int, bytes]:
+) -> tuple[int, bytes, str]:
     asked = httpx.URL(url)
     if asked.scheme != "https" and not rules.plain_http:
         raise NotAllowed("plainHttp")
@@ -92,7 +94,7 @@ def _exchange(
         httpcore.ConnectionPool(ssl_context=_tls(), network_backend=backend) as pool,
         pool.stream("POST", target, headers=sent, content=body) as response,
     ):
-        return response.status, _beginning(response)
+        return response.status, _beginning(response), _retry_after(response)
 
 
 def _beginning(response: httpcore.Response) -> bytes:
@@ -106,6 +108,11 @@ def _beginning(response: httpcore.Response) -> bytes:
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, TooMuch):
         pass
     return found[:_SHOWN_BYTES]
+
+
+def _retry_after(response: httpcore.Response) -> str:
+    found = (value for name, value in response.headers if name.lower() == b"retry-after")
+    return next(found, b"").decode("latin-1")
 
 
 def _error_of(status: int) -> str:

@@ -15,16 +15,22 @@ TRIES = len(WAITS) + 1
 JITTER = 0.1
 _FIRST_REST = timedelta(seconds=5)
 _LONGEST_REST = timedelta(minutes=5)
+_NOTHING = timedelta(0)
 
 
-def next_try(tries: int, *, now: datetime, draw: Callable[[], float]) -> datetime | None:
-    """When to try again after ``tries`` that failed; None: not any more. ``draw`` gives 0 to 1."""
+def next_try(
+    tries: int, *, now: datetime, draw: Callable[[], float], asked: timedelta = _NOTHING
+) -> datetime | None:
+    """When to try again after ``tries`` that failed; None: not any more. ``draw`` gives 0 to 1.
+
+    ``asked``: how long the receiver wants to be left alone; that makes a wait longer and never shorter.
+    """
     if tries >= TRIES:
         return None
     factor: float = 1 + JITTER * (2 * draw() - 1)
-    return now + WAITS[tries - 1] * factor
+    return now + max(WAITS[tries - 1] * factor, asked)
 
 
-def rest_until(failures: int, *, now: datetime) -> datetime:
+def rest_until(failures: int, *, now: datetime, asked: timedelta = _NOTHING) -> datetime:
     """Until when an address whose last ``failures`` tries all failed is not asked, whatever waits for it."""
-    return now + backoff(failures - 1, first=_FIRST_REST, longest=_LONGEST_REST)
+    return now + max(backoff(failures - 1, first=_FIRST_REST, longest=_LONGEST_REST), asked)

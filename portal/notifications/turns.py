@@ -19,6 +19,7 @@ from portal.accounts.sealing import unseal
 from portal.events.operations import send_tasks
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.posting import Outcome, post
+from portal.notifications.retry_after import asked_wait
 from portal.notifications.schedule import next_try, rest_until
 from portal.notifications.signing import signed_headers
 from portal.notifications.targets import rules
@@ -127,14 +128,15 @@ def _settle(
         if webhook.failures:
             Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, resting_until=None)
         return True
-    again = next_try(delivery.tries, now=now, draw=draw)
+    asked = asked_wait(outcome.retry_after, now=now)
+    again = next_try(delivery.tries, now=now, draw=draw, asked=asked)
     gone = outcome.error == Delivery.Error.GONE
     _moved(
         delivery, *((Delivery.State.PENDING, again) if again and not gone else (Delivery.State.FAILED, None))
     )
     failures, since = webhook.failures + 1, webhook.failing_since or now
     Webhook.objects.filter(pk=webhook.pk).update(
-        failures=failures, failing_since=since, resting_until=rest_until(failures, now=now)
+        failures=failures, failing_since=since, resting_until=rest_until(failures, now=now, asked=asked)
     )
     if gone:
         webhook_disable(webhook=webhook, because=Webhook.Disabled.GONE, now=now)

@@ -27,13 +27,15 @@ class Got:
 
 @dataclass
 class Receiver:
-    """``answers``: statuses of the next requests; after them 204. ``location`` goes with a redirect."""
+    """``answers``: statuses of the next requests; after them 204. ``location`` goes with a redirect,
+    ``retry_after`` with any answer."""
 
     port: int
     scheme: str
     got: list[Got] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
     location: str = ""
+    retry_after: str = ""
     body: bytes = b""
     # Sent a byte at a time with such pauses, in seconds; 0: at once.
     drip_s: float = 0.0
@@ -72,6 +74,8 @@ def receiving(*, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1") 
             head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(receiver.body)}\r\n"
             if receiver.location:
                 head += f"Location: {receiver.location}\r\n"
+            if receiver.retry_after:
+                head += f"Retry-After: {receiver.retry_after}\r\n"
             said = f"{head}\r\n".encode() + receiver.body
             if not receiver.drip_s:
                 self.wfile.write(said)

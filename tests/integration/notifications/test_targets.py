@@ -166,6 +166,14 @@ def test_a_redirect_is_a_failure_and_leads_nowhere(receiver: Receiver) -> None:
     assert inside.got == []
 
 
+def test_what_a_receiver_says_of_when_to_come_back_is_known(receiver: Receiver) -> None:
+    receiver.answers, receiver.retry_after = [503], "120"
+    assert (outcome := sent(receiver.url)).error == "status"
+    assert outcome.retry_after == "120"
+    receiver.retry_after = ""
+    assert sent(receiver.url).retry_after == ""
+
+
 def test_proxies_of_the_environment_are_ignored(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     with receiving() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):

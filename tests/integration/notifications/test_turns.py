@@ -102,6 +102,43 @@ class TestSchedule:
         assert (webhook.failures, webhook.failing_since, webhook.resting_until) == (0, None, None)
 
 
+class TestAskedToWait:
+    """Retry-After, as Standard Webhooks 1.0 wants it taken into consideration."""
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_message_and_receiver_are_left_alone_as_long_as_it_asks(
+        self, webhook: Webhook, time: Clock, status: int
+    ) -> None:
+        waiting(webhook, time, 2)
+        turn(webhook, time, Outcome(status, "status", "", 3, retry_after="1200"))
+        webhook.refresh_from_db()
+        asked_for = time.now + timedelta(minutes=20)
+        assert webhook.resting_until == asked_for
+        assert Delivery.objects.get(tries=1).next_try_at == asked_for
+        time.now = asked_for - timedelta(seconds=1)
+        assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (0, 0)
+        time.now = asked_for
+        assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (1, 2)
+
+    def test_a_wait_of_ours_that_is_longer_stays(self, webhook: Webhook, time: Clock) -> None:
+        (made,) = waiting(webhook, time)
+        Delivery.objects.update(tries=4)
+        turn(webhook, time, Outcome(429, "status", "", 3, retry_after="60"))
+        made.refresh_from_db()
+        assert made.next_try_at == time.now + timedelta(hours=5)
+
+    def test_however_much_it_asks_for_ten_tries_end_within_four_days(
+        self, webhook: Webhook, time: Clock
+    ) -> None:
+        waiting(webhook, time)
+        began = time.now
+        while again := Delivery.objects.get().next_try_at:
+            time.now = max(time.now, again)
+            turn(webhook, time, Outcome(429, "status", "", 3, retry_after="99999999"))
+        assert Delivery.objects.get().tries == 10
+        assert time.now - began < timedelta(days=4)
+
+
 class TestFairness:
     def test_a_turn_ends_with_the_first_failure_and_the_receiver_rests(
         self, webhook: Webhook, time: Clock

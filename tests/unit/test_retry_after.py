@@ -1,0 +1,41 @@
+"""What Retry-After says, read as RFC 9110 writes it, and what is made of anything else."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from portal.notifications.retry_after import LONGEST, asked_wait
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+NOTHING = timedelta(0)
+
+CASES = {
+    "seconds": ("120", timedelta(minutes=2)),
+    "seconds, with spaces around": (" 7 ", timedelta(seconds=7)),
+    "none": ("0", NOTHING),
+    "a date": ("Sat, 21 Nov 2026 09:45:00 GMT", timedelta(minutes=15)),
+    "a date in the form of RFC 850": ("Saturday, 21-Nov-26 09:45:00 GMT", timedelta(minutes=15)),
+    "a date in asctime's form": ("Sat Nov 21 09:45:00 2026", timedelta(minutes=15)),
+    "a date that is over": ("Sat, 21 Nov 2026 09:00:00 GMT", NOTHING),
+    "more than is heeded": ("3601", LONGEST),
+    "a date far away": ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST),
+    "a number without end": ("9" * 10_000, LONGEST),
+    "many noughts": ("0" * 10_000, NOTHING),
+    "nothing": ("", NOTHING),
+    "below nothing": ("-5", NOTHING),
+    "a fraction": ("1.5", NOTHING),
+    "other digits": ("١٢", NOTHING),
+    "words": ("soon", NOTHING),
+    "no such day": ("Sat, 99 Nov 2026 09:45:00 GMT", NOTHING),
+    "no such zone": ("Sat, 21 Nov 2026 09:45:00 +9999999999", NOTHING),
+}
+
+
+@pytest.mark.parametrize(("header", "wait"), CASES.values(), ids=CASES)
+def test_what_is_asked_for(header: str, wait: timedelta) -> None:
+    assert asked_wait(header, now=NOW) == wait
+
+
+def test_a_date_counts_from_now_in_any_zone() -> None:
+    local = NOW.astimezone(timezone(timedelta(hours=5)))
+    assert asked_wait("Sat, 21 Nov 2026 09:45:00 GMT", now=local) == timedelta(minutes=15)
