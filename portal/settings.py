@@ -17,6 +17,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 
 SECRET_KEY = env.str("SECRET_KEY")
+# Earlier ones, newest first: what they signed and sealed stays good.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 TOKEN_PEPPER = env.str("TOKEN_PEPPER")
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])

@@ -19,6 +19,15 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["servi
 ONE_SHOT = {name for name, service in SERVICES.items() if service.get("restart") == "no"}
 # It is in the middle of nothing: its agent says whether it is there.
 UNASKED = {"vpp-rhino", "vpp-hippo"}
+URLS_WITH_PASSWORDS = ("DATABASE_URL", "REDIS_URL", "EMAIL_URL")
+SET_BY_THE_IMAGE = {"LONGLINE_PKI_DIR", "LONGLINE_METRICS_DIR", "LONGLINE_ALIVE_FILE", "STATIC_ROOT"}
+# Nothing that is reached by others may be told to explain its mistakes to them; rate limits follow REDIS_URL.
+OF_NO_USE = {"DEBUG", "CACHE_URL"}
+
+
+def read_by_settings() -> set[str]:
+    """The variables that the portal's settings read."""
+    return set(re.findall(r'env\.\w+\(\s*"(\w+)"', (ROOT / "portal" / "settings.py").read_text()))
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -61,7 +70,7 @@ def test_all_of_the_portal_waits_for_the_migrations() -> None:
 
 def test_no_secret_has_a_default_or_is_in_the_environment() -> None:
     text = COMPOSE.read_text()
-    for name in ("SECRET_KEY", "TOKEN_PEPPER", "PASSWORD", "DATABASE_URL", "REDIS_URL", "EMAIL_URL"):
+    for name in ("SECRET", "SECRET_KEY", "FALLBACKS", "PEPPER", "PASSWORD", "TOKEN", *URLS_WITH_PASSWORDS):
         assert not re.search(rf"^\s*\w*{name}\s*:", text, re.MULTILINE), name
         assert not re.search(rf"\$\{{\w*{name}", text), name
     files = yaml.safe_load(text)["secrets"].values()
@@ -80,9 +89,27 @@ def test_no_secret_is_in_the_repository() -> None:
 
 def test_what_a_secret_may_be_read_from_are_settings() -> None:
     """NAME_FILE works for every variable; one that the settings do not read would be silently ignored."""
-    known = (ROOT / "portal" / "settings.py").read_text()
+    known = read_by_settings()
     for name in SERVICES["web"]["environment"]:
-        assert f'"{name.removesuffix("_FILE")}"' in known, name
+        assert name in known or name.removesuffix("_FILE") in known, name
+
+
+@pytest.mark.parametrize("name", sorted(read_by_settings() - SET_BY_THE_IMAGE - OF_NO_USE))
+def test_a_setting_reaches_the_containers(name: str) -> None:
+    """By its own name in .env, or, as a secret, by a file in secrets/; without it the default holds."""
+    environment = SERVICES["web"]["environment"]
+    if f"{name}_FILE" in environment:
+        assert environment[f"{name}_FILE"] == f"/run/secrets/{name.lower()}"
+        assert name.lower() in SERVICES["web"]["secrets"]
+    else:
+        assert name in environment
+
+
+def test_what_the_image_sets_is_not_set_again() -> None:
+    dockerfile = (ROOT / "deploy" / "docker" / "portal.Dockerfile").read_text()
+    for name in SET_BY_THE_IMAGE:
+        assert re.search(rf"^\s+{name}=/", dockerfile, re.MULTILINE), name
+    assert not (SET_BY_THE_IMAGE | OF_NO_USE) & SERVICES["web"]["environment"].keys()
 
 
 def test_the_images_are_pinned_to_a_release() -> None:

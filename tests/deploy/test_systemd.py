@@ -1,0 +1,87 @@
+"""systemd itself accepts the units that deploy/ ships, and calls what they may do little."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devstack.paths import ROOT
+
+FOLDER = ROOT / "deploy" / "systemd"
+UNITS = sorted(path.name for path in FOLDER.iterdir())
+# Of systemd's own measure, in tenths: 0 may do nothing, 100 all that root may. A unit without sandbox has 92.
+MOST_EXPOSED = 30
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """Copies whose programs are there: systemd looks for them, and here nothing is installed."""
+    if not shutil.which("systemd-analyze"):
+        pytest.skip(
+            "systemd-analyze is missing: the units were read by no systemd (Debian: apt-get install systemd)"
+        )
+    for name in UNITS:
+        text, programs = re.subn(
+            r"^(Exec\w+)=/\S+", r"\1=/bin/true", (FOLDER / name).read_text(), flags=re.MULTILINE
+        )
+        assert programs, name
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def complaints(unit: Path) -> str:
+    """What systemd says of this one unit; "" when all is well."""
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--recursive-errors=no", "--man=no", unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return (done.stdout + done.stderr).strip() or (
+        f"exit status {done.returncode}" if done.returncode else ""
+    )
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_accepts_each_unit(units: Path, name: str) -> None:
+    assert complaints(units / name) == ""
+
+
+def test_a_misspelt_setting_is_found(units: Path) -> None:
+    unit = units / "longline-web.service"
+    unit.write_text(unit.read_text().replace("NoNewPrivileges=", "NoNewPriviledges="))
+    assert "NoNewPriviledges" in complaints(unit)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_what_a_unit_may_do_is_little(units: Path, name: str) -> None:
+    done = subprocess.run(
+        [
+            "systemd-analyze",
+            "security",
+            "--no-pager",
+            "--offline=true",
+            f"--threshold={MOST_EXPOSED}",
+            units / name,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-400:] + done.stderr
+
+
+def test_every_unit_is_installed_by_a_guide() -> None:
+    guides = "\n".join(
+        (ROOT / "docs" / f"{name}.md").read_text() for name in ("operators-guide", "agent-guide")
+    )
+    # As in longline-{web,relay}.service.
+    named = {
+        f"longline-{part}"
+        for found in re.findall(r"longline-\{([\w,-]+)\}", guides)
+        for part in found.split(",")
+    }
+    for name in UNITS:
+        assert name in guides or name.removesuffix(".service") in named, name
