@@ -3,19 +3,16 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from devstack import stack
 from devstack.isp import small_isp
-from devstack.paths import BUILD
-from devstack.process import Family
-from devstack.vppsim import SimulatedDataplane
+from devstack.stack import Stack
 from tests.browser.reader import Reader
 from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, isp, nina, nora
+from tests.stacks import simulated
 
 __all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nina", "nora"]
 
@@ -58,21 +55,8 @@ def reader(chromium: Browser) -> Iterator[Callable[..., Reader]]:
 
 
 @pytest.fixture(scope="package")
-def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stack.Stack]:
+def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Portal, worker, relay, beat, two agents and their stand-in VPPs, as real processes."""
-    for program in ("vppsim", "longline-agent"):
-        assert (BUILD / program).exists(), f"build/{program} is missing: run `make agent`"
-    folder: Path = tmp_path_factory.mktemp("stack")
-    the_isp, family = small_isp(), Family()
-    dataplane = SimulatedDataplane(isp=the_isp, folder=folder / "vppsim", logs=folder / "log", family=family)
-    with stack.running(
-        folder=folder,
-        logs=folder / "log",
-        isp=the_isp,
-        dataplane=dataplane,
-        family=family,
-        report_interval_s=2,
-        durable=False,
-    ) as running:
-        stack.wait_for_reports(running)
+    logs = tmp_path_factory.mktemp("stack") / "log"
+    with simulated(small_isp(), logs=logs, report_interval_s=2) as running:
         yield running

@@ -1,0 +1,54 @@
+"""The whole product as processes on stand-in VPPs, for tests that go through its doors."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from devstack import stack
+from devstack.isp import Isp
+from devstack.paths import BUILD
+from devstack.process import Family
+from devstack.vppsim import SimulatedDataplane
+
+
+def require_built(*programs: str) -> None:
+    """Fail where one of these is not in build/."""
+    for name in programs:
+        if not (BUILD / name).exists():
+            pytest.fail(f"{BUILD / name} is missing: run `make agent` first")
+
+
+@contextmanager
+def simulated(
+    isp: Isp,
+    *,
+    logs: Path | None = None,
+    report_interval_s: int = 1,
+    durable: bool = False,
+    settings: dict[str, str] | None = None,
+) -> Iterator[stack.Stack]:
+    """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest."""
+    require_built("longline-agent", "vppsim")
+    family = Family()
+    # Short, because a Unix socket's path holds 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="ll-stack-") as name:
+        folder = Path(name)
+        # The database's own account has to get through to its cluster.
+        folder.chmod(0o711)
+        logs = logs or folder / "log"
+        dataplane = SimulatedDataplane(isp=isp, folder=folder / "vppsim", logs=logs, family=family)
+        with stack.running(
+            folder=folder,
+            logs=logs,
+            isp=isp,
+            dataplane=dataplane,
+            family=family,
+            report_interval_s=report_interval_s,
+            durable=durable,
+            settings=settings,
+        ) as running:
+            stack.wait_for_reports(running)
+            yield running
