@@ -3,6 +3,7 @@
 Generated from the schema: a new operation is tried as soon as it exists.
 """
 
+import json
 import uuid
 from typing import Any
 
@@ -11,34 +12,40 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import Customer
 from portal.accounts.tokens import token_create
+from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
 from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.vll.models import Vll
 from portal.vll.operations import hold_make
 from tests.integration.answers import activate
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
+from tests.integration.test_tenants_stay_apart import everything
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
-# Owned by nobody: the network's own things, which the NOC keeps. A stranger may not tell more than the
-# schema does: he sees them as any customer does, or is refused as such.
-THE_NETWORKS = {"sites", "routers", "links", "customers", "vni-ranges", "event-types", "netbox"}
+# The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
+THE_NOCS = {"routers", "links", "customers", "vni-ranges"}
+# Owned by nobody, and no secret.
+FOR_ALL = {"sites"}
+# Part of every name of Alice's, and of nothing else.
+SECRET = "undisclosed"
 
 
 @pytest.fixture
 def owned(db: None) -> dict[str, Any]:
     """Ids of things of Alice's, by the first part of their path. Say here how a new kind is made."""
-    dairy = Customer.objects.create(name="Alpine Dairy", created_at=clock.now())
-    alice = member("alice", dairy, "admin")
+    dairy = Customer.objects.create(name=f"{SECRET} Dairy", created_at=clock.now())
+    alice = member(f"alice-{SECRET}", dairy, "admin")
     isp = build_isp(owner=dairy)
-    placed = order(isp, alice)
+    placed = order(isp, alice, description=f"{SECRET} line")
     activate(placed.vll)
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     held = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
-    token, _ = token_create(user=alice, name="hers", now=clock.now())
-    url = "https://hooks.example.net/"
+    token, _ = token_create(user=alice, name=f"{SECRET} token", now=clock.now())
+    url = f"https://{SECRET}.example.net/"
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
         "webhooks": webhook.pk,
@@ -50,6 +57,11 @@ def owned(db: None) -> dict[str, Any]:
         "tokens": token.pk,
         "people": alice.pk,
         "holds": held.pk,
+        "customers": dairy.pk,
+        "routers": isp.routers["rhino"].pk,
+        "sites": isp.routers["rhino"].site_id,
+        "links": isp.links["rhino-hippo"].pk,
+        "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,
     }
 
 
@@ -57,14 +69,17 @@ def owned(db: None) -> dict[str, Any]:
 def stranger(db: None) -> APIClient:
     """Charlie, who is an admin, but of Basel Bakery."""
     bakery = Customer.objects.create(name="Basel Bakery", created_at=clock.now())
-    return client(member("charlie", bakery, "admin"))
+    api = client(member("charlie", bakery, "admin"))
+    # From now on that his token was used is known.
+    api.get("/api/v1/tokens")
+    return api
 
 
-def operations(*, of_one: bool) -> list[Any]:
+def operations(*, of_one: bool, methods: tuple[str, ...] = METHODS) -> list[Any]:
     return [
         pytest.param(method, path, item[method], id=f"{method.upper()} {path}")
         for path, item in document()["paths"].items()
-        for method in METHODS
+        for method in methods
         if method in item and ("{" in path) == of_one
     ]
 
@@ -74,11 +89,15 @@ def area_of(path: str) -> str:
 
 
 def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> tuple[int, Any]:
-    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     url = path.replace("{id}", str(thing))
-    answer = getattr(api, method)(url, media.get("example"), format="json", headers={"If-Match": "*"})
+    answer = getattr(api, method)(url, example(operation), format="json", headers={"If-Match": "*"})
     document = answer.json() if answer.content else {}
     return answer.status_code, {name: value for name, value in document.items() if name != "request_id"}
+
+
+def example(operation: Any) -> Any:
+    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return media.get("example")
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), operations(of_one=True))
@@ -86,40 +105,91 @@ def test_to_a_stranger_another_tenants_object_is_as_one_that_does_not_exist(
     owned: dict[str, Any], stranger: APIClient, method: str, path: str, operation: Any
 ) -> None:
     area = area_of(path)
-    if area in THE_NETWORKS:
-        pytest.skip("belongs to no tenant")
+    if area in FOR_ALL and method == "get" and path.endswith("{id}"):
+        pytest.skip("everybody reads it")
     assert area in owned, f"say in `owned` how one of {area} is made"
     hers, nobodys = owned[area], uuid.uuid4() if isinstance(owned[area], uuid.UUID) else 2**40
+    of_nobodys = told(stranger, method, path, operation, nobodys)
+    before = everything()
     status, said = told(stranger, method, path, operation, hers)
     # 403 to whoever may not do it to anything: that says nothing about this one.
-    assert status == 404 or (status == 403 and method != "get")
-    assert (status, said) == told(stranger, method, path, operation, nobodys)
+    assert status == 404 or (status == 403 and (method != "get" or area in THE_NOCS | FOR_ALL))
+    assert (status, said) == of_nobodys
+    assert everything() == before
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), operations(of_one=False))
-def test_no_list_shows_a_stranger_anything_of_another_tenants(
-    owned: dict[str, Any], stranger: APIClient, method: str, path: str, operation: Any
+def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
+    """No filter, and each filter of a list with what would find something of Alice's."""
+    vll = Vll.objects.get()
+    words = (SECRET, str(vll.pk), str(owned["orders"]), str(vll.vni), "100", "host-cust1", "rhino")
+    finds = {
+        "customer": [f"{SECRET} Dairy"],
+        "port": [str(owned["ports"])],
+        "vll": [str(vll.pk)],
+        "router": ["rhino"],
+        "site": ["Zürich"],
+        "vni": [str(vll.vni)],
+        "vlan": ["100"],
+        "q": list(words),
+        "lifecycle": ["active"],
+        "oper_status": ["op-unknown"],
+        "in_sync": ["true", "false"],
+        "state": ["completed"],
+        "action": ["add"],
+        "retired": ["false"],
+        "in_service": ["true"],
+        "status": ["stale"],
+    }
+    names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
+    filters = [name for name in names if name not in ("cursor", "limit")]
+    unknown = set(filters) - set(finds)
+    assert not unknown, f"say in `finds` by what {unknown} would find something of Alice's"
+    return [{}, *({name: value} for name in filters for value in finds[name])]
+
+
+@pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("get",)))
+def test_nothing_that_a_stranger_reads_has_anything_of_another_tenants(
+    owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
 ) -> None:
-    if method != "get":
-        pytest.skip("not a list")
-    status, said = told(stranger, method, path, operation, None)
-    if area_of(path) in THE_NETWORKS:
-        assert status in (200, 403)
-    else:
-        mine = [row["name"] for row in said["results"] if row.get("name") == "test"]
-        assert (status, len(said["results"])) == (200, len(mine))
+    secrets = [SECRET, *(str(each) for each in owned.values() if isinstance(each, uuid.UUID))]
+    for asked in askings(owned, operation):
+        answer = stranger.get(path, asked)
+        assert answer.status_code == (403 if area_of(path) in THE_NOCS | {"netbox"} else 200), asked
+        said = answer.content.decode().lower()
+        assert [each for each in secrets if each in said] == []
+        if area_of(path) not in THE_NOCS | FOR_ALL and "results" in answer.json():
+            his = {"tokens": ["test"], "event-types": None}.get(area_of(path), [])
+            found = [row["name"] if "name" in row else row["id"] for row in answer.json()["results"]]
+            assert his is None or found == his, asked
 
 
-def test_an_order_over_another_tenants_port_is_as_one_over_no_port(
-    owned: dict[str, Any], stranger: APIClient
+@pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("post",)))
+def test_naming_what_is_another_tenants_is_as_naming_nothing(
+    owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
 ) -> None:
-    operation = document()["paths"]["/api/v1/vlls"]["post"]
-    body = operation["requestBody"]["content"]["application/json"]["example"]
+    """In the body: a port, a hold, a customer."""
+    hers = {"port": owned["ports"], "hold": str(owned["holds"]), "customer": f"{SECRET} Dairy"}
+    nobodys = {"port": 2**40, "hold": str(uuid.uuid4()), "customer": "Nobody"}
+    wanted = example(operation)
+    if not isinstance(wanted, dict) or naming(wanted, hers) == wanted:
+        pytest.skip("names none")
+    before = everything()
 
-    def over(port: int) -> tuple[int, str]:
-        ends = {side: {"port": port, "tagging": "untagged"} for side in ("a_end", "z_end")}
-        answer = stranger.post("/api/v1/vlls", {**body, **ends}, format="json")
-        return answer.status_code, answer.json()["detail"].replace(str(port), "…")
+    def answered(names: dict[str, Any]) -> tuple[int, str]:
+        answer = stranger.post(path, naming(wanted, names), format="json")
+        said = {name: value for name, value in answer.json().items() if name != "request_id"}
+        text = json.dumps(said)
+        for each in names.values():
+            text = text.replace(str(each), "…")
+        return answer.status_code, text
 
-    assert over(owned["ports"]) == over(2**40)
-    assert over(owned["ports"])[0] == 422
+    assert answered(hers) == answered(nobodys)
+    assert answered(hers)[0] in (403, 422) or path.endswith("/validate")
+    assert everything() == before
+
+
+def naming(wanted: Any, names: dict[str, Any]) -> Any:
+    """The body with these values wherever a member is called so."""
+    if isinstance(wanted, dict):
+        return {name: names.get(name, naming(value, names)) for name, value in wanted.items()}
+    return [naming(each, names) for each in wanted] if isinstance(wanted, list) else wanted

@@ -35,6 +35,7 @@ API = {
     "job": 4,
     # One of them: since when the line was in service.
     "graph": 7,
+    "mail preferences": 3,
 }
 PAGES = {
     # Four of these, two of them a savepoint's, are for what all the lines carried; three count, each from its
@@ -124,6 +125,7 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
         "detail": lambda: api.get(f"/api/v1/vlls/{vll.pk}"),
         "job": lambda: api.get(f"/api/v1/jobs/{vll.orders.all()[0].pk}"),
         "graph": lambda: api.get(f"/api/v1/vlls/{vll.pk}/throughput"),
+        "mail preferences": lambda: api.get("/api/v1/mail-preferences"),
     }
     check(name, sent(operations[name]), API[name])
 
