@@ -215,6 +215,10 @@ class VllEnd(models.Model):
                 ),
                 name="tagging_has_the_vlans_it_needs",
             ),
+            models.CheckConstraint(
+                condition=Q(requested_outer_vlan__isnull=True) | Q(requested_outer_vlan__range=(1, 4094)),
+                name="a_requested_vlan_is_one",
+            ),
         ]
         indexes = [
             models.Index(fields=["port"], name="vll_end_by_port"),

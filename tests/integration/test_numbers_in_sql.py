@@ -1,0 +1,67 @@
+"""Numbers that do not exist are refused by the tables themselves, whoever writes to them."""
+
+import pytest
+from django.db import DataError, IntegrityError, connection, transaction
+
+from portal.accounts.models import User
+from portal.allocation.models import ReservedVniRange
+from portal.core import clock
+from portal.vll.models import Vll
+from portal.vll.operations import hold_make
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+
+VNIS = (0, -1, 2**24, 2**24 + 5)
+VLANS = (0, -1, 4095, 65536)
+MTUS = (67, 0, -1, 65536)
+NO_RATES = (0, -1, 2**63)
+
+
+@pytest.fixture
+def rows(isp: Isp, alice: User) -> None:
+    """One row at least of each table: a line with two tags at its A end, a hold, a reserved range."""
+    order(isp, alice, a_end=end(isp, "rhino:host-cust1", "qinq", inner_vlan=7))
+    ends = (end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo"))
+    hold_make(user=alice, a_end=next(ends), z_end=next(ends), cir_bps=1000, now=clock.now())
+    ReservedVniRange.objects.create(first=1, last=9, reason="lab")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("vll_vll.vni", value) for value in VNIS),
+        *(("allocation_vnilease.vni", value) for value in VNIS),
+        *(("allocation_reservedvnirange.first", value) for value in VNIS),
+        *(("allocation_reservedvnirange.last", value) for value in VNIS),
+        *(("vll_vllend.outer_vlan", value) for value in VLANS),
+        *(("vll_vllend.inner_vlan", value) for value in VLANS),
+        *(("vll_vllend.requested_outer_vlan", value) for value in VLANS),
+        *(("vll_vll.svc_mtu", value) for value in MTUS),
+        *(("vll_vll.frame", value) for value in MTUS),
+        *(("inventory_backbonelink.a_ip_mtu", value) for value in MTUS),
+        *(("inventory_backbonelink.z_ip_mtu", value) for value in MTUS),
+        *(("vll_vll.cir_bps", value) for value in NO_RATES),
+        *(("vll_hold.cir_bps", value) for value in NO_RATES),
+        *(("inventory_port.speed_bps", value) for value in NO_RATES),
+    ],
+)
+def test_a_number_that_does_not_exist_is_in_no_row(rows: None, column: str, value: int) -> None:
+    table, _, name = column.partition(".")
+    for written in (str(value), "1e309", "'Infinity'::float8"):
+        with pytest.raises((IntegrityError, DataError)), transaction.atomic(), connection.cursor() as sql:
+            sql.execute(f"UPDATE {table} SET {name} = {written}")  # noqa: S608
+
+
+def test_the_largest_and_the_smallest_that_do_exist_are(rows: None) -> None:
+    for column, values in {
+        "vll_vll.vni": (1, 2**24 - 1),
+        "vll_vllend.requested_outer_vlan": (1, 4094),
+        "vll_vll.svc_mtu": (68, 65535),
+    }.items():
+        table, _, name = column.partition(".")
+        for value in values:
+            with connection.cursor() as sql:
+                sql.execute(f"UPDATE {table} SET {name} = {value}")  # noqa: S608
+    assert Vll.objects.get().svc_mtu == 65535
