@@ -1,0 +1,162 @@
+"""Orders that fail or are called off, at each stage: what was in service stays so, on both routers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from devstack.stack import Stack
+from tests.faults.vpp_hand import Hand
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
+from tests.journeys.test_by_the_api import refused
+from tests.journeys.test_order_to_traffic import PORT, an_order
+
+
+@pytest.fixture
+def alice(live_stack: Stack) -> Api:
+    return Api(live_stack, "customer")
+
+
+@pytest.fixture
+def nina(live_stack: Stack) -> Api:
+    return Api(live_stack, "noc")
+
+
+@contextmanager
+def held_back(nina: Api, name: str) -> Iterator[None]:
+    """A router that is sent nothing: orders over it stay where they are."""
+    router = next(row for row in nina("GET", "/routers")["results"] if row["name"] == name)
+    nina("POST", f"/routers/{router['id']}/care", {"do": "hold"})
+    try:
+        yield
+    finally:
+        nina("POST", f"/routers/{router['id']}/care", {"do": "release"})
+
+
+def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:
+    """What each VPP connects for a VLL, by the names of the interfaces."""
+    found = {}
+    for router, sockets in stack.sockets.items():
+        view = Hand(sockets.api).view()
+        ours = {each["index"] for each in view.tagged(vll)}
+        found[router] = {
+            (view.interfaces[here]["name"], view.interfaces[there]["name"])
+            for here, there in view.connects.items()
+            if here in ours
+        }
+    return found
+
+
+def booked(alice: Api, stack: Stack) -> list[int]:
+    ports = [stack.port(router, PORT) for router in ("rhino", "hippo")]
+    return [alice("GET", f"/ports/{port}")["booked_bps"] for port in ports]
+
+
+def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_retried(
+    live_stack: Stack, alice: Api
+) -> None:
+    vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=460))
+    url = f"/vlls/{vll['id']}"
+    before, carried, rates = (
+        owned(live_stack, vll["id"]),
+        forwarding(live_stack, vll["id"]),
+        booked(alice, live_stack),
+    )
+    assert [len(pairs) for pairs in carried.values()] == [2, 2]
+
+    hand = Hand(live_stack.sockets["hippo"].api)
+    foreign = hand.add_sub(PORT, 461)
+    change = {
+        "a_end": {"outer_vlan": 461},
+        "z_end": {"outer_vlan": 461},
+        "cir_bps": 20_000_000,
+        "transport": "geneve4",
+    }
+    order = alice("PATCH", url, change)["order"]["id"]
+    alice.wait(f"/orders/{order}", state="failed")
+    failure = alice("GET", f"/orders/{order}")["failure"]
+    assert (failure["router"], failure["code"]) == ("hippo", "foreign_subinterface")
+    alice.wait(url, lifecycle="active", in_sync=True)
+    now = alice("GET", url)
+    facts = ("cir_bps", "transport", "vni", "svc_mtu")
+    assert [now[fact] for fact in facts] == [vll[fact] for fact in facts]
+    assert [now[end]["outer_vlan"] for end in ("a_end", "z_end")] == [460, 460]
+    assert (owned(live_stack, vll["id"]), forwarding(live_stack, vll["id"])) == (before, carried)
+    assert booked(alice, live_stack) == rates
+    assert hand.view().named(foreign) is not None
+
+    hand.delete_sub(foreign)
+    again = alice("POST", f"/orders/{order}/retry")["order"]
+    assert again["retry_of"] == order
+    alice.client.wait_completed(again["id"], timeout_s=WAIT_S)
+    now = alice("GET", url)
+    assert (now["cir_bps"], now["transport"], now["in_sync"]) == (20_000_000, "geneve4", True)
+    assert [now[end]["outer_vlan"] for end in ("a_end", "z_end")] == [461, 461]
+    assert refused(live_stack, "customer", "POST", f"/orders/{order}/retry")[0] == 409
+    alice.done("DELETE", url)
+
+
+def call_off(alice: Api, order: dict[str, Any]) -> None:
+    assert alice("POST", f"/orders/{order['id']}/cancel")["order"]["state"] == "pendingCancellation"
+
+
+def test_a_new_line_is_called_off_half_built(live_stack: Stack, alice: Api, nina: Api) -> None:
+    wanted = an_order(live_stack, vlan=470)
+    with held_back(nina, "hippo"):
+        order = alice("POST", "/vlls", wanted)["order"]
+        half = {"rhino": ["a subif", "a vxlan"]}
+        assert alice.client.wait(lambda: owned(live_stack, order["vll"]) == half, timeout_s=WAIT_S)
+        call_off(alice, order)
+        # Until both have confirmed, its leases are nobody else's.
+        assert not alice("POST", "/vlls/validate", wanted)["feasible"]
+    alice.wait(f"/orders/{order['id']}", state="cancelled")
+    assert alice("GET", f"/vlls/{order['vll']}")["lifecycle"] == "cancelled"
+    assert owned(live_stack, order["vll"]) == {}
+    assert alice("POST", "/vlls/validate", wanted)["feasible"]
+    assert refused(live_stack, "customer", "POST", f"/orders/{order['id']}/cancel")[0] == 409
+
+
+def test_a_change_is_called_off_half_done(live_stack: Stack, alice: Api, nina: Api) -> None:
+    vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=480))
+    url, carried = f"/vlls/{vll['id']}", forwarding(live_stack, vll["id"])
+    with held_back(nina, "hippo"):
+        order = alice("PATCH", url, {"a_end": {"outer_vlan": 481}, "z_end": {"outer_vlan": 481}})["order"]
+        assert alice.client.wait(
+            lambda: f"{PORT}.481" in str(forwarding(live_stack, vll["id"])["rhino"]), timeout_s=WAIT_S
+        )
+        call_off(alice, order)
+    alice.wait(f"/orders/{order['id']}", state="cancelled")
+    alice.wait(url, lifecycle="active", in_sync=True)
+    assert forwarding(live_stack, vll["id"]) == carried
+    alice.done("DELETE", url)
+
+
+def test_a_removal_is_called_off_half_done(live_stack: Stack, alice: Api, nina: Api) -> None:
+    vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=490))
+    url, carried = f"/vlls/{vll['id']}", forwarding(live_stack, vll["id"])
+    with held_back(nina, "hippo"):
+        order = alice("DELETE", url)["order"]
+        assert alice.client.wait(lambda: set(owned(live_stack, vll["id"])) == {"hippo"}, timeout_s=WAIT_S)
+        call_off(alice, order)
+    alice.wait(f"/orders/{order['id']}", state="cancelled")
+    alice.wait(url, lifecycle="active", in_sync=True)
+    assert forwarding(live_stack, vll["id"]) == carried
+    alice.done("DELETE", url)
+
+
+def test_an_order_that_waits_for_approval_is_called_off_at_once(
+    live_stack: Stack, alice: Api, nina: Api
+) -> None:
+    customer = next(row for row in nina("GET", "/customers")["results"] if row["name"] == "Alpine Dairy")
+    wanted = an_order(live_stack, vlan=495)
+    nina("PATCH", f"/customers/{customer['id']}", {"approve_up_to_bps": 1})
+    try:
+        order = alice("POST", "/vlls", wanted)["order"]
+    finally:
+        nina("PATCH", f"/customers/{customer['id']}", {"approve_up_to_bps": None})
+    assert order["state"] == "held"
+    assert alice("POST", f"/orders/{order['id']}/cancel")["order"]["state"] == "cancelled"
+    assert alice("GET", f"/vlls/{order['vll']}")["lifecycle"] == "cancelled"
+    assert alice("POST", "/vlls/validate", wanted)["feasible"]
+    assert owned(live_stack, order["vll"]) == {}
