@@ -1,11 +1,12 @@
 """Whether a line could be ordered now, all that is in the way, and what would be possible. Writes nothing."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.allocation.bandwidth import bandwidth_look
 from portal.allocation.cores import RouterCapacity, router_capacities
 from portal.allocation.errors import VniPoolExhausted
@@ -23,6 +24,7 @@ from portal.underlay.ends import Assumption, assumptions, barred
 from portal.underlay.links import Link
 from portal.underlay.queries import current_topology, line_ends, path_policy
 from portal.underlay.topology import Topology
+from portal.vll.content import Content
 from portal.vll.operations.assess import (
     AUTO,
     Assessment,
@@ -33,7 +35,8 @@ from portal.vll.operations.assess import (
     likely_transport,
 )
 from portal.vll.operations.holds import hold_look
-from portal.vll.operations.leasing import Leased
+from portal.vll.operations.leasing import Leased, same_tunnel
+from portal.vll.operations.modify import check_tombstones
 
 VLANS_SHOWN = 10
 
@@ -49,10 +52,14 @@ class LinkOutlook:
 
 @dataclass(frozen=True, slots=True)
 class EndOutlook:
-    """What is left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging."""
+    """What is left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging.
+
+    ``free_after_bps``: what would be left once the line had what is asked for; below 0 where it does not fit.
+    """
 
     port: Port
     free_bps: int
+    free_after_bps: int
     vlans_free: int
     vlans: list[int]
 
@@ -78,9 +85,28 @@ class Outlook:
         return not self.refusals
 
 
-def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | None = None) -> Outlook:
-    """Look at everything that ``order_add`` would look at. What it would raise first comes first."""
-    leased: Leased | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A line that is to change: whose it is, what it has, and what goes on carrying it if nothing has to."""
+
+    customer: Customer
+    leased: Leased
+    unchanged_path: Serviceable | None
+
+
+def outlook(
+    *,
+    user: User,
+    request: LineRequest,
+    now: datetime,
+    hold: UUID | None = None,
+    line: Existing | None = None,
+) -> Outlook:
+    """Look at everything that ``order_add`` would look at, or with ``line`` ``order_modify``.
+
+    What it would raise first comes first.
+    """
+    leased = line.leased if line else None
     unknown: list[DomainError] = []
     if hold is not None:
         try:
@@ -89,8 +115,19 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
             unknown = [refusal]
     topology = current_topology(now=now)
     own = [leased.owner] if leased else []
-    found = assess(user=user, request=request, now=now, lock=False, own=own)
-    ends = _ends(found)
+    found = assess(
+        user=user,
+        request=request,
+        now=now,
+        lock=False,
+        owner=line.customer if line else None,
+        unchanged_path=line.unchanged_path if line else None,
+        own=own,
+    )
+    if line is not None:
+        with found.noting():
+            check_tombstones(line.leased, found.ports)
+    ends = _ends(found, request, leased)
     _look_at_leases(found, request, leased)
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
@@ -100,8 +137,8 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
         loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
         capacities = router_capacities(ends=loads, transport=transport)
         routers = {side: port.router for side, port in found.ports.items()}
-        line = line_ends(routers["a"], routers["z"])
-        assumed = assumptions(*line, transport)
+        between = line_ends(routers["a"], routers["z"])
+        assumed = assumptions(*between, transport)
         offered = options(
             topology,
             routers["a"].pk,
@@ -110,7 +147,7 @@ def outlook(*, user: User, request: LineRequest, now: datetime, hold: UUID | Non
             z_families=families(routers["z"]),
             carried_tags=request.carried_tags,
             policy=path_policy(),
-            barred=barred(*line, Transport),
+            barred=barred(*between, Transport),
         )
     return Outlook(
         refusals=unknown + found.refusals,
@@ -149,20 +186,22 @@ def _look_at_leases(found: Assessment, request: LineRequest, leased: Leased | No
             before.append(
                 tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
             )
-        held = leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
-        more = max(request.cir_bps - held, 0)
+        more = max(request.cir_bps - _booked_already(leased, side, port), 0)
         with found.noting():
             bandwidth_look(port=port, side=side, cir_bps=more, booked_besides=booked.get(port.pk, 0))
         booked[port.pk] = booked.get(port.pk, 0) + more
     if found.serviceable is not None:
         with found.noting():
-            _look_at_transport(found.serviceable.transport, found.ports)
+            _look_at_transport(found.serviceable.transport, found.ports, leased.line if leased else None)
 
 
-def _look_at_transport(transport: Transport, ports: Mapping[str, Port]) -> None:
-    if transport.encapsulation.leases_vni and not vni_available():
+def _look_at_transport(transport: Transport, ports: Mapping[str, Port], line: Content | None) -> None:
+    has_vni = line is not None and line.vni is not None
+    if transport.encapsulation.leases_vni and not has_vni and not vni_available():
         raise VniPoolExhausted
     if transport.encapsulation is Encapsulation.GRE and transport.family is not None:
+        if line is not None and same_tunnel(line, transport, ports):
+            return
         gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
 
 
@@ -171,8 +210,15 @@ def _tags_refused(found: Assessment, side: str) -> bool:
     return any(refusal.field in names for refusal in found.refusals)
 
 
-def _ends(found: Assessment) -> dict[str, EndOutlook]:
+def _booked_already(leased: Leased | None, side: str, port: Port) -> int:
+    return leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
+
+
+def _ends(found: Assessment, request: LineRequest, leased: Leased | None) -> dict[str, EndOutlook]:
     ends = {}
+    more: dict[int, int] = defaultdict(int)
+    for side, port in found.ports.items():
+        more[port.pk] += request.cir_bps - _booked_already(leased, side, port)
     for side, port in found.ports.items():
         end = found.ends[side]
         free: list[int] = []
@@ -182,7 +228,11 @@ def _ends(found: Assessment) -> dict[str, EndOutlook]:
                 vlans_taken(port), tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match
             )
         ends[side] = EndOutlook(
-            port=port, free_bps=port.free_bps, vlans_free=len(free), vlans=free[:VLANS_SHOWN]
+            port=port,
+            free_bps=port.free_bps,
+            free_after_bps=port.free_bps - more[port.pk],
+            vlans_free=len(free),
+            vlans=free[:VLANS_SHOWN],
         )
     return ends
 

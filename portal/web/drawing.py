@@ -88,7 +88,7 @@ class Line:
 
     @property
     def width(self) -> float:
-        return max(len(self.join.label), len(self.join.note)) * SMALL_LETTER + SMALL_LETTER
+        return max(len(self.join.label), len(self.join.note)) * SMALL_LETTER + 2 * SMALL_LETTER
 
     @property
     def height(self) -> int:

@@ -37,6 +37,7 @@ urlpatterns = [
     path("vlls/<uuid:vll_id>/months/", vll_months.months, name="vll-months"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
     path("vlls/<uuid:vll_id>/change/", vll_orders.change, name="vll-change"),
+    path("vlls/<uuid:vll_id>/change/check/", vll_orders.change_check, name="vll-change-check"),
     path("vlls/<uuid:vll_id>/suspend/", vll_orders.suspend, name="vll-suspend"),
     path("vlls/<uuid:vll_id>/resume/", vll_orders.resume, name="vll-resume"),
     path("vlls/<uuid:vll_id>/restore/", vll_orders.restore, name="vll-restore"),

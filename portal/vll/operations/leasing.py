@@ -93,7 +93,7 @@ def transport_lease(
     if transport.family is None:
         return None, {"a": None, "z": None}
     if transport.encapsulation is Encapsulation.GRE:
-        if line is not None and _same_tunnel(line, transport, accepted):
+        if line is not None and same_tunnel(line, transport, accepted.ports):
             return None, {side: end.tunnel_address for side, end in line.ends.items()}
         a_address, z_address = gre_pair_lease(
             a_router=routers["a"], z_router=routers["z"], family=transport.family, holder=holder, now=now
@@ -192,13 +192,12 @@ def _same_frames(before: EndContent, end: EndRequest) -> bool:
     ) and asked in (None, before.outer_vlan)
 
 
-def _same_tunnel(line: Content, transport: Transport, accepted: Accepted) -> bool:
+def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
+    """Whether the line's tunnel serves it between these ports (by side) too, addresses and all."""
     same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
     before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
     routers = dict(before)
-    return same and all(
-        routers[end.port] == accepted.ports[side].router_id for side, end in line.ends.items()
-    )
+    return same and all(routers[end.port] == ports[side].router_id for side, end in line.ends.items())
 
 
 def _keys(end: EndContent) -> tuple[int, int]:

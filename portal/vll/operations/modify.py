@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts import policies
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core.tagging import Tagging
 from portal.core.transport import Transport
 from portal.inventory.models import Port
@@ -68,8 +68,7 @@ def order_modify(
     OrderIsOpen, WrongLifecycle, NothingToChange, StillBeingRemoved, and whatever refuses a new order.
     """
     vll = vll_lock(vll, user, expected_revision=expected_revision)
-    if vll.lifecycle not in IN_SERVICE:
-        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
+    check_in_service(vll)
     before = content_of(vll)
     described = None
     if changes.description not in (None, vll.description):
@@ -79,8 +78,7 @@ def order_modify(
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if after == before:
         raise NothingToChange
-    more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
-    held = more and needs_approval(user, vll.customer, _peak(after))
+    held = waits_for_approval(user, vll.customer, before, after)
     return order_change(
         vll,
         before=before,
@@ -101,6 +99,12 @@ def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> V
     Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
     """
     vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    check_orderable(vll, user, expected_revision=expected_revision)
+    return vll
+
+
+def check_orderable(vll: Vll, user: User, *, expected_revision: int | None = None) -> None:
+    """Whether this user may order something of this line now. Raises what ``vll_lock`` raises."""
     if not policies.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     if expected_revision is not None and expected_revision != vll.revision:
@@ -108,7 +112,6 @@ def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> V
     open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if open_order is not None:
         raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
-    return vll
 
 
 def order_change(
@@ -151,14 +154,7 @@ def _content_after(
     user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
 ) -> tuple[Content, Accepted | None]:
     """What the VLL becomes, with everything leased that it does not have yet, and what was accepted."""
-    request = LineRequest(
-        a_end=_end_after(before.a, changes.a_end),
-        z_end=_end_after(before.z, changes.z_end),
-        svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
-        cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
-        transport=before.requested_transport if changes.transport is None else changes.transport,
-        **_excess_after(before, changes),
-    )
+    request = request_after(before, changes)
     if request == request_of(before):
         return before, None
     accepted = assess(
@@ -168,11 +164,11 @@ def _content_after(
         lock=True,
         owner=vll.customer,
         preferred=Transport(vll.transport) if changes.transport is None else None,
-        unchanged_path=_unchanged_path(vll, before, request),
+        unchanged_path=unchanged_path(before, request),
         own=[vll.pk],
     ).accepted(request)
-    _check_tombstones(vll, before, accepted.ports)
-    leased = Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
+    leased = leased_by(vll, before)
+    check_tombstones(leased, accepted.ports)
     ends = ends_lease(
         ends=request.ends,
         ports=accepted.ports,
@@ -187,6 +183,23 @@ def _content_after(
     return content, accepted
 
 
+def request_after(before: Content, changes: Changes) -> LineRequest:
+    """All that is asked of the line once ``changes`` are made."""
+    return LineRequest(
+        a_end=_end_after(before.a, changes.a_end),
+        z_end=_end_after(before.z, changes.z_end),
+        svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
+        cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
+        transport=before.requested_transport if changes.transport is None else changes.transport,
+        **_excess_after(before, changes),
+    )
+
+
+def leased_by(vll: Vll, before: Content) -> Leased:
+    """What the line has while it is ``before``."""
+    return Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
+
+
 def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
     """The EIR and the bursts of the request. An EBS goes with the EIR that it was for, unless it is named."""
     eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
@@ -197,8 +210,16 @@ def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
     return {"eir_bps": eir_bps, **bursts, **changes.bursts}
 
 
-def _peak(content: Content) -> int:
-    return content.cir_bps + content.eir_bps
+def waits_for_approval(
+    user: User, customer: Customer, before: Content | LineRequest, after: Content | LineRequest
+) -> bool:
+    """Whether a human has to agree to this change: to more bandwidth, not to less or to the same."""
+    more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
+    return more and needs_approval(user, customer, _peak(after))
+
+
+def _peak(line: Content | LineRequest) -> int:
+    return line.cir_bps + line.eir_bps
 
 
 def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
@@ -240,22 +261,31 @@ def request_of(content: Content) -> LineRequest:
     )
 
 
-def _unchanged_path(vll: Vll, before: Content, request: LineRequest) -> Serviceable | None:
+def unchanged_path(before: Content, request: LineRequest) -> Serviceable | None:
     """What carries the line now, when the change asks nothing new of the underlay."""
     now_asked = request_of(before)
     same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
     same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
     if same_ports and same_size and request.transport == now_asked.transport:
-        return Serviceable(Transport(vll.transport), before.frame)
+        return Serviceable(before.transport, before.frame)
     return None
 
 
-def _check_tombstones(vll: Vll, before: Content, ports: Mapping[str, Port]) -> None:
-    """An end may not return to a router that still has to confirm that it is gone from there."""
+def check_in_service(vll: Vll) -> None:
+    """Only what is in service can be changed. Raises WrongLifecycle."""
+    if vll.lifecycle not in IN_SERVICE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
+
+
+def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
+    """An end may not return to a router that still has to confirm that it is gone from there.
+
+    Raises StillBeingRemoved.
+    """
     for side, port in ports.items():
-        if port.pk == before.ends[side].port:
+        if port.pk == leased.ends[side].port:
             continue
-        if VllTombstone.objects.filter(vll=vll, side=side, router=port.router_id).exists():
+        if VllTombstone.objects.filter(vll=leased.owner, side=side, router=port.router_id).exists():
             raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
 
 

@@ -28,6 +28,7 @@ from portal.vll.states import OrderState
 from portal.web.access import SignedInRequest, requires
 from portal.web.asked import asked_of
 from portal.web.forms.decision import ApprovalForm, ForceEndForm, RejectionForm
+from portal.web.held_order import needs_of, plan_parts
 from portal.web.noc_kinds import KINDS
 from portal.web.paging import newest_first
 
@@ -139,14 +140,19 @@ def _page(
     status: int | None = None,
 ) -> HttpResponse:
     order.refresh_from_db(fields=["state"])
+    held = order.state == OrderState.HELD
+    asked = asked_of(order)
     context = {
         "kinds": KINDS,
         "order": order,
-        "asked": asked_of(order),
+        "asked": asked,
+        "asked_of_line": [each for each in asked if not each.side],
+        "asked_of_ends": {side: [each for each in asked if each.side == side] for side in "az"},
+        "needs": needs_of(order, now=clock.now()) if held else None,
         "refusal": refusal,
         "rejection": rejection or RejectionForm(),
-        "held": order.state == OrderState.HELD,
-        "under_way": not order.is_terminal and order.state != OrderState.HELD,
+        "held": held,
+        "under_way": not order.is_terminal and not held,
         "may_end": may_be_ended(order) and policies.may_remove_from_the_network(request.user),
         "ending": ending or ForceEndForm(),
         **_plan_part(order),
@@ -156,4 +162,13 @@ def _page(
 
 def _plan_part(order: Order) -> dict[str, Any]:
     plan = plan_of(order)
-    return {"plan": plan, "plan_state": None if plan is None else str(state_of(plan, now=clock.now()))}
+    if plan is None:
+        return {"plan": None, "plan_state": None, "parts": []}
+    parts = plan_parts(plan)
+    return {
+        "plan": plan,
+        "plan_state": str(state_of(plan, now=clock.now())),
+        "parts": parts,
+        "silent": [part.name for part in parts if part.error],
+        "refusing": [part.name for part in parts if part.ends],
+    }

@@ -1,5 +1,7 @@
 """Ordering a VLL: one page, one form."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -29,6 +31,8 @@ def order(request: SignedInRequest) -> HttpResponse:
     if "find" in request.POST:
         return render(request, "orders/order.html", {"form": order_form(request)})
     form = OrderForm(user=request.user, data=request.POST)
+    if "check" in request.POST:
+        return render(request, "orders/order.html", {"form": form} | _prospect(form, request))
     accepted = _submit(form, request)
     if accepted is None:
         template = "orders/_order_form.html" if request.htmx else "orders/order.html"
@@ -55,14 +59,16 @@ def ports(request: SignedInRequest) -> HttpResponse:
 @requires(policies.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
-    """Whether the form as it stands would be accepted, and over which path; nothing is written.
-
-    Half a form is told what is missing for an answer.
-    """
+    """Whether the form as it stands would be accepted, and over which path; nothing is written."""
     form = OrderForm(user=request.user, data=request.POST)
+    return render(request, "orders/_serviceability.html", _prospect(form, request))
+
+
+def _prospect(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
+    """Half a form is told what is missing for an answer."""
     if not form.is_valid():
-        return render(request, "orders/_serviceability.html", {"missing": list(form.problems())})
-    return render(request, "orders/_serviceability.html", prospect_of(form, request.user))
+        return {"missing": list(form.problems())}
+    return prospect_of(form, request.user)
 
 
 def order_form(request: SignedInRequest) -> OrderForm:

@@ -1,5 +1,7 @@
 """What can be ordered about a line from its page: a change, and the buttons that need no form."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -24,6 +26,7 @@ from portal.vll.operations import (
 )
 from portal.web.access import SignedInRequest, requires, visible_vll
 from portal.web.forms.change import ChangeForm
+from portal.web.prospect import change_prospect_of
 from portal.web.telling import telling
 
 UNPROCESSABLE = 422
@@ -40,6 +43,8 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
         again = ChangeForm(user=request.user, vll=vll, written=request.POST)
         return render(request, "vll/change.html", {"vll": vll, "form": again})
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
+    if "check" in request.POST:
+        return render(request, "vll/change.html", {"vll": vll, "form": form} | _prospect(form, request, vll))
     if form.is_valid():
         try:
             done = _change(request.user, vll, form)
@@ -50,6 +55,21 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
             return redirect("web:vll", vll_id=vll.pk)
     context = {"vll": vll, "form": form, "problems": list(form.problems())}
     return render(request, "vll/change.html", context, status=UNPROCESSABLE)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """What the form as it stands would make of the line; nothing is written."""
+    form = ChangeForm(user=request.user, vll=vll, data=request.POST)
+    return render(request, "orders/_serviceability.html", _prospect(form, request, vll))
+
+
+def _prospect(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
+    """Half a form is told what is missing for an answer."""
+    if not form.is_valid():
+        return {"missing": list(form.problems())}
+    return change_prospect_of(form, request.user, vll)
 
 
 def _change(user: User, vll: Vll, form: ChangeForm) -> str:

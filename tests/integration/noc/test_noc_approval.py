@@ -78,7 +78,9 @@ def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User)
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
     assert "Alpine Dairy orders up to 1 Gbit/s by itself; this is more." in said
     assert "Bandwidth (CIR) 2 Gbit/s" in said
-    assert "A end: Port rhino:host-cust1" in said
+    assert "A end Port rhino:host-cust1" in said
+    assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
+    assert "A: booked on rhino:host-cust1, this order included 2 Gbit/s of 10 Gbit/s" in said
     assert "Approve this order" not in said
 
 
@@ -101,7 +103,9 @@ def test_asked_for_the_plan_is_made_by_a_worker_and_shown(held: Order, nora: Use
     shown = text(page.get(f"{address}plan/"))
     assert "Plan of rhino, at generation 0" in shown
     assert f"transport.vni A – {held.vll.vni} " in shown
-    assert "1. create A create_subif create sub-interfaces host-cust1 it is missing" in shown
+    assert "1. create create sub-interfaces host-cust1 it is missing create_subif" in shown
+    # The A end's router comes first.
+    assert shown.index("Plan of rhino") < shown.index("Plan of hippo")
     assert "Approve this order" in shown
 
 
@@ -121,6 +125,31 @@ def test_a_plan_that_a_router_had_no_part_in_is_no_ground_to_approve_on(held: Or
     assert "hippo did not say what it would do" in text(answer)
     held.refresh_from_db()
     assert held.state == "held"
+
+
+def test_where_a_router_said_nothing_the_page_offers_to_plan_again_and_not_to_approve(
+    held: Order, nora: User
+) -> None:
+    Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
+    planned(nora, held)
+    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "No plan came from hippo, so there is nothing yet that could be approved." in said
+    assert "Plan again" in said
+    assert "Approve this order" not in said
+
+
+def test_a_plan_that_a_router_refuses_in_warns_where_it_is_approved(held: Order, nora: User) -> None:
+    plan = planned(nora, held)
+    reason = {
+        "code": "vlan-taken",
+        "message": "VLAN 100 belongs to somebody else",
+        "object": "host-cust1.100",
+    }
+    plan.routers[1]["ends"] = [{"end": "a", "status": "conflict", "reason": reason}]
+    plan.save()
+    said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
+    assert "End A would be in conflict: VLAN 100 belongs to somebody else (cust1.100)" in said
+    assert "As things are, rhino would not build its end." in said
 
 
 def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(

@@ -136,7 +136,9 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
     assert placed.state == "cancelled"
 
 
-@pytest.mark.parametrize("button", ["change", "suspend", "resume", "restore", "cancel", "retry"])
+@pytest.mark.parametrize(
+    "button", ["change", "change/check", "suspend", "resume", "restore", "cancel", "retry"]
+)
 def test_strangers_find_nothing_and_viewers_may_not(
     alice: User, bob: User, charlie: User, vll: Vll, button: str
 ) -> None:

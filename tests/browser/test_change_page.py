@@ -1,0 +1,67 @@
+"""Changing a line: what would come of it follows what is typed; without scripts a button looks first."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from portal.vll.models import Order, Vll
+from tests.browser.reader import Reader
+from tests.integration.answers import activate
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
+    made = order(isp, alice, description="Milk run").vll
+    activate(made)
+    return made
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_change_would_make_follows_what_is_typed(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader], scheme: str
+) -> None:
+    alice = reader(live_server.url, color_scheme=scheme)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/change/")
+    page = alice.page
+    said = page.locator("#serviceability")
+    expect(said).to_contain_text("Nothing differs yet")
+    page.get_by_label("Bandwidth", exact=True).fill("4")
+    expect(said).to_contain_text("This change is possible.")
+    expect(said.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")
+    expect(said.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
+    assert alice.accessibility_violations() == []
+    page.get_by_label("Service MTU").fill("9100")
+    expect(said).to_contain_text("Not possible as it stands")
+    assert alice.accessibility_violations() == []
+    page.get_by_label("Service MTU").fill("1500")
+    expect(said).to_contain_text("This change is possible.")
+    assert not Order.objects.filter(action="modify").exists()
+    page.get_by_role("button", name="Order this change").click()
+    expect(page.get_by_text("The change is ordered.")).to_be_visible()
+    vll.refresh_from_db()
+    assert vll.cir_bps == 4 * GBIT
+    assert alice.complaints == []
+
+
+def test_without_scripts_a_button_looks_first(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url, java_script_enabled=False)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/change/")
+    page = alice.page
+    page.get_by_label("Bandwidth", exact=True).fill("4")
+    page.get_by_role("button", name="Look first").click()
+    expect(page.get_by_text("This change is possible.")).to_be_visible()
+    expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("4")
+    assert not Order.objects.filter(action="modify").exists()
+    page.get_by_role("button", name="Order this change").click()
+    expect(page.get_by_text("The change is ordered.")).to_be_visible()

@@ -1,0 +1,100 @@
+"""The header on a phone: one row and the search, menus that open by keyboard and without scripts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from portal.accounts.models import Customer, User
+from tests.browser.reader import Reader
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PASSWORD = "correct horse battery"
+WIDTHS = [320, 360, 414]
+
+
+@pytest.fixture
+def somebody_waits(isp: Isp, alice: User) -> None:
+    """So that the NOC's navigation is as long as it gets."""
+    Customer.objects.update(approve_up_to_bps=0)
+    alice.refresh_from_db()
+    order(isp, alice, cir_bps=GBIT)
+
+
+def bottom(part: Locator) -> float:
+    box = part.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("who", ["alice", "nora"])
+def test_on_a_phone_all_of_it_but_the_search_is_one_row(
+    live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], who: str, width: int
+) -> None:
+    User.objects.filter(username=who).update(first_name="Wilhelmina", last_name="Featherstonehaugh")
+    person = reader(live_server.url, viewport={"width": width, "height": 800})
+    person.sign_in(who, PASSWORD)
+    header = person.page.get_by_role("banner")
+    search = header.get_by_role("search")
+    for part in (
+        header.get_by_role("link", name="Longline"),
+        header.get_by_role("button", name="Menu"),
+        header.get_by_role("button", name="Switch between light and dark"),
+        header.get_by_role("button", name="Account of"),
+    ):
+        expect(part).to_be_in_viewport()
+        assert bottom(part) <= (search.bounding_box() or {"y": 0})["y"] + 1
+    assert (header.bounding_box() or {"height": 999})["height"] < 110
+    assert person.overflow() <= 0
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_menus_open_by_keyboard_with_and_without_scripts(
+    live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
+) -> None:
+    nora_there = reader(live_server.url, viewport={"width": 360, "height": 800}, java_script_enabled=scripts)
+    nora_there.sign_in("nora", PASSWORD)
+    page = nora_there.page
+    menu, pages = page.get_by_role("button", name="Menu (1)"), page.get_by_role("navigation", name="Main")
+    expect(pages).to_be_hidden()
+    menu.press("Enter")
+    expect(pages).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(pages.get_by_role("link", name="Overview")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(pages).to_be_hidden()
+    menu.press("Enter")
+    pages.get_by_role("link", name="To approve (1)").press("Enter")
+    expect(page.get_by_role("heading", name="Held orders")).to_be_visible()
+    account = page.get_by_role("button", name="Account of nora")
+    account.press("Enter")
+    page.get_by_role("navigation", name="Account").get_by_role("link", name="API tokens").press("Enter")
+    expect(page.get_by_role("heading", name="API tokens")).to_be_visible()
+    account.press("Enter")
+    page.get_by_role("button", name="Sign out").press("Enter")
+    page.wait_for_url("**/login/**")
+    assert nora_there.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_an_open_menu_is_accessible(
+    live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], scheme: str, width: int
+) -> None:
+    person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
+    person.sign_in("nora", PASSWORD)
+    page = person.page
+    if width == 320:
+        page.get_by_role("button", name="Menu").click()
+        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+        assert person.accessibility_violations() == []
+        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Account of").click()
+    expect(page.get_by_role("navigation", name="Account")).to_be_in_viewport()
+    assert person.accessibility_violations() == []
+    assert person.overflow() <= 0
+    assert person.complaints == []
