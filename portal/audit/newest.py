@@ -1,7 +1,8 @@
 """The trail of everything, newest first, a page at a time.
 
 Each table of events counts by itself, so a place in the trail is the smallest number seen of each. A page
-reads a page of every table by its primary key, however far back, and what stood before each change.
+reads a page of every table by its primary key, however far back, and what stood before each change. What one
+person did is read by an index of its own (migration 0013).
 """
 
 from collections import defaultdict
@@ -38,11 +39,14 @@ class Page:
     below: dict[str, int]
 
 
-def newest(*, of: str = "", below: Mapping[str, int] | None = None) -> Page:
-    """The changes of all audited tables, or ``of`` one (a key of MODELS), further back than ``below``."""
+def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None) -> Page:
+    """The changes of all audited tables, or ``of`` one (a key of MODELS), further back than ``below``.
+
+    ``by``: a user name, in the portal or through an API token; all that it did not do is left out.
+    """
     names = [of] if of else list(MODELS)
     place = {name: min(_FROM_THE_TOP, (below or {}).get(name, _FROM_THE_TOP)) for name in names}
-    found = _places(place)
+    found = _places(place, by)
     more, found = len(found) > PAGE_SIZE, found[:PAGE_SIZE]
     numbers: dict[str, list[int]] = defaultdict(list)
     for name, number in found:
@@ -54,17 +58,19 @@ def newest(*, of: str = "", below: Mapping[str, int] | None = None) -> Page:
     return Page([entries[place] for place in found], reached if more else {})
 
 
-def _places(place: dict[str, int]) -> list[tuple[str, int]]:
+def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
     """Model name and number of the newest changes, one more than a page."""
+    only = " AND pgh_context ->> 'username' = %s" if by else ""
     each = [
         f"(SELECT '{name}' AS what, pgh_id, pgh_created_at AS at FROM {EVENTS[MODELS[name]]._meta.db_table}"  # noqa: S608 - our own names
-        f" WHERE pgh_id < {number:d} ORDER BY pgh_id DESC LIMIT {PAGE_SIZE + 1})"
+        f" WHERE pgh_id < {number:d}{only} ORDER BY pgh_id DESC LIMIT {PAGE_SIZE + 1})"
         for name, number in place.items()
     ]
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT what, pgh_id FROM ({' UNION ALL '.join(each)}) AS events"  # noqa: S608
-            f" ORDER BY at DESC, what, pgh_id DESC LIMIT {PAGE_SIZE + 1}"
+            f" ORDER BY at DESC, what, pgh_id DESC LIMIT {PAGE_SIZE + 1}",
+            [by] * len(each) if by else None,
         )
         found: list[tuple[str, int]] = cursor.fetchall()
     return found

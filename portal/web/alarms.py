@@ -19,6 +19,7 @@ from portal.inventory.queries import interface_missing, links_with_observed_mtu,
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.queries import lines_in_error, standing
 from portal.netbox_sync.words import error_sentence
+from portal.notifications.models import Mail, Webhook
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.operations.observe import FRESH
@@ -28,6 +29,7 @@ from portal.vll.states import (
     Lifecycle,
     OperStatus,
 )
+from portal.web.templatetags.webhooks import why_disabled
 
 Text = str | Promise
 
@@ -35,6 +37,8 @@ Text = str | Promise
 SHOWN = 50
 # From this part of what may be booked on a port or a router, more has to be built.
 NEARLY_FULL = 0.8
+# Tried so often, a mail has been waiting for twenty minutes.
+TRIES_OF_A_MAIL = 3
 # The relay sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
 
@@ -68,6 +72,7 @@ def alarms(now: datetime) -> list[Alarm]:
         _full_ports(),
         _full_routers(),
         _unsent(now),
+        *_of_notifications(),
         *_of_netbox(now),
     ]
 
@@ -138,6 +143,15 @@ def _unsent(now: datetime) -> Alarm:
     return _alarm(_("Messages that the relay has not sent"), unsent.order_by("id"), _message)
 
 
+def _of_notifications() -> Iterator[Alarm]:
+    """What somebody asked to be told and is not told. Webhooks that somebody disabled are no alarm."""
+    disabled = Webhook.objects.filter(disabled_because__in=(Webhook.Disabled.GONE, Webhook.Disabled.FAILING))
+    newest_first = disabled.select_related("customer").order_by("-disabled_at", "-pk")
+    yield _alarm(_("Webhooks that were disabled"), newest_first, _webhook)
+    waiting = Mail.objects.filter(next_try_at__isnull=False, tries__gte=TRIES_OF_A_MAIL)
+    yield _alarm(_("Mails that the mail server does not take"), waiting.order_by("created_at"), _mail)
+
+
 def _of_netbox(now: datetime) -> Iterator[Alarm]:
     """Orders do not wait for NetBox; what the inventory knows gets older."""
     stands = standing(now)
@@ -197,6 +211,17 @@ def _full_router(router: Router, use: CoreUse) -> Row:
 
 def _line_not_in_netbox(line: ExportedVll) -> Row:
     return Row(line.vll, reverse("web:vll", args=[line.vll_id]), error_sentence(line.error or {}))
+
+
+def _webhook(webhook: Webhook) -> Row:
+    name = webhook.description or webhook.url
+    whose = webhook.customer or _("NOC")
+    note = f"{whose}. {why_disabled(webhook)}"
+    return Row(name, reverse("web:webhook", args=[webhook.pk]), note, webhook.disabled_at)
+
+
+def _mail(mail: Mail) -> Row:
+    return Row(f"{mail.kind} → {mail.user}", note=mail.error, since=mail.created_at)
 
 
 def _message(message: Outbox) -> Row:

@@ -119,7 +119,9 @@ def _spot(row: RouterRow) -> Spot:
 
 def _join(row: LinkRow) -> Join:
     label = _("MTU %(n)s") % {"n": "?" if row.ip_mtu is None else row.ip_mtu}
-    note = rate_text(row.load.cir_bps) if row.load is not None and row.load.lines else ""
+    note = ""
+    if row.load is not None and row.load.lines:
+        note = _("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)}
     return Join(
         row.link.a_router_id,
         row.link.z_router_id,

@@ -60,14 +60,16 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
-        ends=[_step(end, vll) for end in vll.ends.all()],
+        ends=[_step(end, vll, order) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
         actions=_actions(vll, order),
     )
 
 
-def _step(end: VllEnd, vll: Vll) -> EndStep:
+def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
+    if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNASKED:
+        return EndStep(end, _("Not asked yet"), "muted", note="", unpoliced=_unpoliced(end))
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         why = why_waiting(end.port.router)

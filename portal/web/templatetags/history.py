@@ -91,4 +91,6 @@ def differences(change: Change) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict) and value.get("message"):
+        return str(value["message"])
     return "–" if value is None or value == "" else str(value)

@@ -44,10 +44,15 @@ def delivery_badge(delivery: Delivery) -> dict[str, str]:
 @register.inclusion_tag("ui/badge.html")
 def webhook_badge(webhook: Webhook) -> dict[str, str]:
     if webhook.disabled_at is not None:
-        return {"label": _(_DISABLED[Webhook.Disabled(webhook.disabled_because)]), "tone": "danger"}
+        return {"label": why_disabled(webhook), "tone": "danger"}
     if webhook.failing_since is not None:
         return {"label": _("Failing"), "tone": "warning"}
     return {"label": _("Enabled"), "tone": "success"}
+
+
+def why_disabled(webhook: Webhook) -> str:
+    """Of one that is disabled."""
+    return _(_DISABLED[Webhook.Disabled(webhook.disabled_because)])
 
 
 @register.filter

@@ -47,6 +47,8 @@ PAGES = {
     "webhook": ("web:noc-webhook-history", "id"),
     "mailoptout": ("web:noc-person-history", "user_id"),
 }
+# Of a user name.
+LONGEST_NAME = 150
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
 # Rows without a name of their own are called after what they belong to.
 _OWNERS: dict[str, tuple[str, type[Model]]] = {
@@ -75,17 +77,22 @@ class Row:
 
 @requires(policies.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """``?what=`` one table alone; ``?after=`` further back. An edited place starts from the top."""
+    """``?what=`` one table alone, ``?by=`` what one person did; ``?after=`` further back.
+
+    An edited place starts from the top.
+    """
     what = request.GET.get("what", "")
     what = what if what in MODELS else ""
-    found = newest(of=what, below=_place(request.GET.get("after", "")))
+    by = request.GET.get("by", "").replace("\0", "").strip()[:LONGEST_NAME]
+    found = newest(of=what, by=by, below=_place(request.GET.get("after", "")))
     context = {
         "kinds": KINDS,
         "rows": _rows(found.entries),
         "page": {"after": _written(found.below)},
         "what": what,
+        "by": by,
         "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
-        "keep": urlencode({"what": what}) if what else "",
+        "keep": urlencode({name: value for name, value in (("what", what), ("by", by)) if value}),
     }
     return render(request, "noc/audit.html", context)
 

@@ -148,7 +148,7 @@ def test_a_plan_that_a_router_refuses_in_warns_where_it_is_approved(held: Order,
     plan.routers[1]["ends"] = [{"end": "a", "status": "conflict", "reason": reason}]
     plan.save()
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "End A would be in conflict: VLAN 100 belongs to somebody else (cust1.100)" in said
+    assert "End A would be in conflict: VLAN 100 belongs to somebody else (host-cust1.100)" in said
     assert "As things are, rhino would not build its end." in said
 
 

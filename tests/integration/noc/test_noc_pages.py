@@ -18,6 +18,8 @@ from portal.inventory.models import (
     RouterEnrolment,
     Site,
 )
+from portal.notifications.models import Mail, Webhook
+from portal.notifications.webhooks import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
 from tests.integration.answers import activate
 from tests.integration.certificates import register
@@ -260,3 +262,36 @@ def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int
     )
     shown = text(signed_in(nora).get("/noc/"))
     assert ("Messages that the relay has not sent (1) provisioning.sweep()" in shown) is loud
+
+
+@pytest.mark.parametrize(("because", "loud"), [("gone", True), ("failing", True), ("byHand", False)])
+def test_a_webhook_that_nobody_disabled_by_hand_is_an_alarm(
+    isp: Isp, ada: User, dairy: Customer, nora: User, because: str, loud: bool
+) -> None:
+    made, _ = webhook_create(
+        user=ada, customer=dairy, url="https://hooks.example.net/a", description="Tickets", now=clock.now()
+    )
+    Webhook.objects.filter(pk=made.pk).update(disabled_at=clock.now(), disabled_because=because)
+    page = signed_in(nora)
+    said = "Webhooks that were disabled (1) Tickets Alpine Dairy. Disabled: "
+    assert (said in text(page.get("/noc/"))) is loud
+    assert page.get(f"/webhooks/{made.pk}/").status_code == 200
+
+
+@pytest.mark.parametrize(("tries", "loud"), [(2, False), (3, True)])
+def test_a_mail_that_the_server_does_not_take_is_an_alarm(
+    isp: Isp, alice: User, nora: User, tries: int, loud: bool
+) -> None:
+    Mail.objects.create(
+        user=alice,
+        group="orders",
+        kind="order.completed",
+        event_id=1,
+        created_at=clock.now(),
+        tries=tries,
+        next_try_at=clock.now(),
+        error="ConnectionRefusedError: no",
+    )
+    shown = text(signed_in(nora).get("/noc/"))
+    said = "Mails that the mail server does not take (1) order.completed → alice ConnectionRefusedError: no"
+    assert (said in shown) is loud

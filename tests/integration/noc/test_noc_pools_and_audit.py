@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from portal.accounts.models import User
 from portal.allocation.models import ReservedVniRange, VniLease
@@ -82,6 +83,42 @@ def test_one_kind_alone_and_an_edited_kind(isp: Isp, nora: User) -> None:
     page = signed_in(nora).get("/noc/audit/?what=site")
     assert {row.change.what for row in page.context["rows"]} == {"site"}
     assert signed_in(nora).get("/noc/audit/?what=passwords&after=x").status_code == 200
+
+
+def renamed(user: User, name: str, *, to: str) -> None:
+    """Through the portal, so that the trail knows who did it."""
+    site = Site.objects.get(name=name)
+    assert signed_in(user).post(f"/noc/sites/{site.pk}/change/", {"name": to}).status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_one_person_did_stands_alone_and_is_kept_from_page_to_page(
+    isp: Isp, nora: User, nina: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Site.objects.create(name="Bern")
+    renamed(nora, "Bern", to="Berne")
+    renamed(nina, "Berne", to="Berna")
+    renamed(nora, "Berna", to="Bärn")
+    browser = signed_in(nora)
+    monkeypatch.setattr(trail, "PAGE_SIZE", 1)
+    first = browser.get("/noc/audit/", {"by": "nora", "what": "site"})
+    assert "Bärn Site changed nora name Berna → Bärn" in text(first)
+    second = browser.get(f"/noc/audit/?{first.context['keep']}&after={first.context['page']['after']}")
+    assert "Site changed nora name Bern → Berne" in text(second)
+    assert not second.context["page"]["after"]
+    monkeypatch.undo()
+    ninas = browser.get("/noc/audit/?by=nina").context["rows"]
+    assert {row.change.by["username"] for row in ninas} == {"nina"}
+    assert 'href="?by=nina"' in browser.get("/noc/audit/").content.decode()
+    assert "Nothing was changed by nobody" in text(browser.get("/noc/audit/?by=nobody"))
+    assert "What nina has changed" in text(browser.get(f"/noc/people/{nina.pk}/history/"))
+
+
+def test_each_table_of_events_finds_what_one_person_did_by_an_index(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'audit_%%_by_person'")
+        there = {name for (name,) in cursor.fetchall()}
+    assert there == {f"audit_{name}_by_person" for name in MODELS}
 
 
 def test_every_change_is_on_exactly_one_page(

@@ -89,9 +89,11 @@ def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: V
 
 def test_a_failed_order_names_the_router_and_its_reason(alice: User, vll: Vll) -> None:
     answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
-    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in text(
-        page_of(alice, vll)
-    )
+    shown = text(page_of(alice, vll))
+    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in shown
+    # In the line's history too as people say it, not as it is kept.
+    assert "failure – → VLAN 100 is taken" in shown
+    assert "{'" not in shown
 
 
 def test_a_stranger_gets_404_for_every_address_of_alices_line(charlie: User, vll: Vll) -> None:
