@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 COMPOSE ?= docker-compose
+PROFILE ?= demo
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 BIN := .venv/bin
@@ -32,10 +33,10 @@ demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PO
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m devstack.demo
 
-compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker compose" for the plugin)
+compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker compose": the plugin; PROFILE=vpp: real VPPs)
 	@deploy/compose/make-secrets
-	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile demo up --detach --build
-	@$(COMPOSE) --profile demo logs --no-color --follow demo-order
+	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile $(PROFILE) up --detach --build
+	@$(COMPOSE) --profile $(PROFILE) logs --no-color --follow demo-order
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent

@@ -15,6 +15,7 @@ import django
 
 from devstack.client import Client
 from devstack.isp import Isp, Router, small_isp
+from devstack.vpp_containers import router_script, startup_conf, world_script
 from devstack.vppsim import config_of
 
 DEMO = Path("/demo")
@@ -27,7 +28,7 @@ REPORTS_WITHIN_S = 120
 
 
 def seed() -> None:
-    """Rows, one-time tokens, the stand-in VPPs' configurations and the agents'."""
+    """Rows, one-time tokens, and the configurations of agents, stand-in VPPs and real ones."""
     from devstack.load import load
     from portal.accounts.models import User
     from portal.core import clock
@@ -41,6 +42,8 @@ def seed() -> None:
     for router in isp.agents:
         _write(f"{router.name}.json", json.dumps(config_of(router, isp), indent=1))
         _write(f"agent-{router.name}.yaml", _agent_yaml(router))
+        _write_vpp(router.name, router_script(router, isp))
+    _write_vpp("world", world_script(isp))
     urls = {router.name: f"https://agent-{router.name}:{AGENT_PORT}" for router in isp.agents}
     loaded = load(isp, agent_urls=urls, now=clock.now())
     nina = User.objects.get(username=loaded["noc_login"]["username"])
@@ -95,6 +98,12 @@ report:
 metrics:
   listen: 0.0.0.0:{METRICS_PORT}
 """
+
+
+def _write_vpp(name: str, commands: list[str]) -> None:
+    script = DEMO / f"{name}.vpp"
+    _write(script.name, "\n".join([*commands, ""]))
+    _write(f"{name}.conf", startup_conf(script))
 
 
 def _wait_for_reports(isp: Isp) -> None:

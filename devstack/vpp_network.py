@@ -3,6 +3,7 @@
 Customers are plain Linux namespaces; a frame put into one comes out of the other through two VPPs.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Self
 
 from devstack import netns
 from devstack.dataplane import Sockets
-from devstack.isp import BACKBONE_IP_MTU, Isp, Port, Router, Side
+from devstack.isp import BACKBONE_IP_MTU, Isp, Router, Side
 from devstack.process import Family
 from devstack.vpp import Installation, Vpp
 from devstack.vppsim import host_prefix
@@ -93,12 +94,25 @@ class VppDataplane:
         return vpp.sockets
 
 
-def commands_of(router: Router, isp: Isp) -> list[str]:
-    """VPP's command lines for a router: loopback, backbone, routes to its neighbours, customer ports."""
+def host_interface(linux: str) -> list[str]:
+    """Attach the Linux interface of that name, as host-<name>."""
+    return [
+        f"create host-interface name {linux} {TRANSMIT_RING} cksum-gso-disable",
+        f"set interface state host-{linux} up",
+    ]
+
+
+def commands_of(
+    router: Router, isp: Isp, *, attach: Callable[[str], list[str]] = host_interface
+) -> list[str]:
+    """VPP's command lines for a router: loopback, backbone, routes to its neighbours, customer ports.
+
+    ``attach``: the commands after which host-<name> is there and up.
+    """
     commands = ["create loopback interface instance 0", "set interface state loop0 up"]
     commands += [f"set interface ip address loop0 {host_prefix(a)}" for a in router.tunnel_addresses]
     for side in isp.sides_of(router):
-        commands += _host_interface(side.linux)
+        commands += attach(side.linux)
         commands.append(f"set interface mtu packet {BACKBONE_IP_MTU} {side.interface}")
         commands += [f"set interface ip address {side.interface} {address}" for address in side.addresses]
         next_hops = [address.partition("/")[0] for address in side.far_addresses]
@@ -106,16 +120,5 @@ def commands_of(router: Router, isp: Isp) -> list[str]:
             next_hop = next_hops[":" in address]
             commands.append(f"ip route add {host_prefix(address)} via {next_hop} {side.interface}")
     for port in router.ports:
-        commands += _port(port)
+        commands += attach(port.linux) if port.linux is not None else []
     return commands
-
-
-def _port(port: Port) -> list[str]:
-    return _host_interface(port.linux) if port.linux is not None else []
-
-
-def _host_interface(linux: str) -> list[str]:
-    return [
-        f"create host-interface name {linux} {TRANSMIT_RING} cksum-gso-disable",
-        f"set interface state host-{linux} up",
-    ]

@@ -11,8 +11,8 @@ RUN python3 -m venv /opt/longline/venv \
 
 FROM ${PYTHON_IMAGE} AS portal
 # 10001 belongs to nobody on the host either; the folders are what named volumes begin as.
-RUN groupadd --system --gid 10001 longline \
-    && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin longline \
+RUN groupadd --gid 10001 longline \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin longline \
     && install -d -o 10001 -g 10001 -m 0700 /var/lib/longline /var/lib/longline/pki \
     && install -d -o 10001 -g 10001 -m 0755 /run/longline /run/longline/metrics \
     && install -d -m 0755 /srv/longline /var/lib/longline-static

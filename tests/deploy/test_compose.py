@@ -45,6 +45,24 @@ def test_each_service_that_stays_says_whether_it_is_well(name: str) -> None:
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
+def test_the_demonstration_runs_with_stand_in_vpps_or_with_real_ones() -> None:
+    both = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    shared = {name for name, profiles in both.items() if profiles == ["demo", "vpp"]}
+    assert shared >= {"demo-seed", "enrol-rhino", "agent-rhino", "agent-hippo", "demo-order"}
+    assert {name for name, profiles in both.items() if profiles == ["demo"]} == UNASKED
+    # Nothing that both share waits for what only one of them has.
+    for name in shared:
+        waits_for = SERVICES[name].get("depends_on", {})
+        assert not [other for other in waits_for if other in both and other not in shared], name
+
+
+@pytest.mark.parametrize("router", ["rhino", "hippo"])
+def test_an_agent_finds_whichever_vpp_it_is_in_the_same_place(router: str) -> None:
+    socket_folder = f"{router}-vpp:/run/vpp"
+    for name in (f"agent-{router}", f"vpp-{router}", f"real-vpp-{router}"):
+        assert socket_folder in SERVICES[name]["volumes"], name
+
+
 def queues_of(command: list[str]) -> set[str]:
     return set(command[command.index("-Q") + 1].split(",")) if "-Q" in command else set()
 
@@ -115,7 +133,7 @@ def test_what_the_image_sets_is_not_set_again() -> None:
 def test_the_images_are_pinned_to_a_release() -> None:
     texts = [COMPOSE.read_text(), *(p.read_text() for p in (ROOT / "deploy" / "docker").glob("*.Dockerfile"))]
     images = re.findall(r"(?:_IMAGE:-|ARG \w+_IMAGE=)([^}\s]+)", "\n".join(texts))
-    assert len(images) == 5
+    assert len(images) == 6
     for image in images:
         name, _, tag = image.partition(":")
         assert re.match(r"\d", tag), f"{name} has the tag {tag!r}"

@@ -1,0 +1,116 @@
+"""The small ISP on real VPPs in containers that may do nothing: no capability, no interface of the host's.
+
+The VPPs are joined by memif: shared memory that they agree on over sockets in a volume. One more VPP, the
+world, is at the far end of everything else: it plays the customers and the routers that have no agent.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import PurePath, PurePosixPath
+
+from devstack.isp import Isp, Router
+from devstack.vpp_network import commands_of
+
+# As docker-compose.yml mounts them.
+RUN = PurePosixPath("/run/vpp")
+WIRES = PurePosixPath("/run/wires")
+# The customers send on this VLAN of this port, so many frames a second of so many bytes.
+PORT, VLAN = "cust1", 100
+FRAMES_PER_S, FRAME_BYTES = 450, 1400
+_BROADCAST = b"\xff" * 6
+_EXPERIMENTAL = 0x88B5
+
+
+def startup_conf(script: PurePath) -> str:
+    """Memory as any machine has it, no network card, and ``script`` for a configuration."""
+    return f"""\
+unix {{
+  nodaemon
+  nosyslog
+  runtime-dir {RUN}
+  cli-listen {RUN}/cli.sock
+  exec {script}
+}}
+socksvr {{ socket-name {RUN}/api.sock }}
+statseg {{
+  socket-name {RUN}/stats.sock
+  size 64M
+  update-interval 1
+}}
+memory {{
+  main-heap-size 256M
+  main-heap-page-size 4K
+}}
+buffers {{
+  buffers-per-numa 8192
+  page-size 4K
+}}
+plugins {{
+  plugin dpdk_plugin.so {{ disable }}
+}}
+"""
+
+
+def router_script(router: Router, isp: Isp) -> list[str]:
+    """What a router's VPP is told at its start; its interfaces have the names that the portal knows."""
+    return commands_of(router, isp, attach=_memifs(router, isp))
+
+
+def world_script(isp: Isp) -> list[str]:
+    """What the world's VPP is told at its start."""
+    commands: list[str] = []
+    with_agents = {router.name for router in isp.agents}
+    numbers = count(1)
+    for router in isp.agents:
+        far = [side.linux for side in isp.sides_of(router) if side.far not in with_agents]
+        for linux in [*far, *(port.linux for port in router.ports if port.linux is not None)]:
+            number = next(numbers)
+            commands += _memif(number, wire=f"{router.name}-{linux}", role="slave")
+            if linux == PORT:
+                commands.append(_stream(router, f"memif{number}/0"))
+    return [*commands, "packet-generator enable-stream"]
+
+
+def _memifs(router: Router, isp: Isp) -> Callable[[str], list[str]]:
+    """Every wire has one master: between two routers the one that comes first, else the router."""
+    between = {
+        side.linux: sorted([router.name, side.far])
+        for side in isp.sides_of(router)
+        if isp.router(side.far).has_agent
+    }
+    numbers: Iterator[int] = count(1)
+
+    def attach(linux: str) -> list[str]:
+        ends = between.get(linux, [router.name, linux])
+        number = next(numbers)
+        role = "master" if ends[0] == router.name else "slave"
+        return [
+            *_memif(number, wire="-".join(ends), role=role),
+            f"set interface name memif{number}/0 host-{linux}",
+        ]
+
+    return attach
+
+
+def _memif(number: int, *, wire: str, role: str) -> list[str]:
+    name = f"memif{number}/0"
+    # A jumbo frame in one buffer of the ring; those are the slave's to choose.
+    size = " buffer-size 10240" if role == "slave" else ""
+    return [
+        f"create memif socket id {number} filename {WIRES}/{wire}.sock",
+        f"create interface memif id 0 socket-id {number} {role}{size} no-zero-copy",
+        f"set interface state {name} up",
+        f"set interface rx-mode {name} interrupt",
+    ]
+
+
+def _stream(router: Router, interface: str) -> str:
+    head = (
+        _BROADCAST + bytes([2, 0, 0, 0, 0, router.number]) + struct.pack("!HHH", 0x8100, VLAN, _EXPERIMENTAL)
+    )
+    sizes = f"{FRAME_BYTES}-{FRAME_BYTES}"
+    return (
+        f"packet-generator new {{ name customer-{router.name} rate {FRAMES_PER_S} size {sizes}"
+        f" node {interface} data {{ hex 0x{head.hex()} }} }}"
+    )
