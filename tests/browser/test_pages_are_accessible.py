@@ -1,16 +1,18 @@
 """Every page, in light and dark, wide and narrow: axe finds nothing, nothing overflows, nothing complains."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.urls import URLResolver, get_resolver, resolve
 from playwright.sync_api import expect
 
 from portal.accounts.models import Customer, User
+from portal.allocation.models import ReservedVniRange
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.inventory.models import Port, Router
+from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.preferences import unsubscribe_path
@@ -26,6 +28,20 @@ from tests.integration.orders import end, order
 PASSWORD = "correct horse battery"
 # On a line's page the months come by a link, which scripts follow at once.
 _FILLED_BY_SCRIPTS = {"Availability and frame loss by month", "95th percentile by month"}
+# What takes a form or answers with a part of a page.
+_BUTTONS_AND_PARTS = {
+    f"web:{name}"
+    for name in (
+        *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
+        *("vll-status", "vll-change-check", "vll-suspend", "vll-resume", "vll-restore", "vll-cancel"),
+        *("vll-retry", "invite", "member-role", "member-remove", "invitation-revoke", "token-revoke"),
+        *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
+        *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
+        *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
+        *("noc-router-care", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
+    )
+}
+_READ_ELSEWHERE = {"web:team", "web:invitation", "web:tokens"}
 _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
@@ -58,6 +74,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     with_a_log(ada)
     settings.NETBOX_URL = "http://netbox.invalid"
     say_much_of_netbox(found["active"])
+    ReservedVniRange.objects.create(first=1, last=9, reason="lab")
     return found
 
 
@@ -167,7 +184,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/webhooks/add/",
             *(f"/webhooks/{Webhook.objects.get().pk}/{page}" for page in ("", "change/", "remove/")),
         ],
-        "bob": ["/", "/orders/new/", "/webhooks/"],
+        "bob": ["/", "/orders/new/", "/webhooks/", "/team/"],
         "charlie": ["/", "/ports/", "/orders/", "/orders/new/", "/holds/"],
         "nora": [
             "/",
@@ -184,21 +201,64 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/netbox/",
             "/noc/audit/",
             "/noc/audit/?what=authenticator",
+            "/noc/audit/?by=nobody",
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/",
             f"/noc/routers/{Router.objects.get(name='rhino').pk}/drain/",
             *(f"/noc/{kind.slug}/" for kind in KINDS),
             *(f"/noc/{kind.slug}/add/" for kind in KINDS),
-            f"/noc/routers/{Router.objects.get(name='rhino').pk}/history/",
+            *(f"/noc/{slug}/{pk}/history/" for slug, pk in a_row_of_each_kind().items()),
             f"/noc/people/{User.objects.get(username='alice').pk}/history/",
             f"/webhooks/{Webhook.objects.get().pk}/",
             f"/noc/webhooks/{Webhook.objects.get().pk}/history/",
-            f"/noc/customers/{Customer.objects.get(name='Alpine Dairy').pk}/history/",
             "/noc/ports/?q=nothing&assigned=yes",
             "/noc/orders/",
             f"/noc/orders/{lines['held'].orders.get().pk}/",
+            f"/noc/orders/{lines['failed'].orders.get().pk}/",
+            "/api/docs/",
         ],
-        "nina": ["/noc/netbox/"],
+        "nina": [
+            "/noc/netbox/",
+            *(
+                f"/noc/{slug}/{pk}/{page}/"
+                for slug, pk in a_row_of_each_kind().items()
+                for page in ("change", "remove")
+            ),
+        ],
     }
+
+
+def a_row_of_each_kind() -> dict[str, int]:
+    """By the name of its kind in addresses."""
+    return {
+        "sites": Site.objects.all()[0].pk,
+        "routers": Router.objects.get(name="rhino").pk,
+        "ports": Port.objects.all()[0].pk,
+        "links": BackboneLink.objects.all()[0].pk,
+        "customers": Customer.objects.get(name="Alpine Dairy").pk,
+        "vni-ranges": ReservedVniRange.objects.get().pk,
+    }
+
+
+def _names(below: Any, space: str = "") -> Iterator[str]:
+    for each in below.url_patterns:
+        if isinstance(each, URLResolver):
+            yield from _names(each, f"{space}{each.namespace}:" if each.namespace else space)
+        elif each.name:
+            yield f"{space}{each.name}"
+
+
+def test_every_page_is_among_those_that_are_read(
+    lines: dict[str, Vll], bob: User, charlie: User, nora: User, nina: User
+) -> None:
+    """Of the portal's own; test_account_pages.py reads those around signing in, teams and tokens."""
+    read = {
+        resolve(address.split("?")[0]).view_name
+        for addresses in visits(lines).values()
+        for address in addresses
+        if address != "/nowhere/"
+    }
+    pages = {name for name in _names(get_resolver()) if name.startswith("web:")}
+    assert pages - read == _BUTTONS_AND_PARTS | _READ_ELSEWHERE
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
