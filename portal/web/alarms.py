@@ -28,6 +28,7 @@ from portal.vll.states import (
     TERMINAL_ORDER_STATES,
     Lifecycle,
     OperStatus,
+    OrderState,
 )
 from portal.web.templatetags.webhooks import why_disabled
 
@@ -83,6 +84,8 @@ def _of_orders(now: datetime) -> Iterator[Alarm]:
     yield _alarm(_("Orders overdue"), overdue.order_by("ordered_at"), _order_to_decide)
     failed = queries.failed_lately(orders, now=now)
     yield _alarm(_("Orders failed in the last day and not retried"), failed.order_by("-state_at"), _order)
+    held = orders.filter(state=OrderState.HELD)
+    yield _alarm(_("Orders that wait for approval"), held.order_by("ordered_at"), _order_to_decide)
 
 
 def _of_routers(now: datetime) -> Iterator[Alarm]:

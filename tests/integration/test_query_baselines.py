@@ -59,7 +59,7 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 18,
+    "/noc/": 19,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 16,
     "/noc/routers/{router}/drain/": 7,

@@ -247,6 +247,18 @@ def test_a_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
     assert ("not retried (1) Milk run Alpine Dairy: Add, Failed" in shown) is loud
 
 
+def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
+    isp: Isp, alice: User, dairy: Customer, nora: User
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+    alice.refresh_from_db()
+    held = order(isp, alice, description="Milk run")
+    page = signed_in(nora).get("/noc/")
+    said = "Orders that wait for approval (1) Milk run Alpine Dairy: Add, Held"
+    assert said in text(page)
+    assert f'href="/noc/orders/{held.pk}/"' in page.content.decode()
+
+
 @pytest.mark.parametrize(("booked", "loud"), [(79, False), (80, True)])
 def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: int, loud: bool) -> None:
     port = isp.ports["rhino:host-cust1"]
