@@ -222,6 +222,8 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
+    # What an address answers in is in its name.
+    "URL_FORMAT_OVERRIDE": None,
     "STRICT_JSON": True,
 }
 

@@ -29,6 +29,7 @@ API = {
     "validate": 14,
     "list": 3,
     "list, narrowed": 3,
+    "list as CSV": 3,
     "search": 5,
     "orders": 2,
     "detail": 3,
@@ -115,12 +116,17 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
             }
         return api.post(path, document, format="json", headers=headers)
 
+    def read(answer: Any) -> Any:
+        assert b"".join(answer).count(b"\n") > 1
+        return answer
+
     operations: dict[str, Callable[[], Any]] = {
         "order": lambda: asked("/api/v1/vlls"),
         "order with a key": lambda: asked("/api/v1/vlls", **{"Idempotency-Key": f"key-{next(free)}"}),
         "validate": lambda: asked("/api/v1/vlls/validate"),
         "list": lambda: api.get("/api/v1/vlls"),
         "list, narrowed": lambda: api.get("/api/v1/vlls?router=rhino&vlan=100&lifecycle=pendingActive"),
+        "list as CSV": lambda: read(api.get("/api/v1/vlls.csv")),
         "search": lambda: api.get("/api/v1/vlls?q=100"),
         "orders": lambda: api.get("/api/v1/orders"),
         "detail": lambda: api.get(f"/api/v1/vlls/{vll.pk}"),

@@ -55,6 +55,10 @@ class DocumentedOperation(AutoSchema):
             parameters.append(_if_match(required=must_match))
         if self.method == "GET" and isinstance(self.view, ConditionalRetrieveView):
             parameters.append(_IF_NONE_MATCH)
+        for answer in operation["responses"].values():
+            if "text/csv" in answer.get("content", {}):
+                # Also where it is a list's: one text, and no array of them.
+                answer["content"]["text/csv"]["schema"] = {"type": "string"}
         _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
         if _IF_NONE_MATCH in parameters:
             operation["responses"]["304"] = {"description": "It is as you have it."}
@@ -72,6 +76,10 @@ class DocumentedOperation(AutoSchema):
         return (
             super().get_summary() or self.get_description().split(". ")[0].split("\n")[0].rstrip(".") or None
         )
+
+    def get_operation_id(self) -> str:
+        """Without the dot of ``vlls.csv``, which is no part of a name in most languages."""
+        return super().get_operation_id().replace(".", "_")
 
     def get_request_serializer(self) -> Any:
         """What a view reads, where that differs from what it shows."""

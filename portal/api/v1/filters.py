@@ -29,10 +29,11 @@ class StrictFilterBackend(DjangoFilterBackend):
     """django-filter, which by itself ignores names that it does not know, and empty values."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        of_pages = {CURSOR, LIMIT} if view.pagination_class else set()
         if not isinstance(view, ListModelMixin):
             return queryset
         filters = getattr(view, "filterset_class", None)
-        known = {CURSOR, LIMIT, *(filters.base_filters if filters else ())}
+        known = {*of_pages, *(filters.base_filters if filters else ())}
         errors = {}
         for name, values in request.query_params.lists():
             if name not in known:

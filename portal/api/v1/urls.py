@@ -5,6 +5,7 @@ from django.urls import path
 from portal.api.v1.views import (
     certificates,
     enrol,
+    exports,
     history,
     holds,
     inventory,
@@ -27,6 +28,7 @@ app_name = "api-v1"
 urlpatterns = [
     path("schema", schema.SchemaView.as_view(), name="schema"),
     path("vlls", vlls.VllsView.as_view(), name="vlls"),
+    path("vlls.csv", exports.VllsCsvView.as_view(), name="vlls-csv"),
     path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
     path("vlls/validate", serviceability.ValidateView.as_view(), name="validate"),
     path("vlls/<uuid:pk>/suspend", lifecycle.SuspendView.as_view(), name="suspend"),

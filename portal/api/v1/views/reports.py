@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
+from portal.api.v1.csv_answer import CsvRenderer, csv_answer
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.throughput import (
     UNITS,
@@ -25,7 +26,6 @@ from portal.api.v1.serializers.throughput import (
 )
 from portal.api.v1.views.months import month_rows
 from portal.core import clock
-from portal.core.csv_text import csv_lines
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.freezing import frozen_percentiles
 from portal.telemetry.loss import frame_loss
@@ -39,13 +39,6 @@ _RANGE = [
     OpenApiParameter("from", INSTANT, description="By default 30 days before the end."),
     OpenApiParameter("to", INSTANT, description="By default now."),
 ]
-
-
-class CsvRenderer(JSONRenderer):
-    """Lets callers ask for text/csv; problems are JSON all the same."""
-
-    media_type = "text/csv"
-    format = "csv"
 
 
 class ThroughputCsvView(APIView):
@@ -66,7 +59,7 @@ class ThroughputCsvView(APIView):
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
         answer = throughput(vll=vll, **_asked(ThroughputQuerySerializer, request))
-        return _csv(f"throughput-{vll.pk}.csv", _rows(vll, answer))
+        return csv_answer(f"throughput-{vll.pk}.csv", _rows(vll, answer))
 
 
 class PercentilesView(APIView):
@@ -88,7 +81,7 @@ class MonthsCsvView(APIView):
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
-        return _csv(f"months-{vll.pk}.csv", month_rows(vll, months_of(vll=vll, now=clock.now())))
+        return csv_answer(f"months-{vll.pk}.csv", month_rows(vll, months_of(vll=vll, now=clock.now())))
 
 
 class AvailabilityView(APIView):
@@ -127,14 +120,6 @@ class PolicingView(APIView):
 def _vll(request: Request, pk: UUID) -> Vll:
     vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
     return vll
-
-
-def _csv(name: str, rows: Iterator[list[object]]) -> StreamingHttpResponse:
-    return StreamingHttpResponse(
-        csv_lines(rows),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
 
 
 def _asked(serializer: type[Any], request: Request) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""Lists as CSV, whole: streamed row by row, whatever their length."""
+
+from collections.abc import Iterator
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+
+from portal.api.v1.csv_answer import CsvRenderer, csv_answer
+from portal.api.v1.filters import VllFilters
+from portal.api.v1.pagination import NewestVllFirst, walked
+from portal.api.v1.permissions import caller
+from portal.vll import queries
+from portal.vll.models import Vll, VllEnd
+
+_OF_AN_END = ("port", "site", "tagging", "outer_vlan", "inner_vlan", "exact_match")
+
+
+class VllsCsvView(generics.ListAPIView[Vll]):
+    """The VLLs that you may see as CSV, newest first: all of them, narrowed as their list is."""
+
+    permission_classes = [IsAuthenticated]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+    queryset = Vll.objects.none()
+    pagination_class = None
+    filterset_class = VllFilters
+
+    def get_queryset(self) -> QuerySet[Vll]:
+        return queries.vlls(caller(self.request))
+
+    @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
+    def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
+        rows = walked(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
+        return csv_answer("vlls.csv", _rows(rows))
+
+
+def _rows(vlls: Iterator[Vll]) -> Iterator[list[object]]:
+    """A heading, then a row per VLL; rates in bit/s, svc_mtu in bytes."""
+    yield [
+        *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
+        *("admin_status", "oper_status", "in_sync", "transport", "vni", "svc_mtu", "cir_bps", "eir_bps"),
+        *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
+    ]
+    for vll in vlls:
+        yield [
+            str(vll.pk),
+            vll.customer.name,
+            vll.description,
+            vll.created_at.isoformat(),
+            vll.lifecycle,
+            vll.decommission_at and vll.decommission_at.isoformat(),
+            vll.admin_status,
+            vll.oper_status,
+            vll.in_sync,
+            vll.transport,
+            vll.vni,
+            vll.svc_mtu,
+            vll.cir_bps,
+            vll.eir_bps,
+            *(fact for end in vll.ends.all() for fact in _end(end)),
+        ]
+
+
+def _end(end: VllEnd) -> tuple[object, ...]:
+    """As ``_OF_AN_END`` names them."""
+    site = end.port.router.site.name
+    return str(end.port), site, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match

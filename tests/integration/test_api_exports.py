@@ -1,0 +1,100 @@
+"""The list of VLLs as CSV: all of it, row by row, within the reader's scope."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import Customer, User
+from portal.api.v1.pagination import NewestVllFirst, walked
+from portal.core import clock
+from portal.vll.models import Vll
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+CSV = "/api/v1/vlls.csv"
+
+
+@pytest.fixture
+def lines(isp: Isp, alice: User) -> list[Vll]:
+    """Five, the oldest first; the first is active and goes from two tags to any."""
+    two_tags = end(isp, "rhino:host-cust1", "qinq", outer=7, inner_vlan=8)
+    first = order(isp, alice, a_end=two_tags, cir_bps=1000, description="=1+1").vll
+    activate(first)
+    more = [
+        order(
+            isp,
+            alice,
+            a_end=end(isp, "rhino:host-cust1", outer=vlan),
+            z_end=end(isp, "hippo:host-cust1", outer=vlan),
+            cir_bps=1000,
+            description=f"line {vlan}",
+        ).vll
+        for vlan in range(201, 205)
+    ]
+    return [first, *more]
+
+
+def rows(user: User, query: str = "") -> list[dict[str, str]]:
+    answer: Any = client(user).get(f"{CSV}{query}", headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer.streaming) == (200, True)
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer["Content-Disposition"] == 'attachment; filename="vlls.csv"'
+    return list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+
+
+def test_it_has_a_row_for_each_line_newest_first(lines: list[Vll], alice: User) -> None:
+    found = rows(alice)
+    assert [row["id"] for row in found] == [str(vll.pk) for vll in reversed(lines)]
+    oldest = found[-1]
+    assert (oldest["customer"], oldest["lifecycle"], oldest["in_sync"]) == ("Alpine Dairy", "active", "True")
+    assert (oldest["a_port"], oldest["a_tagging"], oldest["a_outer_vlan"], oldest["a_inner_vlan"]) == (
+        "rhino:host-cust1",
+        "qinq",
+        "7",
+        "8",
+    )
+    assert (oldest["z_outer_vlan"], oldest["z_inner_vlan"], oldest["cir_bps"]) == ("100", "", "1000")
+    assert oldest["description"] == "'=1+1"
+
+
+def test_what_narrows_the_list_narrows_it_too(lines: list[Vll], alice: User) -> None:
+    assert [row["description"] for row in rows(alice, "?q=line+20")] == [
+        f"line {n}" for n in (204, 203, 202, 201)
+    ]
+    assert [row["id"] for row in rows(alice, "?lifecycle=active")] == [str(lines[0].pk)]
+
+
+@pytest.mark.parametrize("query", ["?limit=1", "?cursor=x", "?frob=1", "?vlan=4095"])
+def test_what_is_no_filter_is_refused_as_a_problem(lines: list[Vll], alice: User, query: str) -> None:
+    answer = client(alice).get(f"{CSV}{query}", headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
+
+
+def test_everybody_gets_their_own_and_the_noc_all(
+    lines: list[Vll], bob: User, charlie: User, nora: User, bakery: Customer
+) -> None:
+    assert [len(rows(user)) for user in (bob, charlie, nora)] == [5, 0, 5]
+    assert rows(nora, "?customer=Basel+Bakery") == []
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 4, 5, 6])
+def test_read_in_parts_nothing_is_left_out_or_comes_twice(lines: list[Vll], at_a_time: int) -> None:
+    # All of one moment: the order within it is by id.
+    Vll.objects.update(created_at=clock.now())
+    with CaptureQueriesContext(connection) as sent:
+        found = [vll.pk for vll in walked(Vll.objects.all(), NewestVllFirst.ordering, at_a_time=at_a_time)]
+    assert found == sorted((vll.pk for vll in lines), reverse=True)
+    assert len(sent) == 5 // at_a_time + 1
+
+
+def test_the_overview_leads_there(lines: list[Vll], alice: User, charlie: User) -> None:
+    assert f'href="{CSV}"' in signed_in(alice).get("/").content.decode()
+    assert "as CSV" not in text(signed_in(charlie).get("/"))
