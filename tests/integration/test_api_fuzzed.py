@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
+from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
 from portal.notifications.webhooks import webhook_create, webhook_test
@@ -24,6 +25,7 @@ from portal.wsgi import application
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.test_api_v1 import client
 
 REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422"]
 CONFIG = schemathesis.Config.from_dict(
@@ -69,6 +71,13 @@ def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
         "jobs": str(placed.pk),
         "holds": str(hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now()).pk),
         "ports": str(isp.ports["rhino:host-cust1"].pk),
+        "customers": str(dairy.pk),
+        "routers": str(isp.routers["rhino"].pk),
+        "sites": str(isp.routers["rhino"].site_id),
+        "links": str(isp.links["rhino-hippo"].pk),
+        "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
+        "people": str(alice.pk),
+        "tokens": str(token_create(user=alice, name="known", now=clock.now())[0].pk),
     }
 
 
@@ -92,5 +101,53 @@ def test_the_door_does_what_its_schema_says(
 ) -> None:
     if case.path_parameters and case.meta.generation.mode.is_positive:
         area = case.path.removeprefix("/api/v1/").partition("/")[0]
-        case.path_parameters["id"] = known.get(area, case.path_parameters["id"])
+        case.path_parameters["id"] = known[area]
     case.call_and_validate(headers=headers)
+
+
+WRITES = [
+    pytest.param(method, path, item[method], id=f"{method.upper()} {path}")
+    for path, item in document()["paths"].items()
+    for method in ("post", "patch")
+    if "requestBody" in item.get(method, {})
+]
+HOSTILE = (
+    "\0",
+    "a\0b",
+    "\x1b[2J\r\n\u202e<script>alert(1)</script>",
+    "=1+1",
+    "\U0001f600" * 100,
+    "'; --",
+    " ",
+)
+
+
+def with_text(body: Any, text: str) -> Iterator[Any]:
+    """The body with this in place of each of its texts, one after the other."""
+    members = body.items() if isinstance(body, dict) else enumerate(body)
+    for name, value in members:
+        for other in (
+            [text]
+            if isinstance(value, str)
+            else with_text(value, text)
+            if isinstance(value, dict | list)
+            else ()
+        ):
+            changed = body.copy()
+            changed[name] = other
+            yield changed
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), WRITES)
+def test_no_text_in_a_body_is_a_mistake_of_ours(
+    method: str, path: str, operation: Any, known: dict[str, str], alice: User, nina: User
+) -> None:
+    example = operation["requestBody"]["content"]["application/json"]["example"]
+    url = path.replace("{id}", known.get(path.split("/")[3], ""))
+    for user in (alice, nina):
+        api = client(user)
+        for text in HOSTILE:
+            for body in with_text(example, text):
+                answer = getattr(api, method)(url, body, format="json", headers={"If-Match": "*"})
+                assert answer.status_code < 500, (body, answer.content)
+                assert answer.status_code < 400 or answer["Content-Type"] == "application/problem+json"

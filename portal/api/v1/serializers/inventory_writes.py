@@ -23,8 +23,19 @@ def _number(**more: Any) -> StrictIntegerField:
     return StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER, **more)
 
 
-def _named(model: Any, **more: Any) -> serializers.SlugRelatedField[Any]:
-    return serializers.SlugRelatedField(slug_field="name", queryset=model.objects.all(), **more)
+class NamedField(serializers.SlugRelatedField[Any]):
+    """A row by its name, a JSON string. PostgreSQL has no NUL in a text, and so no row of such a name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if "\0" in data:
+            self.fail("does_not_exist", slug_name=self.slug_field, value=data.replace("\0", "\ufffd"))
+        return super().to_internal_value(data)
+
+
+def _named(model: Any, **more: Any) -> NamedField:
+    return NamedField(slug_field="name", queryset=model.objects.all(), **more)
 
 
 class SiteWriteSerializer(StrictSerializer):
