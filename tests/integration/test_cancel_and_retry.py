@@ -1,5 +1,7 @@
 """Calling orders off at every stage, and asking again for what failed."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -13,6 +15,7 @@ from portal.vll.operations import (
     order_cancel,
     order_delete,
     order_modify,
+    order_resume,
     order_retry,
     order_suspend,
 )
@@ -159,12 +162,30 @@ def test_a_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, ali
     assert (vll.ends.get(side="a").outer_vlan, vll.cir_bps) == (200, 2 * GBIT)
 
 
-def test_a_failed_suspension_and_a_failed_stop_are_ordered_again(alice: User, vll: Vll) -> None:
+def test_a_failed_suspension_and_a_failed_resumption_are_ordered_again(alice: User, vll: Vll) -> None:
     suspension = order_suspend(user=alice, vll=vll, now=clock.now())
     fail(suspension)
     order_retry(user=alice, order=suspension, now=clock.now())
     activate(vll)
     assert vll.lifecycle == "suspended"
+    resumption = order_resume(user=alice, vll=vll, now=clock.now())
+    fail(resumption)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "suspended"
+    again = order_retry(user=alice, order=resumption, now=clock.now())
+    activate(vll)
+    assert (again.retry_of_id, vll.lifecycle) == (resumption.pk, "active")
+
+
+def test_a_failed_beginning_of_a_removal_is_ordered_again_and_lasts_as_long(alice: User, vll: Vll) -> None:
+    stopping = order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(hours=5))
+    fail(stopping)
+    vll.refresh_from_db()
+    assert (vll.lifecycle, vll.decommission_at) == ("active", None)
+    again = order_retry(user=alice, order=stopping, now=clock.now())
+    activate(vll)
+    assert (again.retry_of_id, vll.lifecycle) == (stopping.pk, "pendingTerminate")
+    assert vll.decommission_at == again.ordered_at + timedelta(hours=5)
 
 
 def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User, vll: Vll) -> None:
