@@ -1,0 +1,35 @@
+"""Every form and every filter of every page, filled in with what no person types: never a mistake of ours."""
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import URLPattern
+
+from portal.accounts.models import User
+from tests.integration.test_tenants_stay_apart import WITH_ARGUMENTS, WITHOUT, filled, hers
+from tests.integration.web_pages.browser import signed_in
+
+__all__ = ["hers"]
+pytestmark = pytest.mark.django_db
+HOSTILE = ("\0", "7\0", "\x1b[2J\r\n\u202e<script>", "9" * 400, "1e309", "NaN", "-1", "\ufeff", "²")
+PAGES = [pytest.param(address, entry, id=address) for address, entry in [*WITH_ARGUMENTS, *WITHOUT]]
+_NAME = re.compile(r'<(?:input|select|textarea)[^>]*?\sname="([^"]+)"')
+
+
+@pytest.mark.parametrize(("address", "entry"), PAGES)
+def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
+    address: str, entry: URLPattern, hers: dict[str, Any], alice: User, nina: User
+) -> None:
+    where = filled(address, entry, hers)
+    for user in (alice, nina):
+        browser = signed_in(user)
+        answer = browser.get(where)
+        assert answer.status_code < 500
+        page = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+        names = {*_NAME.findall(page.decode()), "q", "after", "show", "from", "to"} - {"csrfmiddlewaretoken"}
+        for text in HOSTILE:
+            asked = dict.fromkeys(names, text)
+            assert browser.get(where, asked).status_code < 500, text
+            if "logout" not in where:
+                assert browser.post(where, asked).status_code < 500, text
