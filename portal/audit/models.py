@@ -95,6 +95,7 @@ NOT_AUDITED: dict[str, str] = {
     "events.Outbox": _BY_THE_PORTAL,
     "inventory.InterfaceUse": "written by triggers from ports and links, which are tracked",
     "inventory.ObservedInterface": _BY_ROUTERS,
+    "inventory.ObservedLoad": _BY_ROUTERS,
     "inventory.ObservedRoute": _BY_ROUTERS,
     "inventory.ObservedRouter": _BY_ROUTERS,
     "inventory.TopologyVersion": _BY_THE_PORTAL,

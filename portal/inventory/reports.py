@@ -5,10 +5,19 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What an interface received and sent over the last interval; ``speed_bps`` None: not known."""
+
+    rx_bps: int
+    tx_bps: int
+    speed_bps: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class InterfaceReport:
     """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
-    ``linux_cp``: the Linux interface that it is paired with, "" for none.
+    ``linux_cp``: the Linux interface that it is paired with, "" for none. ``load``: None where nothing tells.
     """
 
     name: str
@@ -17,6 +26,7 @@ class InterfaceReport:
     ip_mtu: int | None
     addresses: tuple[str, ...]
     linux_cp: str = ""
+    load: LoadReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

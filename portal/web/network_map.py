@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from portal.allocation.router_load import CoreUse, core_use_of
 from portal.core.units import rate_text
+from portal.inventory.link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
 from portal.inventory.queries import interface_missing, mtu_mismatch
 from portal.underlay.queries import current_topology
@@ -37,13 +38,17 @@ class RouterRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """``ip_mtu``: as orders count it, None where unknown; ``load`` None where it is not summed up."""
+    """``ip_mtu``: as orders count it, None where unknown; ``load`` None where it is not summed up.
+
+    ``traffic``: what it carries now, None where no agent tells.
+    """
 
     link: Any
     ip_mtu: int | None
     state: str
     tone: str
     load: LinkLoad | None
+    traffic: LinkTraffic | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
     """Of these rows of ``links_with_observed_mtu`` and the routers that they join."""
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
-    link_rows = [_link_row(link, topology, loads) for link in links]
+    traffic = link_traffic([link.pk for link in links], since=now - FRESH)
+    link_rows = [_link_row(link, topology, loads, traffic.get(link.pk)) for link in links]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
     routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
     use = core_use_of([router for router in routers if router.has_agent])
@@ -89,12 +95,16 @@ def _router_row(router: Router, cores: CoreUse | None, now: datetime) -> RouterR
     return RouterRow(router, _("reporting"), "success", cores)
 
 
-def _link_row(link: Any, topology: Topology, loads: dict[Any, LinkLoad] | None) -> LinkRow:
+def _link_row(
+    link: Any, topology: Topology, loads: dict[Any, LinkLoad] | None, traffic: LinkTraffic | None
+) -> LinkRow:
     counted = topology.link(link.pk)
     ip_mtu = None if counted is None else topology.ip_mtu(counted)
     state, tone = _link_state(link, ip_mtu)
     load = None if loads is None else loads.get(link.pk, NO_LOAD)
-    return LinkRow(link, ip_mtu, state, tone, load)
+    if traffic is not None and (traffic.part or 0) >= NEARLY_FULL and tone == "success":
+        state, tone = _("nearly full"), "warning"
+    return LinkRow(link, ip_mtu, state, tone, load, traffic)
 
 
 def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
@@ -119,9 +129,7 @@ def _spot(row: RouterRow) -> Spot:
 
 def _join(row: LinkRow) -> Join:
     label = _("MTU %(n)s") % {"n": "?" if row.ip_mtu is None else row.ip_mtu}
-    note = ""
-    if row.load is not None and row.load.lines:
-        note = _("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)}
+    note = _carried(row)
     return Join(
         row.link.a_router_id,
         row.link.z_router_id,
@@ -131,3 +139,14 @@ def _join(row: LinkRow) -> Join:
         tone=row.tone,
         backup=not row.link.in_service,
     )
+
+
+def _carried(row: LinkRow) -> str:
+    """What is written below a link: what is measured on it, else what is sold over it."""
+    if row.traffic is not None:
+        if row.traffic.percent is not None:
+            return _("%(n)d %% used") % {"n": row.traffic.percent}
+        return _("%(rate)s used") % {"rate": rate_text(row.traffic.most_bps)}
+    if row.load is not None and row.load.lines:
+        return _("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)}
+    return ""

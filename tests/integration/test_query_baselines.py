@@ -70,8 +70,8 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     "/noc/vni-ranges/": 4,
-    # One of them: whether the topology that orders count with is still the newest.
-    "/noc/map/": 7,
+    # One of them: whether the topology that orders count with is still the newest; another: what links carry.
+    "/noc/map/": 8,
     "/noc/pools/": 11,
     # One or two for each table that has something on the page.
     "/noc/audit/": 16,

@@ -14,13 +14,14 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import (
     ObservedInterface,
+    ObservedLoad,
     ObservedRoute,
     ObservedRouter,
     TopologyVersion,
     TunnelAddress,
 )
 from portal.inventory.queries import watch_routes
-from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
+from portal.inventory.reports import InterfaceReport, LoadReport, ObservedReport, RouteReport
 from portal.telemetry.observations import observation_take
 from portal.underlay.errors import PathMtuUnknown
 from portal.vll.models import RouterConvergence, Vll
@@ -269,3 +270,27 @@ def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
 def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
     TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.2")
     assert watch_routes(isp.routers["rhino"]) == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
+
+
+def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    link = isp.links["rhino-hippo"]
+
+    def carrying(rx_bps: int, *, at: datetime, speed_bps: int | None = None) -> None:
+        load = LoadReport(rx_bps, 7, speed_bps)
+        seen_there = replace(BACKBONE, name=link.a_interface, load=load)
+        elsewhere = replace(LOOPBACK, load=load)
+        sent_ms = int(at.timestamp() * 1000)
+        assert take(isp, replace(report, sent_ms=sent_ms, interfaces=(seen_there, elsewhere)), at)
+
+    carrying(5, at=now, speed_bps=10**10)
+    before = TopologyVersion.objects.get().version
+    carrying(6 * 10**11, at=now + timedelta(seconds=10))
+    load = ObservedLoad.objects.get()
+    assert (load.link, load.side, load.rx_bps, load.tx_bps) == (link, "a", 6 * 10**11, 7)
+    assert (load.speed_bps, load.at) == (None, now + timedelta(seconds=10))
+    assert TopologyVersion.objects.get().version == before  # a load is no news about the network
+    # A report without it leaves what was counted, with its time.
+    take(isp, replace(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
+    assert ObservedLoad.objects.get().at == now + timedelta(seconds=10)

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"math"
 	"strings"
 
 	"go.fd.io/govpp/binapi/geneve"
@@ -24,6 +25,9 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 		AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
 		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
 		Rewrite: m.VtrOp,
+	}
+	if m.LinkSpeed != math.MaxUint32 { // which is unknown too: format_vnet_hw_interface_link_speed
+		i.SpeedBPS = uint64(m.LinkSpeed) * 1000 // VPP counts in kbit/s
 	}
 	if len(m.Mtu) >= 3 { // [L3, IPv4, IPv6, MPLS]
 		i.L3MTU, i.IP4MTU, i.IP6MTU = m.Mtu[0], m.Mtu[1], m.Mtu[2]

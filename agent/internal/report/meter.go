@@ -60,6 +60,7 @@ type Meter struct {
 	last   time.Time
 	counts map[Access]EndCount // without their policers
 	police map[Access]Colours
+	loads  Loads
 
 	heartbeat float64
 	beatAt    time.Time
@@ -78,6 +79,7 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 		m.Forget()
 		return nil
 	}
+	m.loads.take(at, reading)
 	now, colours := make(map[Access]EndCount), make(map[Access]Colours)
 	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
 	for _, access := range accesses {
@@ -116,7 +118,10 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 }
 
 // Forget starts anew: the next reading is compared with nothing.
-func (m *Meter) Forget() { m.counts, m.police = nil, nil }
+func (m *Meter) Forget() { m.counts, m.police, m.loads = nil, nil, Loads{} }
+
+// Loads are those of the last two readings.
+func (m *Meter) Loads() Loads { return m.loads }
 
 // Totals are the counters as last read, sorted by end.
 func (m *Meter) Totals() []EndCount {

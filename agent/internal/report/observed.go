@@ -13,8 +13,8 @@ import (
 // encapsulations in the order of the contract.
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
-// fill writes what VPP showed: its picture, and which addresses have a route.
-func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable map[netip.Addr]bool) {
+// fill writes what VPP showed: its picture, which addresses have a route, and what its interfaces carry.
+func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads) {
 	todo, s := p.Plan, p.Snapshot
 	b.Look = p.Look
 	for _, can := range encapsulations {
@@ -27,6 +27,12 @@ func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {
 			body := interfaceOf(i)
+			if load, known := loads.Of(s.Boot.MS, i.Index, i.Name); known {
+				body.Load = &loadBody{RxBPS: load.RxBPS, TxBPS: load.TxBPS}
+				if i.SpeedBPS != 0 {
+					body.Load.SpeedBPS = &i.SpeedBPS
+				}
+			}
 			if linux, paired := s.LCP[i.Index]; paired {
 				body.LinuxCP = printableOr(&linux)
 			}

@@ -164,12 +164,11 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 	}
 	picture, err := r.engine.Picture(ctx)
+	var watched []netip.Addr
+	var reachable map[netip.Addr]bool
 	if err == nil {
-		watched := r.watch()
-		var reachable map[netip.Addr]bool
-		if reachable, err = r.reachable(ctx, picture.Intent, watched); err == nil {
-			report.fill(picture, watched, reachable)
-		}
+		watched = r.watch()
+		reachable, err = r.reachable(ctx, picture.Intent, watched)
 	}
 	if ctx.Err() != nil {
 		return // the agent ends: that VPP seems to be away is its own doing
@@ -191,6 +190,9 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	}
 	if r.client == nil {
 		return
+	}
+	if picture != nil {
+		report.fill(picture, watched, reachable, r.loads())
 	}
 	if sample != nil {
 		r.store(*sample, simulated)
@@ -216,6 +218,12 @@ func (r *Reporter) count(accesses []Access, bootMS int64) *Sample {
 		return nil
 	}
 	return r.meter.Take(r.now(), reading, accesses)
+}
+
+func (r *Reporter) loads() Loads {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.meter.Loads()
 }
 
 func (r *Reporter) store(s Sample, simulated bool) {

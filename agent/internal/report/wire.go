@@ -139,6 +139,15 @@ type interfaceBody struct {
 	Addresses []string `json:"addresses"`
 	Tag       *string  `json:"tag"`
 	LinuxCP   *string  `json:"linux_cp"`
+	// Load is null without a trustworthy difference.
+	Load *loadBody `json:"load"`
+}
+
+// loadBody is in bit/s; the speed is null where VPP does not know it.
+type loadBody struct {
+	RxBPS    uint64  `json:"rx_bps"`
+	TxBPS    uint64  `json:"tx_bps"`
+	SpeedBPS *uint64 `json:"speed_bps"`
 }
 
 type routeBody struct {

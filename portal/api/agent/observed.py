@@ -23,13 +23,15 @@ from portal.core.transport import Encapsulation
 from portal.inventory.limits import is_interface_name
 from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
-from portal.inventory.reports import InterfaceReport, ObservedReport, RouteReport
+from portal.inventory.reports import InterfaceReport, LoadReport, ObservedReport, RouteReport
 from portal.telemetry.observations import observation_take
 from portal.vll.operations.answers import EndObservation
 
 _MS = integer(0, 2**53)
 _GENERATION = nullable(integer(1))
 _DRIFT = record({each: foreign_text(maximum=1000) for each in ("object", "field", "desired", "actual")})
+_BPS = integer(0, 2**53)
+_LOAD = record({"rx_bps": _BPS, "tx_bps": _BPS, "speed_bps": nullable(integer(1, 2**53))})
 _REPORT = record(
     {
         "schema": one_of(1),
@@ -59,7 +61,10 @@ _REPORT = record(
                     "addresses": array(prefixed_address, maximum=1000),
                     "tag": nullable(foreign_text(maximum=63)),
                 },
-                later={"linux_cp": (nullable(foreign_text(maximum=63)), None)},
+                later={
+                    "linux_cp": (nullable(foreign_text(maximum=63)), None),
+                    "load": (nullable(_LOAD), None),
+                },
             ),
             maximum=100_000,
             unique="name",
@@ -120,6 +125,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
                 ip_mtu=interface["ip_mtu"],
                 addresses=interface["addresses"],
                 linux_cp=interface["linux_cp"] or "",
+                load=None if interface["load"] is None else LoadReport(**interface["load"]),
             )
             for interface in body["interfaces"]
             # No port and no link can have another name, so nobody would ever look for it.

@@ -1,6 +1,12 @@
 from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
-from portal.inventory.models.observed import ObservedInterface, ObservedRoute, ObservedRouter, TunnelAddress
+from portal.inventory.models.observed import (
+    ObservedInterface,
+    ObservedLoad,
+    ObservedRoute,
+    ObservedRouter,
+    TunnelAddress,
+)
 from portal.inventory.models.port import Port
 from portal.inventory.models.router import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.models.site import Site
@@ -10,6 +16,7 @@ __all__ = [
     "BackboneLink",
     "InterfaceUse",
     "ObservedInterface",
+    "ObservedLoad",
     "ObservedRoute",
     "ObservedRouter",
     "Port",

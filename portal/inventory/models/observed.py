@@ -3,6 +3,7 @@
 from django.db import models
 
 from portal.core.policing import Policing
+from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
 
 
@@ -54,6 +55,34 @@ class ObservedInterface(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router}:{self.name}"
+
+
+class ObservedLoad(models.Model):
+    """What one side of a link carried over an agent's last interval (bit/s, as VPP counts).
+
+    Apart from the interfaces, whose changes make a new topology.
+    """
+
+    link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads")
+    side = models.CharField(max_length=1, choices=[("a", "A"), ("z", "Z")])
+    at = models.DateTimeField()
+    rx_bps = models.PositiveBigIntegerField()
+    tx_bps = models.PositiveBigIntegerField()
+    # Of the link, where VPP knows it.
+    speed_bps = models.PositiveBigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["link", "side"], name="a_side_of_a_link_has_one_load"),
+            models.CheckConstraint(condition=models.Q(side__in=["a", "z"]), name="a_load_is_of_a_or_z"),
+            models.CheckConstraint(
+                condition=models.Q(speed_bps__isnull=True) | models.Q(speed_bps__gt=0),
+                name="a_speed_is_above_0",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.side} of {self.link}"
 
 
 class TunnelAddress(models.Model):

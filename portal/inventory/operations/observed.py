@@ -1,4 +1,4 @@
-"""Storing what agents observe. Only differences are written: each change may make a new topology."""
+"""Storing what agents observe. But for loads only differences are written: each may make a new topology."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -14,6 +14,7 @@ from portal.inventory.models import (
     Router,
     TunnelAddress,
 )
+from portal.inventory.operations.loads import loads_store
 from portal.inventory.reports import InterfaceReport, ObservedReport
 
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).
@@ -43,6 +44,7 @@ def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> 
         _interfaces_store(router, report.interfaces)
         _addresses_store(router, _tunnel_addresses(report.interfaces))
         _routes_store(router, {route.address: route.reachable for route in report.routes})
+        loads_store(router, report.interfaces, now)
     return True
 
 

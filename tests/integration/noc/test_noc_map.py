@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.inventory.models import BackboneLink, ObservedRouter, Router
+from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router
 from portal.underlay.queries import SILENT_AFTER
 from portal.vll import link_loads as loads
 from portal.vll.link_loads import LinkLoad, link_loads
@@ -61,8 +61,8 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     shown = text(page)
     assert "hippo Zürich silent" in shown
     assert "zebra Zürich transit only" in shown
-    assert "rhino:bb-next — hippo:bb-prev MTU not known not known 1 1 Gbit/s" in shown
-    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 0 0 bit/s" in shown
+    assert "rhino:bb-next — hippo:bb-prev MTU not known not known – 1 1 Gbit/s" in shown
+    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – 0 0 bit/s" in shown
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold)</text>", drawing)
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU 9000", "MTU 9000", "MTU ?", "MTU ?"]
 
@@ -123,3 +123,48 @@ def test_a_nearly_full_router_stands_out(isp: Isp, nora: User, monkeypatch: pyte
     monkeypatch.setattr(network_map, "NEARLY_FULL", 0.0)
     drawing = signed_in(nora).get("/noc/map/").content.decode().split("</svg>")[0]
     assert drawing.count("ll-draw-box ll-draw-warning") == 2
+
+
+def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None, age_s: int = 0) -> None:
+    """What the agent at that side of rhino-hippo counted."""
+    at = clock.now() - timedelta(seconds=age_s)
+    ObservedLoad.objects.create(
+        link=isp.links["rhino-hippo"], side=side, at=at, rx_bps=rx_bps, tx_bps=tx_bps, speed_bps=speed_bps
+    )
+
+
+def on_the_map(user: User) -> tuple[list[str], str]:
+    """What is written on the drawing's links, and the tables as text."""
+    page = signed_in(user).get("/noc/map/")
+    drawing, _ = page.content.decode().split("</svg>")
+    return re.findall(r">([^<]* used)</text>", drawing), text(page)
+
+
+def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) -> None:
+    seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT)
+    seen(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
+    drawn, tables = on_the_map(nora)
+    assert drawn == ["30 % used"]
+    assert "rhino:bb-next — hippo:bb-prev in service 9000 3 Gbit/s / 1 Gbit/s 30 % of 10 Gbit/s 0" in tables
+
+
+def test_a_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
+    seen(isp, "z", rx_bps=2_000_000, tx_bps=5_000_000, speed_bps=None)
+    drawn, tables = on_the_map(nora)
+    assert drawn == ["5 Mbit/s used"]
+    assert "in service 9000 2 Mbit/s / 5 Mbit/s 0" in tables
+
+
+def test_what_was_counted_long_ago_is_not_shown(isp: Isp, nora: User) -> None:
+    seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
+    drawn, tables = on_the_map(nora)
+    assert drawn == []
+    assert "in service 9000 – 0" in tables
+
+
+def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> None:
+    seen(isp, "a", rx_bps=8 * GBIT, tx_bps=1, speed_bps=10 * GBIT)
+    seen(isp, "z", rx_bps=1, tx_bps=1, speed_bps=10 * GBIT)
+    assert "nearly full" not in on_the_map(nora)[1]
+    ObservedLoad.objects.filter(side="z").update(tx_bps=8 * GBIT)
+    assert "rhino:bb-next — hippo:bb-prev nearly full 9000" in on_the_map(nora)[1]
