@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from portal.events.models import Event
 from portal.vll import queries
@@ -13,18 +12,10 @@ from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing import unpoliced, unpoliced_text
 from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderAction, OrderState
 from portal.vll.waiting import why_waiting
+from portal.web.end_looks import END_LOOKS
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
-
-# The answer about the wanted revision -> what is said of it, and how it looks (templates/ui/badge.html).
-_STEPS = {
-    VllEnd.Status.VERIFIED: (gettext_noop("Applied and verified"), "success"),
-    VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
-    VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),
-    VllEnd.Status.CONFLICT: (gettext_noop("Conflict"), "danger"),
-    VllEnd.Status.FAILED: (gettext_noop("Failed"), "danger"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +71,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
             note=why["message"] if why else "",
             unpoliced=_unpoliced(end),
         )
-    label, tone = _STEPS[VllEnd.Status(end.status)]
+    label, tone = END_LOOKS[VllEnd.Status(end.status)]
     return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
 
 

@@ -1,4 +1,4 @@
-"""The five facts of a VLL as badges: one look, defined once. Text always says what colour says."""
+"""The facts of a VLL, and what routers answer, as badges: one look, defined once. Text always says what colour says."""
 
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 from portal.vll.differences import ChangeKind, change_kinds
 from portal.vll.models import Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
+from portal.web.end_looks import END_LOOKS
 
 register = template.Library()
 
@@ -49,6 +50,7 @@ LOOKS: dict[str, dict[Any, Look]] = {
         OperStatus.DOWN: Look(gettext_noop("Down"), "danger"),
         OperStatus.UNKNOWN: Look(gettext_noop("Unknown"), "muted"),
     },
+    "end": {status: Look(*look) for status, look in END_LOOKS.items()},
     "in_sync": {
         True: Look(gettext_noop("In sync"), "success"),
         False: Look(gettext_noop("Not in sync"), "warning"),

@@ -1,0 +1,14 @@
+"""What a router's answer about an end is called, and its tone (templates/ui/badge.html)."""
+
+from django.utils.translation import gettext_noop
+
+from portal.vll.models import VllEnd
+
+END_LOOKS = {
+    VllEnd.Status.UNASKED: (gettext_noop("Not asked yet"), "muted"),
+    VllEnd.Status.VERIFIED: (gettext_noop("Applied and verified"), "success"),
+    VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
+    VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),
+    VllEnd.Status.CONFLICT: (gettext_noop("Conflict"), "danger"),
+    VllEnd.Status.FAILED: (gettext_noop("Failed"), "danger"),
+}
