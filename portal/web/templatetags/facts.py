@@ -1,4 +1,4 @@
-"""The facts of a VLL, and what routers answer, as badges: one look, defined once. Text always says what colour says."""
+"""The facts of a VLL, and what routers answer, as badges: one look each. Text says what colour says."""
 
 from typing import Any, NamedTuple
 
