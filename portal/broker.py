@@ -4,12 +4,18 @@ kombu 5.7 gives the place of a message free only after Redis took its acknowledg
 (Redis was frozen for longer than `socket_timeout`) the place stays taken until the connection is closed,
 and a worker with all places taken asks for nothing any more. Here the place is freed all the same; Redis
 delivers the message once more after `visibility_timeout`, which no task of ours minds.
+
+Nor does a worker end when Redis goes away while it has a message: to give it back, kombu 5.7 then asks the
+connection that it has just closed for its address. There is nobody to give it back to; see above.
 """
 
+import logging
 from typing import Any
 
 from kombu.transport import redis
 from kombu.transport.virtual.base import QoS as LocalPlaces
+
+log = logging.getLogger(__name__)
 
 
 class PlaceFreeingQoS(redis.QoS):
@@ -26,6 +32,15 @@ class PlaceFreeingQoS(redis.QoS):
         except Exception:
             LocalPlaces.ack(self, delivery_tag)
             raise
+
+    def restore_unacked_once(self, stderr: Any = None) -> None:
+        try:
+            super().restore_unacked_once(stderr)
+        except AttributeError:
+            if self.channel.connection.client is not None:
+                raise
+            log.warning("%d messages come again: the broker went away", len(self._delivered))
+            self._delivered.clear()
 
 
 class Channel(redis.Channel):

@@ -1,10 +1,13 @@
 """CSV that a spreadsheet cannot be attacked with (RFC 4180; OWASP: CSV Injection)."""
 
 import csv
+import unicodedata
 from collections.abc import Iterable, Iterator
 
 # As wide as a Latin letter and as wide as a Chinese one: some spreadsheets take either.
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+# Unicode's explicit directional formatting characters (UAX 9), which make a text read as another one.
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class _Echo:
@@ -22,10 +25,20 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
 def neutral(cell: object) -> object:
     """The cell, as text that no spreadsheet takes for a formula and no terminal for a command.
 
-    What cannot be printed becomes a space, and a text that begins like a formula gets a quote before it;
-    numbers stay numbers.
+    Control characters, line ends and what turns the direction of writing become a space, and a text that
+    begins like a formula gets a quote before it; numbers stay numbers.
     """
     if not isinstance(cell, str):
         return cell
-    text = "".join(each if each.isprintable() else " " for each in cell)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA_STARTS) else text
+    text = "".join(" " if _controls(each) else each for each in cell)
+    return f"'{text}" if _begins_like_a_formula(text) else text
+
+
+def _controls(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNING
+
+
+def _begins_like_a_formula(text: str) -> bool:
+    """By the first character that is seen."""
+    seen = (each for each in text if not each.isspace() and unicodedata.category(each) != "Cf")
+    return next(seen, "") in _FORMULA_STARTS

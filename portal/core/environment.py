@@ -8,11 +8,11 @@ from environ.fileaware_mapping import FileAwareMapping
 
 
 class _Files(FileAwareMapping):
-    """An editor ends a file with a line feed that is no part of the secret."""
+    """A line feed at a file's end is no part of the secret; a file without anything else says nothing."""
 
     def __getitem__(self, key: str) -> str:
         value: str = super().__getitem__(key)
-        return value.rstrip("\r\n")
+        return value.rstrip("\r\n") or self.env[key]
 
 
 class Environment(environ.Env):

@@ -121,6 +121,7 @@ def webhook_test(*, webhook: Webhook, now: datetime) -> Delivery:
     """Send a test event, as any other. Raises WebhookDisabled."""
     if webhook.disabled_at is not None:
         raise WebhookDisabled
+    _wake(webhook)
     made: Delivery = Delivery.objects.create(
         webhook=webhook,
         type="webhook.test",
@@ -138,6 +139,12 @@ def delivery_redeliver(*, delivery: Delivery, now: datetime) -> None:
     settled = Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.PENDING)
     if not settled.update(state=Delivery.State.PENDING, tries=0, next_try_at=now):
         raise DeliveryUnderWay
+    _wake(delivery.webhook)
+
+
+def _wake(webhook: Webhook) -> None:
+    """Whoever asks for a delivery knows more than the failures before it."""
+    Webhook.objects.filter(pk=webhook.pk).update(resting_until=None)
 
 
 def deliveries_forget(*, before: datetime) -> int:

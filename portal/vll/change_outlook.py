@@ -58,6 +58,7 @@ def change_outlook(
         customer=vll.customer,
         leased=leased_by(vll, before),
         unchanged_path=unchanged_path(before, request),
+        preferred=before.transport if changes.transport is None else None,
     )
     found = outlook(user=user, request=request, now=now, line=line)
     return ChangeOutlook(

@@ -87,11 +87,15 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """A line that is to change: whose it is, what it has, and what goes on carrying it if nothing has to."""
+    """A line that is to change: whose it is, what it has, and what goes on carrying it if nothing has to.
+
+    ``preferred``: what ``auto`` keeps while it fits.
+    """
 
     customer: Customer
     leased: Leased
     unchanged_path: Serviceable | None
+    preferred: Transport | None
 
 
 def outlook(
@@ -121,6 +125,7 @@ def outlook(
         now=now,
         lock=False,
         owner=line.customer if line else None,
+        preferred=line.preferred if line else None,
         unchanged_path=line.unchanged_path if line else None,
         own=own,
     )

@@ -38,8 +38,8 @@ Text = str | Promise
 SHOWN = 50
 # From this part of what may be booked on a port or a router, more has to be built.
 NEARLY_FULL = 0.8
-# Tried so often, a mail has been waiting for twenty minutes.
-TRIES_OF_A_MAIL = 3
+# Tried so often, a mail has been waiting for twenty minutes; receivers that greylist take it by then.
+TRIES_OF_A_MAIL = 4
 # The relay sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
 
@@ -152,7 +152,11 @@ def _of_notifications() -> Iterator[Alarm]:
     newest_first = disabled.select_related("customer").order_by("-disabled_at", "-pk")
     yield _alarm(_("Webhooks that were disabled"), newest_first, _webhook)
     waiting = Mail.objects.filter(next_try_at__isnull=False, tries__gte=TRIES_OF_A_MAIL)
-    yield _alarm(_("Mails that the mail server does not take"), waiting.order_by("created_at"), _mail)
+    yield _alarm(
+        _("Mails that the mail server does not take"),
+        waiting.select_related("user").order_by("created_at"),
+        _mail,
+    )
 
 
 def _of_netbox(now: datetime) -> Iterator[Alarm]:

@@ -1,6 +1,6 @@
 """What the NOC looks at before it lets a held order go: path, ports, and each router's part of the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -53,8 +53,12 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
 
 
 def plan_parts(plan: PlanResult) -> list[PlanPart]:
-    """The routers' parts, the A end's first; a router that said nothing stands where its end would."""
+    """The routers' parts, the A end's first. One that said nothing is that of the end nobody spoke of."""
     parts = [_part(said) for said in plan.routers]
+    unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
+    silent = [part for part in parts if not part.sides]
+    if len(silent) == 1:
+        parts[parts.index(silent[0])] = replace(silent[0], sides=unnamed)
     return sorted(parts, key=lambda part: (part.sides or ["z"], part.name))
 
 

@@ -16,6 +16,8 @@ from portal.web.end_looks import END_LOOKS
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
+# Routers that are there answer an order within a second or two.
+STEPS_FOLLOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class EndStep:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``settled``: nothing on the page is expected to change by itself soon.
+    """``settled``: nothing on the page is expected to change by itself soon; else look ``asked_every`` often.
 
     ``actions``: what may be ordered now: change, suspend, resume, remove, restore, cancel, retry.
     """
@@ -43,6 +45,7 @@ class Progress:
     ends: list[EndStep]
     events: list[Event]
     settled: bool
+    asked_every: str
     actions: frozenset[str]
 
 
@@ -54,6 +57,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
         ends=[_step(end, vll, order) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
+        asked_every=_asked_every(order, now),
         actions=_actions(vll, order),
     )
 
@@ -87,6 +91,13 @@ def _reason(reason: dict[str, Any] | None) -> str:
     message = str(reason.get("message") or reason.get("code") or "")
     about = reason.get("object")
     return f"{message} ({about})" if about and str(about) not in message else message
+
+
+def _asked_every(order: Order | None, now: datetime) -> str:
+    """As htmx writes it. What waits for people, or has not moved for long, is not worth two a second."""
+    if order is None or order.state == OrderState.HELD:
+        return "10s"
+    return "500ms" if now - order.state_at < STEPS_FOLLOW else "5s"
 
 
 def _all_is_read(vll: Any, order: Order | None) -> bool:

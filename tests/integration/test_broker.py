@@ -48,6 +48,24 @@ def test_a_message_that_a_frozen_broker_does_not_let_go_keeps_no_place(broker: S
     assert [message.decode()["number"] for message in taken] == [1, 2]
 
 
+def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_worker(broker: Server) -> None:
+    with Connection(broker.url, transport=settings.CELERY_BROKER_TRANSPORT) as connection:
+        channel = connection.default_channel
+        queue = Queue("work", channel=channel)
+        queue.declare()
+        with connection.Producer() as producer:
+            producer.publish({"number": 1}, routing_key="work")
+        with Consumer(connection, [queue], on_message=lambda message: None):
+            connection.drain_events(timeout=5)
+            broker.child.end()
+            with pytest.raises(connection.connection_errors):
+                connection.drain_events(timeout=5)
+            # So kombu leaves it where closing had begun already.
+            channel.connection.client = None
+            connection.close()
+    assert connection.connected is False
+
+
 def _let_go(message: Message, how: str) -> None:
     match how:
         case "acknowledged":

@@ -148,3 +148,12 @@ def test_over_450_random_changes_it_says_what_ordering_then_does(
             reasons.add(code(refusal))
     assert accepted > 5
     assert len(reasons) > 5, reasons
+
+
+def test_a_line_that_picks_its_transport_keeps_what_it_has(isp: Isp, alice: User, vll: Vll) -> None:
+    order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
+    activate(vll)
+    Vll.objects.update(requested_transport="auto")
+    found = ask(alice, vll, svc_mtu=1600).outlook
+    assert found.serviceable is not None
+    assert found.serviceable.transport == "vxlan6"

@@ -26,7 +26,9 @@ def test_control_characters_become_spaces(sign: str) -> None:
 
 
 def test_other_texts_and_numbers_are_as_they_were() -> None:
-    assert [cell(value) for value in ("Zürich, “a=b”", "1-2", -1, 0.5, None, True)] == [
+    joined = "می\u200cخواهم \U0001f469\u200d\U0001f52c 1\u00a0000"
+    assert [cell(value) for value in (joined, "Zürich, “a=b”", "1-2", -1, 0.5, None, True)] == [
+        joined,
         "Zürich, “a=b”",
         "1-2",
         "-1",

@@ -31,14 +31,16 @@ _TABLES = (
 
 
 class Migration(migrations.Migration):
+    # Each table by itself: an order writes to several of them, and would wait for one that is held already.
+    atomic = False
     dependencies = [("audit", "0012_webhooks_and_mails")]
 
     operations = [
         migrations.RunSQL(
-            f"CREATE INDEX audit_{name}_by_person ON audit_{name}event"
+            f"CREATE INDEX IF NOT EXISTS audit_{name}_by_person ON audit_{name}event"
             " ((pgh_context ->> 'username'), pgh_id DESC)"
             " WHERE (pgh_context ->> 'username') IS NOT NULL",
-            f"DROP INDEX audit_{name}_by_person",
+            f"DROP INDEX IF EXISTS audit_{name}_by_person",
         )
         for name in _TABLES
     ]

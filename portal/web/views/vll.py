@@ -90,4 +90,8 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "may_order": policies.may_order(request.user, vll.customer),
     }
     live = live_part("vll/_live.html", context, request)
-    return {"progress": progress, "live": live.body, "seen": f"{live.seen}{progress.settled:d}"}
+    return {
+        "progress": progress,
+        "live": live.body,
+        "seen": f"{live.seen}{progress.settled:d}{progress.asked_every}",
+    }

@@ -290,7 +290,7 @@ def test_a_webhook_that_nobody_disabled_by_hand_is_an_alarm(
     assert page.get(f"/webhooks/{made.pk}/").status_code == 200
 
 
-@pytest.mark.parametrize(("tries", "loud"), [(2, False), (3, True)])
+@pytest.mark.parametrize(("tries", "loud"), [(3, False), (4, True)])
 def test_a_mail_that_the_server_does_not_take_is_an_alarm(
     isp: Isp, alice: User, nora: User, tries: int, loud: bool
 ) -> None:

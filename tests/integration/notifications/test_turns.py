@@ -105,6 +105,18 @@ class TestSchedule:
 class TestAskedToWait:
     """Retry-After, as Standard Webhooks 1.0 wants it taken into consideration."""
 
+    def test_whoever_asks_for_a_delivery_does_not_wait_for_the_receivers_rest(
+        self, webhook: Webhook, time: Clock
+    ) -> None:
+        (first,) = waiting(webhook, time)
+        turn(webhook, time, Outcome(503, "status", "", 3, retry_after="3600"))
+        waiting(webhook, time)
+        assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (1, 1)
+        Delivery.objects.filter(pk=first.pk).update(state="failed", next_try_at=None)
+        Webhook.objects.update(resting_until=time.now + timedelta(hours=1))
+        delivery_redeliver(delivery=first, now=time.now)
+        assert turn(webhook, time, TOOK) == 1
+
     @pytest.mark.parametrize("status", [429, 503])
     def test_message_and_receiver_are_left_alone_as_long_as_it_asks(
         self, webhook: Webhook, time: Clock, status: int

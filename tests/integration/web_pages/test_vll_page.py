@@ -14,7 +14,7 @@ from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
 from portal.vll.router_care import router_hold_set, router_maintenance_set
-from portal.web.progress import OPER_STATUS_FOLLOWS, Progress, progress_of
+from portal.web.progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -146,6 +146,21 @@ def test_the_page_polls_on_when_the_order_ends_after_the_line_was_read(
     assert "Pending active" in text(early)
     assert polls(early)
     assert not polls(page_of(alice, vll))
+
+
+def test_what_does_not_move_is_asked_for_less_often(
+    alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = signed_in(alice)
+    page = client.get(f"/vlls/{vll.pk}/").content.decode()
+    assert "every 500ms" in page
+    address = re.search(r'hx-get="([^"]+)"', page)
+    assert address is not None
+    later = clock.now() + STEPS_FOLLOW
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert "every 5s" in client.get(address[1]).content.decode()
+    Order.objects.update(state="held")
+    assert "every 10s" in client.get(f"/vlls/{vll.pk}/").content.decode()
 
 
 def test_a_settled_fragment_carries_no_trigger(alice: User, vll: Vll) -> None:
