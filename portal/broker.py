@@ -39,8 +39,9 @@ class PlaceFreeingQoS(redis.QoS):
         except AttributeError:
             if self.channel.connection.client is not None:
                 raise
-            log.warning("%d messages come again: the broker went away", len(self._delivered))
-            self._delivered.clear()
+            at_work: dict[str, Any] = self._delivered or {}
+            log.warning("%d messages come again: the broker went away", len(at_work))
+            at_work.clear()
 
 
 class Channel(redis.Channel):
