@@ -9,3 +9,8 @@ def rate_text(bps: float) -> str:
         if abs(bps) >= factor:
             return f"{bps / factor:.10g} {unit}"
     return f"{bps:.0f} bit/s"
+
+
+def measured_text(bps: float) -> str:
+    """As ``rate_text``, to three digits, which is what a measurement is good for: 5140809 -> ``5.14 Mbit/s``."""
+    return rate_text(float(f"{bps:.3g}"))

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.utils.translation import gettext as _
 
 from portal.allocation.router_load import CoreUse, core_use_of
-from portal.core.units import rate_text
+from portal.core.units import measured_text, rate_text
 from portal.inventory.link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
 from portal.inventory.queries import interface_missing, mtu_mismatch
@@ -146,7 +146,7 @@ def _carried(row: LinkRow) -> str:
     if row.traffic is not None:
         if row.traffic.percent is not None:
             return _("%(n)d %% used") % {"n": row.traffic.percent}
-        return _("%(rate)s used") % {"rate": rate_text(row.traffic.most_bps)}
+        return _("%(rate)s used") % {"rate": measured_text(row.traffic.most_bps)}
     if row.load is not None and row.load.lines:
         return _("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)}
     return ""

@@ -23,6 +23,12 @@ def rate(bps: float) -> str:
 
 
 @register.filter
+def measured(bps: float) -> str:
+    """A measured rate, with an SI prefix."""
+    return units.measured_text(bps)
+
+
+@register.filter
 def tags(end: VllEnd) -> str:
     """``802.1Q 100``, ``QinQ 100.200`` or the whole port."""
     if end.tagging == Tagging.UNTAGGED:
@@ -53,8 +59,8 @@ def request_id() -> str:
 
 @register.filter
 def rate_or_not(bps: float | None) -> str:
-    """As ``rate``; says so where nothing was measured."""
-    return _("not measured") if bps is None else units.rate_text(bps)
+    """A measured rate; says so where nothing was measured."""
+    return _("not measured") if bps is None else units.measured_text(bps)
 
 
 @register.filter

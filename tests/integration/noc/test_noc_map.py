@@ -149,10 +149,10 @@ def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) ->
 
 
 def test_a_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
-    seen(isp, "z", rx_bps=2_000_000, tx_bps=5_000_000, speed_bps=None)
+    seen(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
     drawn, tables = on_the_map(nora)
-    assert drawn == ["5 Mbit/s used"]
-    assert "in service 9000 2 Mbit/s / 5 Mbit/s 0" in tables
+    assert drawn == ["5.14 Mbit/s used"]
+    assert "in service 9000 2 Mbit/s / 5.14 Mbit/s 0" in tables
 
 
 def test_what_was_counted_long_ago_is_not_shown(isp: Isp, nora: User) -> None:
