@@ -12,5 +12,5 @@ def rate_text(bps: float) -> str:
 
 
 def measured_text(bps: float) -> str:
-    """As ``rate_text``, to three digits, which is what a measurement is good for: 5140809 -> ``5.14 Mbit/s``."""
-    return rate_text(float(f"{bps:.3g}"))
+    """As ``rate_text``, to three digits, which is what a measurement is good for: ``5.14 Mbit/s``."""
+    return rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))

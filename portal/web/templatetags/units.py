@@ -23,12 +23,6 @@ def rate(bps: float) -> str:
 
 
 @register.filter
-def measured(bps: float) -> str:
-    """A measured rate, with an SI prefix."""
-    return units.measured_text(bps)
-
-
-@register.filter
 def tags(end: VllEnd) -> str:
     """``802.1Q 100``, ``QinQ 100.200`` or the whole port."""
     if end.tagging == Tagging.UNTAGGED:
@@ -59,16 +53,14 @@ def request_id() -> str:
 
 @register.filter
 def rate_or_not(bps: float | None) -> str:
-    """A measured rate; says so where nothing was measured."""
-    return _("not measured") if bps is None else units.measured_text(bps)
+    """As ``rate``; says so where nothing was measured."""
+    return _("not measured") if bps is None else units.rate_text(bps)
 
 
 @register.filter
 def measured(bps: float | None) -> str:
     """A measured rate in three digits, such as ``12.3 Mbit/s``; "–" where nothing was measured."""
-    if bps is None:
-        return "–"
-    return units.rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))
+    return "–" if bps is None else units.measured_text(bps)
 
 
 @register.filter
