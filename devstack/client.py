@@ -84,6 +84,11 @@ class Client:
         now = int(time.time())
         return self._call("GET", f"/api/v1/vlls/{identity}/throughput?from={now - seconds}&to={now}")
 
+    def carries_traffic(self, identity: str) -> bool:
+        """Both ends were counted with bits in both directions."""
+        series = self.throughput(identity, seconds=120)
+        return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
+
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 

@@ -72,11 +72,7 @@ def order() -> None:
         facts["vll"] = accepted.vll
         _write(FACTS.name, json.dumps(facts, indent=1))
 
-    def carries() -> bool:
-        series = customer.throughput(facts["vll"], seconds=120)
-        return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
-
-    if not customer.wait(carries, timeout_s=60):
+    if not customer.wait(lambda: customer.carries_traffic(facts["vll"]), timeout_s=60):
         sys.exit(f"no traffic was counted on {facts['vll']} within 60 s")
     for who in ("customer", "noc"):
         login = facts[f"{who}_login"]

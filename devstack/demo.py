@@ -94,7 +94,7 @@ def _run(undo: ExitStack) -> None:
     if isinstance(dataplane, VppDataplane):
         _send_traffic(dataplane, family)
     _say("the VLL is active; waiting for its traffic to be counted")
-    if not customer.wait(lambda: _carries_traffic(customer, identity), timeout_s=60):
+    if not customer.wait(lambda: customer.carries_traffic(identity), timeout_s=60):
         raise NotReached(f"no traffic was counted on {identity} within 60 s; read {LOGS}/agent-*.log")
     running.portal.start_metrics(family)
     _write_facts(running, identity)
@@ -162,12 +162,6 @@ def _send_traffic(dataplane: VppDataplane, family: Family) -> None:
                 cwd=ROOT,
             )
         )
-
-
-def _carries_traffic(customer: Client, identity: str) -> bool:
-    """Both ends were counted with bits in both directions."""
-    series = customer.throughput(identity, seconds=120)
-    return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
 
 
 def _write_facts(running: stack.Stack, identity: str) -> None:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from devstack.paths import BUILD
+from devstack.packages import TOOLS
 
 
 class PromtoolMissing(Exception):
@@ -18,7 +18,7 @@ class Complaint(Exception):
 
 def promtool() -> str:
     """Its path. Raises PromtoolMissing."""
-    found = shutil.which("promtool", path=f"{BUILD / 'tools'}{os.pathsep}{os.environ.get('PATH', '')}")
+    found = shutil.which("promtool", path=f"{TOOLS}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
         raise PromtoolMissing("promtool is not installed: python3 -m devstack.packages test")
     return found

@@ -64,7 +64,8 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 
 def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNASKED:
-        return EndStep(end, _("Not asked yet"), "muted", note="", unpoliced=_unpoliced(end))
+        label, tone = END_LOOKS[VllEnd.Status.UNASKED]
+        return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         why = why_waiting(end.port.router)
