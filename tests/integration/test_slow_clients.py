@@ -1,30 +1,24 @@
 """Clients that send their request byte by byte: they are shown the door, and everybody else is served."""
 
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.ports import LOOPBACK
+from tests.integration.gunicorn_door import door
 
 THREADS = 2
-# Gunicorn's own worker class in front of a stub: what is measured is the door, not the portal behind it.
-SERVER = """
+CONFIG = f"""
 from portal import impatience
 impatience.REQUEST_S = 3.0
-from portal.gunicorn_web import ImpatientWorker
-bind = "{host}:{port}"
-worker_class = ImpatientWorker
-threads = {threads}
+from portal.gunicorn_web import *
+threads = worker_connections = {THREADS}
 workers = 1
-control_socket_disable = True
-loglevel = "critical"
+"""
+APP = """
 def app(environ, start_response):
     environ["wsgi.input"].read()
     start_response("200 OK", [("Content-Length", "2")])
@@ -34,24 +28,8 @@ def app(environ, start_response):
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    (number,) = free_ports(1)
-    folder = tmp_path_factory.mktemp("door")
-    (folder / "door.py").write_text(SERVER.format(host=LOOPBACK, port=number, threads=THREADS))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--config", "door.py", "door:app"],
-        env=os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},
-        cwd=folder,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while not accepts(number):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    with door(tmp_path_factory.mktemp("door"), CONFIG, APP) as number:
         yield number
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def ask(port: int) -> bytes:

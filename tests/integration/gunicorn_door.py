@@ -1,0 +1,37 @@
+"""A gunicorn of ours in front of a stub: what is tried is the door, not the portal behind it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack.ports import LOOPBACK, accepts, free_ports
+
+
+@contextmanager
+def door(folder: Path, config: str, app: str) -> Iterator[int]:
+    """The port at which gunicorn serves a WSGI function; ``config`` and ``app`` are sources."""
+    (port,) = free_ports(1)
+    (folder / "door.py").write_text(config)
+    (folder / "stub.py").write_text(app)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "gunicorn", "--config", "door.py", "--bind", f"{LOOPBACK}:{port}"),
+            *("--no-control-socket", "--log-level", "critical", "stub:app"),
+        ],
+        env=os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},
+        cwd=folder,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not accepts(port):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
