@@ -74,6 +74,10 @@ class OutlivesItsMaker(DomainError):
     field: str = "expires_at"
 
 
+class MakerRevoked(Conflict):
+    """The token that asks for another was revoked meanwhile, and takes all with it that it makes."""
+
+
 class ExpiryInThePast(DomainError):
     """A token that is dead before it lives."""
 

@@ -159,6 +159,10 @@ class ApiToken(models.Model):
     """A secret that acts as its user. Only the peppered HMAC of the secret is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    # The token that asked for this one, which ends with it; null: a person at the portal did.
+    made_with = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="offspring"
+    )
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.BinaryField(max_length=32)

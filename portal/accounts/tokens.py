@@ -7,9 +7,16 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
 
-from portal.accounts.errors import ExpiryInThePast, NetworkNotHeld, OutlivesItsMaker, ScopeNotHeld
+from portal.accounts.errors import (
+    ExpiryInThePast,
+    MakerRevoked,
+    NetworkNotHeld,
+    OutlivesItsMaker,
+    ScopeNotHeld,
+)
 from portal.accounts.fields import Network
 from portal.accounts.models import ApiToken, Scope, User
 from portal.core.client_address import Address
@@ -27,6 +34,7 @@ def _digest(secret: str) -> bytes:
     return hmac.new(settings.TOKEN_PEPPER.encode(), secret.encode(), hashlib.sha256).digest()
 
 
+@transaction.atomic
 def token_create(
     *,
     user: User,
@@ -39,8 +47,8 @@ def token_create(
 ) -> tuple[ApiToken, str]:
     """A new token and its only plain text.
 
-    Made with another token, it may nothing that one may not: Raises ScopeNotHeld, NetworkNotHeld,
-    OutlivesItsMaker. Raises ExpiryInThePast.
+    Made with another token, it may nothing that one may not, and ends with it: Raises ScopeNotHeld,
+    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ExpiryInThePast.
     """
     if expires_at is not None and expires_at <= now:
         raise ExpiryInThePast
@@ -48,9 +56,13 @@ def token_create(
         expires_at = expires_at or made_with.expires_at
         allowed_networks = allowed_networks or made_with.allowed_networks
         _check_within(made_with, scopes, allowed_networks, expires_at)
+        # Locked: a revocation finds the new one, or this finds the revocation.
+        if not ApiToken.objects.select_for_update().filter(pk=made_with.pk, revoked_at__isnull=True):
+            raise MakerRevoked
     prefix, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
+        made_with=made_with,
         name=name,
         prefix=prefix,
         digest=_digest(secret),
@@ -100,9 +112,16 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
     )
 
 
+@transaction.atomic
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
-    """End it at once; done twice is done."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now)
+    """End it at once, with all that were made with it, or with these; done twice is done.
+
+    From the maker on downwards: a token is locked before those that were made with it are looked for.
+    """
+    ending = [token.pk]
+    while ending:
+        ApiToken.objects.filter(pk__in=ending, revoked_at__isnull=True).update(revoked_at=now)
+        ending = list(ApiToken.objects.filter(made_with__in=ending).values_list("pk", flat=True))
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -25,5 +25,6 @@ TEXTS: dict[type[DomainError], str] = {
         "A token can only make tokens for networks of its own; {network} is in none of them."
     ),
     errors.OutlivesItsMaker: gettext_noop("A token made with a token ends with it, {latest} at the latest."),
+    errors.MakerRevoked: gettext_noop("This token was revoked, so it makes no others."),
     errors.ExpiryInThePast: gettext_noop("The expiry is in the past. Choose a later one, or none."),
 }

@@ -26,7 +26,7 @@ TRACKED: dict[type[models.Model], str] = {
     " closed_with password_set_at",
     Membership: "id user customer role",
     Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",
-    ApiToken: "id user name prefix scopes allowed_networks created_at expires_at revoked_at",
+    ApiToken: "id user made_with name prefix scopes allowed_networks created_at expires_at revoked_at",
     Authenticator: "id user type created_at",
     EmailAddress: "id user email verified primary",
     SocialAccount: "id user provider uid date_joined",

@@ -1,15 +1,18 @@
 """API tokens: what each may be used for, from where, until when, and by whom it is made."""
 
+import threading
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection, transaction
 from rest_framework.test import APIClient
 
+from portal.accounts.errors import MakerRevoked
 from portal.accounts.models import ApiToken, User
-from portal.accounts.tokens import token_create
+from portal.accounts.tokens import token_create, token_revoke
+from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
@@ -150,6 +153,62 @@ class TestApi:
     @pytest.mark.parametrize("network", ["192.0.2.1/24", "300.0.0.0/8", "0x7f000001", "fe80::1%eth0/64", ""])
     def test_what_is_no_network_is_refused(self, alice: User, network: str) -> None:
         assert self.make(caller_with(alice), allowed_networks=[network]).status_code == 422
+
+
+class TestLineage:
+    """A token that leaked has had time to make others."""
+
+    def made_with(self, client: APIClient) -> tuple[int, APIClient]:
+        made = client.post("/api/v1/tokens", {"name": "more", "scopes": ["read", "order"]}, format="json")
+        secret = made.json()["secret"]
+        return made.json()["id"], APIClient(headers={"Authorization": f"Bearer {secret}"})
+
+    def test_revoking_a_token_ends_all_that_were_made_with_it(self, alice: User) -> None:
+        leaked, plain = token_create(user=alice, name="leaked", now=clock.now())
+        child = self.made_with(APIClient(headers={"Authorization": f"Bearer {plain}"}))[1]
+        grandchild, other = self.made_with(child)[1], caller_with(alice)
+        signed_in(alice).post(f"/account/tokens/{leaked.pk}/revoke/")
+        seen = [client.get("/api/v1/vlls").status_code for client in (child, grandchild, other)]
+        assert seen == [401, 401, 200]
+
+    def test_revoking_one_that_was_made_leaves_its_maker(self, alice: User) -> None:
+        maker = caller_with(alice)
+        pk, child = self.made_with(maker)
+        assert maker.delete(f"/api/v1/tokens/{pk}").status_code == 204
+        assert [client.get("/api/v1/vlls").status_code for client in (maker, child)] == [200, 401]
+
+    def test_a_token_that_was_revoked_meanwhile_makes_none(self, alice: User) -> None:
+        maker, _ = token_create(user=alice, name="maker", now=clock.now())
+        token_revoke(token=maker, now=clock.now())
+        with pytest.raises(MakerRevoked):
+            token_create(user=alice, name="late", now=clock.now(), made_with=maker)
+
+    def test_the_trail_says_with_what_a_token_was_made(self, alice: User) -> None:
+        maker, _ = token_create(user=alice, name="maker", now=clock.now())
+        made, _ = token_create(user=alice, name="made", now=clock.now(), made_with=maker)
+        assert EVENTS[ApiToken].objects.get(pgh_obj_id=made.pk).made_with_id == maker.pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_none_slips_through_while_its_maker_is_revoked(alice: User) -> None:
+    maker, _ = token_create(user=alice, name="maker", now=clock.now())
+    revoked = threading.Event()
+
+    def revoke() -> None:
+        try:
+            token_revoke(token=maker, now=clock.now())
+        finally:
+            revoked.set()
+            connection.close()
+
+    revoking = threading.Thread(target=revoke)
+    with transaction.atomic():
+        late, _ = token_create(user=alice, name="late", now=clock.now(), made_with=maker)
+        revoking.start()
+        assert not revoked.wait(0.5)
+    revoking.join()
+    late.refresh_from_db()
+    assert late.revoked_at is not None
 
 
 class TestPage:

@@ -56,6 +56,6 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
     @extend_schema(request=None, responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke a token. It opens nothing from now on."""
+        """Revoke a token. It opens nothing from now on, nor does any that was made with it."""
         token_revoke(token=get_object_or_404(self.get_queryset(), pk=pk), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
