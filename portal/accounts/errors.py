@@ -43,6 +43,14 @@ class InvitationForSomebodyElse(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class AccountNotClosed(Conflict):
+    """The account of that address is open, so its owner signs in instead of opening it again."""
+
+    email: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
 class UsernameTaken(Conflict):
     """Somebody signs in by that name already."""
 

@@ -11,13 +11,14 @@ from django.urls import reverse
 
 from portal.accounts import mail
 from portal.accounts.errors import (
+    AccountNotClosed,
     AlreadyInvited,
     AlreadyMember,
     InvitationForSomebodyElse,
     InvitationUsed,
     UsernameTaken,
 )
-from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.events.operations import send_task
 
 GOOD_FOR = timedelta(days=7)
@@ -73,9 +74,7 @@ def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
     if user.email.lower() != invitation.email.lower():
         raise InvitationForSomebodyElse(email=invitation.email)
     _take(invitation, now)
-    Membership.objects.get_or_create(
-        user=user, customer=invitation.customer, defaults={"role": invitation.role}
-    )
+    _join(user, invitation)
 
 
 @transaction.atomic
@@ -91,6 +90,32 @@ def accept_as_new(*, username: str, password: str, invitation: Invitation, now: 
     EmailAddress.objects.create(user=user, email=invitation.email.lower(), verified=True, primary=True)
     Membership.objects.create(user=user, customer=invitation.customer, role=invitation.role)
     return user
+
+
+@transaction.atomic
+def accept_reopening(*, password: str, invitation: Invitation, now: datetime) -> User:
+    """Open the account of that address again, which was closed with its customer, and join.
+
+    The mail proves the address. Sessions end with the old password, API tokens are over and a second factor
+    stays. Raises InvitationUsed, AccountNotClosed. ``password`` has passed the validators.
+    """
+    _take(invitation, now)
+    closed = User.objects.select_for_update().filter(closed_with__isnull=False)
+    user = closed.filter(email__iexact=invitation.email).first()
+    if user is None:
+        raise AccountNotClosed(email=invitation.email)
+    user.is_active, user.closed_with = True, None
+    user.set_password(password)
+    user.save(update_fields=["is_active", "closed_with", "password"])
+    # Also one that was being made while the account was closed.
+    ApiToken.objects.filter(user=user, revoked_at__isnull=True).update(revoked_at=now)
+    _join(user, invitation)
+    return user
+
+
+def account_of(invitation: Invitation) -> User | None:
+    """Whose address was invited, if anybody's here."""
+    return User.objects.filter(email__iexact=invitation.email).first()
 
 
 def open_invitations(now: datetime) -> QuerySet[Invitation]:
@@ -140,6 +165,12 @@ def _take(invitation: Invitation, now: datetime) -> None:
     """Compare-and-swap: of two readers of one link, one joins."""
     if not open_invitations(now).filter(pk=invitation.pk).update(accepted_at=now):
         raise InvitationUsed
+
+
+def _join(user: User, invitation: Invitation) -> None:
+    Membership.objects.get_or_create(
+        user=user, customer=invitation.customer, defaults={"role": invitation.role}
+    )
 
 
 def _lapsed_close(customer: Customer, email: str, now: datetime) -> None:

@@ -24,8 +24,9 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
 def customer_reopen(*, customer: Customer) -> None:
     """Undo the retirement of ``customer``, which the caller has locked.
 
-    The accounts that were closed with it open again, with the roles that they had. Tokens and invitations
-    stay revoked: whoever held one may have handed it on.
+    The accounts of its members that were closed with it, or with another customer since, open again, with
+    the roles that they had. Tokens and invitations stay revoked: whoever held one may have handed it on.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=None)
-    User.objects.filter(closed_with=customer).update(is_active=True, closed_with=None)
+    closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)
+    closed.update(is_active=True, closed_with=None)

@@ -17,6 +17,9 @@ TEXTS: dict[type[DomainError], str] = {
     errors.InvitationForSomebodyElse: gettext_noop(
         "This invitation is for {email}. Sign out, and open it again."
     ),
+    errors.AccountNotClosed: gettext_noop(
+        "The account of {email} is open. Open the link again, and sign in to accept."
+    ),
     errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
     errors.ScopeNotHeld: gettext_noop(
         "A token can only make tokens with scopes of its own; {scope} is not one of them."

@@ -31,11 +31,15 @@ def test_the_pages_of_an_account(
     ada: User,
     bob: User,
     dairy: Customer,
+    bakery: Customer,
     reader: Callable[..., Reader],
     scheme: str,
     width: int,
 ) -> None:
-    invited = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
+    now = clock.now()
+    invited = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=now)
+    User.objects.create_user("eve", email="eve@x.example", is_active=False, closed_with=bakery)
+    invited_back = invite(by=ada, customer=dairy, email="eve@x.example", role="viewer", now=now)
     person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
     found = {}
     for address in ("/login/", "/password/forgotten/", "/password/forgotten/sent/", "/login/inactive/"):
@@ -43,6 +47,8 @@ def test_the_pages_of_an_account(
         found[address] = faults(person)
     person.open(invitation_path(invited))
     found["invitation"] = faults(person)
+    person.open(invitation_path(invited_back))
+    found["invitation of somebody whose account was closed"] = faults(person)
     person.open("/invitations/7:forged/")
     found["forged invitation"] = faults(person)
     person.sign_in("ada", PASSWORD)

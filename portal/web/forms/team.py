@@ -24,15 +24,9 @@ class RoleForm(forms.Form):
     role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
-class NewAccountForm(TablerForm):
-    """A name and a password for somebody who was invited."""
+class NewPasswordForm(TablerForm):
+    """A password for an account, held against its name and address too."""
 
-    username = forms.CharField(
-        label=_("User name"),
-        max_length=150,
-        validators=[UnicodeUsernameValidator()],
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
-    )
     password = forms.CharField(
         label=_("Password"),
         strip=False,
@@ -41,16 +35,28 @@ class NewAccountForm(TablerForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
-    def __init__(self, *args: Any, email: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, account: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._email = email
+        self._account = account
 
     def clean(self) -> dict[str, Any]:
         wanted = super().clean() or {}
+        self._account.username = wanted.get("username", self._account.username)
         if "password" in wanted:
-            user = User(username=wanted.get("username", ""), email=self._email)
             try:
-                validate_password(wanted["password"], user=user)
+                validate_password(wanted["password"], user=self._account)
             except forms.ValidationError as error:
                 self.add_error("password", error)
         return wanted
+
+
+class NewAccountForm(NewPasswordForm):
+    """A name and a password for somebody who was invited."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    field_order = ("username", "password")

@@ -1,9 +1,12 @@
-"""Where the link of an invitation leads: an account for somebody new, a membership for somebody known."""
+"""Where the link of an invitation leads: an account for somebody new, a membership for somebody known, and
+both for somebody whose account was closed with its customer."""
 
+from allauth.account.utils import perform_login
 from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -14,7 +17,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import words
 from portal.web.access import public
-from portal.web.forms.team import NewAccountForm
+from portal.web.forms.team import NewAccountForm, NewPasswordForm
 
 _ALLAUTH = "allauth.account.auth_backends.AuthenticationBackend"
 
@@ -28,12 +31,14 @@ def invitation(request: HttpRequest, signed: str) -> HttpResponse:
         found = invitations.invitation_of(signed, now=clock.now())
     except DomainError as error:
         return render(request, "team/invitation_gone.html", {"why": words.sentence(error)}, status=410)
-    known = User.objects.filter(email__iexact=found.email).exists()
     if isinstance(request.user, User):
         return _as_oneself(request, request.user, found)
-    if known:
-        return render(request, "team/invitation_sign_in.html", {"invitation": found})
-    return _as_somebody_new(request, found)
+    account = invitations.account_of(found)
+    if account is None:
+        return _as_somebody_new(request, found)
+    if account.closed_with_id is not None:
+        return _as_somebody_returning(request, account, found)
+    return render(request, "team/invitation_sign_in.html", {"invitation": found, "account": account})
 
 
 def _as_oneself(request: HttpRequest, user: User, found: Invitation) -> HttpResponse:
@@ -50,11 +55,7 @@ def _as_oneself(request: HttpRequest, user: User, found: Invitation) -> HttpResp
 
 
 def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
-    if request.method != "POST":
-        return render(
-            request, "team/invitation.html", {"invitation": found, "form": NewAccountForm(email=found.email)}
-        )
-    form = NewAccountForm(request.POST, email=found.email)
+    form = NewAccountForm(request.POST or None, account=User(email=found.email))
     if form.is_valid():
         try:
             user = invitations.accept_as_new(invitation=found, now=clock.now(), **form.cleaned_data)
@@ -63,9 +64,35 @@ def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
         else:
             login(request, user, backend=_ALLAUTH)
             return _welcome(request, found)
-    return render(request, "team/invitation.html", {"invitation": found, "form": form}, status=422)
+    return _form(request, found, form)
+
+
+def _as_somebody_returning(request: HttpRequest, account: User, found: Invitation) -> HttpResponse:
+    form = NewPasswordForm(request.POST or None, account=account)
+    if form.is_valid():
+        try:
+            user = invitations.accept_reopening(invitation=found, now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(error.field or None, words.sentence(error))
+        else:
+            # As at the sign-in page: whoever has a second factor is asked for it.
+            signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
+            _say_welcome(request, found)
+            return signed_in
+    return _form(request, found, form, account)
+
+
+def _form(
+    request: HttpRequest, found: Invitation, form: NewPasswordForm, account: User | None = None
+) -> HttpResponse:
+    context = {"invitation": found, "form": form, "account": account}
+    return render(request, "team/invitation.html", context, status=422 if request.method == "POST" else None)
 
 
 def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
-    messages.success(request, _("Welcome to %(customer)s.") % {"customer": found.customer.name})
+    _say_welcome(request, found)
     return redirect("web:overview")
+
+
+def _say_welcome(request: HttpRequest, found: Invitation) -> None:
+    messages.success(request, _("Welcome to %(customer)s.") % {"customer": found.customer.name})
