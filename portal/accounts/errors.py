@@ -52,10 +52,18 @@ class AccountNotClosed(Conflict):
 
 @dataclass(eq=False, kw_only=True)
 class UsernameTaken(Conflict):
-    """Somebody signs in by that name already."""
+    """Somebody signs in by that name already, perhaps written in other case."""
 
     username: str
     field: str = "username"
+
+
+@dataclass(eq=False, kw_only=True)
+class AddressTaken(Conflict):
+    """The address belongs to an account already."""
+
+    email: str
+    field: str = "email"
 
 
 @dataclass(eq=False, kw_only=True)

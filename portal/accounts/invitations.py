@@ -16,9 +16,9 @@ from portal.accounts.errors import (
     AlreadyMember,
     InvitationForSomebodyElse,
     InvitationUsed,
-    UsernameTaken,
 )
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.accounts.new_account import account_make
 from portal.events.operations import send_task
 
 GOOD_FOR = timedelta(days=7)
@@ -80,13 +80,9 @@ def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
 @transaction.atomic
 def accept_as_new(*, username: str, password: str, invitation: Invitation, now: datetime) -> User:
     """Make an account for the address that the link was mailed to, and join. Raises InvitationUsed,
-    UsernameTaken. ``password`` has passed the validators."""
+    UsernameTaken, AddressTaken. ``password`` has passed the validators."""
     _take(invitation, now)
-    try:
-        with transaction.atomic():
-            user = User.objects.create_user(username, email=invitation.email, password=password)
-    except IntegrityError as error:
-        raise UsernameTaken(username=username) from error
+    user = account_make(username=username, email=invitation.email, password=password)
     EmailAddress.objects.create(user=user, email=invitation.email.lower(), verified=True, primary=True)
     Membership.objects.create(user=user, customer=invitation.customer, role=invitation.role)
     return user

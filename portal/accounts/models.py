@@ -69,6 +69,8 @@ class User(AbstractUser):
             ),
             # Single sign-on and invitations find people by it.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
+            # Whoever signs in need not know how it is written: of two, neither would be found.
+            models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
         ]
 
     @property

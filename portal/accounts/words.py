@@ -21,6 +21,7 @@ TEXTS: dict[type[DomainError], str] = {
         "The account of {email} is open. Open the link again, and sign in to accept."
     ),
     errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
+    errors.AddressTaken: gettext_noop("{email} belongs to an account already."),
     errors.ScopeNotHeld: gettext_noop(
         "A token can only make tokens with scopes of its own; {scope} is not one of them."
     ),

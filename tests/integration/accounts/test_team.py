@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from portal.accounts.errors import LastAdmin
+from portal.accounts.errors import AddressTaken, LastAdmin
 from portal.accounts.invitations import (
     SEND_INVITATION,
+    accept_as_new,
     invitation_path,
     invitation_send,
     invitations_resend,
@@ -137,6 +138,22 @@ class TestAccepting:
         assert (
             accept(Client(), invitation, username="dora", password="battery horse staple").status_code == 302
         )
+
+    def test_a_name_in_other_case_is_taken_and_locks_nobody_out(
+        self, alice: User, invitation: Invitation
+    ) -> None:
+        """Sign-in does not mind the case, and finds nobody where two would do."""
+        refused = accept(Client(), invitation, username="Alice", password="battery horse staple")
+        assert refused.status_code == 422
+        assert "Alice is taken. Choose another name." in text(refused)
+        with pytest.raises(IntegrityError, match="one_user_per_name"), transaction.atomic():
+            User.objects.create_user("ALICE")
+        assert Client().login(username="aLICE", password="correct horse battery")
+
+    def test_an_address_that_was_taken_meanwhile_is_named(self, alice: User, invitation: Invitation) -> None:
+        User.objects.filter(pk=alice.pk).update(email="Dora@dairy.example")
+        with pytest.raises(AddressTaken):
+            accept_as_new(username="dora", password="x", invitation=invitation, now=clock.now())
 
     def test_somebody_known_signs_in_first_and_then_joins(
         self, charlie: User, invitation: Invitation

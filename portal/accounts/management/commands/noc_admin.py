@@ -1,4 +1,7 @@
-"""The first account, which makes all others: ``manage.py noc_admin nina nina@example.net``."""
+"""The first account, which makes all others: ``manage.py noc_admin nina nina@example.net``.
+
+And the way back in where every NOC admin has lost a second factor.
+"""
 
 import getpass
 import sys
@@ -10,6 +13,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.accounts.models import User
+from portal.accounts.new_account import account_make
+from portal.accounts.words import TEXTS
+from portal.core.errors import DomainError
 
 
 class Command(BaseCommand):
@@ -22,13 +28,16 @@ class Command(BaseCommand):
         parser.add_argument("email")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = User(username=options["username"], email=options["email"], noc_role=User.NocRole.NOC_ADMIN)
+        username, email, role = options["username"], options["email"], User.NocRole.NOC_ADMIN
+        user = User(username=username, email=email, noc_role=role)
         password = getpass.getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
         try:
             validate_password(password, user)
             user.set_password(password)
-            user.full_clean()
+            user.clean_fields()
+            user = account_make(username=username, email=email, password=password, noc_role=role)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
-        user.save()
+        except DomainError as error:
+            raise CommandError(TEXTS[type(error)].format(**vars(error))) from error
         self.stdout.write(f"made the NOC admin {user.username}")
