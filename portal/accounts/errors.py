@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from portal.core.errors import Conflict, DomainError
+from portal.core.errors import Conflict, DomainError, TooSoon
 
 
 @dataclass(eq=False, kw_only=True)
@@ -27,6 +27,24 @@ class AlreadyInvited(Conflict):
     """An invitation to that address is open."""
 
     email: str
+    field: str = "email"
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyInvitations(TooSoon):
+    """The customer sent as many invitations in a day as it may."""
+
+    customer: str
+    maximum: int
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class InvitedTooOften(TooSoon):
+    """The customer invited that address as often in a day as it may."""
+
+    email: str
+    maximum: int
     field: str = "email"
 
 

@@ -17,6 +17,7 @@ from portal.accounts.errors import (
     InvitationForSomebodyElse,
     InvitationUsed,
 )
+from portal.accounts.invitation_limits import check_may_invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.new_account import account_make
 from portal.events.operations import send_task
@@ -30,9 +31,13 @@ _SIGNER = signing.Signer(salt="invitation")
 
 @transaction.atomic
 def invite(*, by: User, customer: Customer, email: str, role: str, now: datetime) -> Invitation:
-    """Offer ``role`` to whoever reads ``email``. Raises AlreadyMember, AlreadyInvited."""
+    """Offer ``role`` to whoever reads ``email``. Raises AlreadyMember, AlreadyInvited, TooManyInvitations,
+    InvitedTooOften."""
+    # One after the other, so that no two pass the limits together.
+    Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Membership.objects.filter(customer=customer, user__email__iexact=email).exists():
         raise AlreadyMember(email=email, customer=customer.name)
+    check_may_invite(customer=customer, email=email, now=now)
     _lapsed_close(customer, email, now)
     try:
         with transaction.atomic():

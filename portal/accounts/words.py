@@ -11,6 +11,14 @@ TEXTS: dict[type[DomainError], str] = {
     ),
     errors.AlreadyMember: gettext_noop("{email} is a member of {customer} already. Change the role instead."),
     errors.AlreadyInvited: gettext_noop("{email} has an open invitation. Take it back first to invite anew."),
+    errors.TooManyInvitations: gettext_noop(
+        "{customer} has sent {maximum} invitations in a day, as many as it may. The next one goes out after"
+        " {again_at}."
+    ),
+    errors.InvitedTooOften: gettext_noop(
+        "{email} was invited {maximum} times in a day, as often as it may be. Invite it again after"
+        " {again_at}."
+    ),
     errors.InvitationUsed: gettext_noop(
         "This invitation is no longer good: it was used, taken back, or is too old. Ask for a new one."
     ),

@@ -9,7 +9,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from portal.api.parsers import BodyTooLarge
-from portal.core.errors import Conflict, DomainError
+from portal.core import clock
+from portal.core.errors import Conflict, DomainError, TooSoon
 from portal.core.request_id import current_request_id
 from portal.vll.errors import NotAllowedToOrder, NotForYouToForce
 from portal.vll.words import code, facts, sentence
@@ -33,7 +34,7 @@ def problem(status_code: int, kind: str, title: str, detail: str, **members: Any
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's hook. Errors that nobody foresaw are left to Django's 500 handler."""
     if isinstance(error, DomainError):
-        return _answer(_of_domain_error(error))
+        return _answer(_of_domain_error(error), _headers_of_refusal(error))
     if isinstance(error, OperationalError | InterfaceError):
         return _answer(_unavailable(), _TRY_AGAIN)
     if isinstance(error, RequestDataTooBig):
@@ -96,8 +97,16 @@ def _status_of(error: DomainError) -> int:
             return 403
         case Conflict():
             return 409
+        case TooSoon():
+            return 429
         case _:
             return 422
+
+
+def _headers_of_refusal(error: DomainError) -> dict[str, str]:
+    if not isinstance(error, TooSoon):
+        return {}
+    return {"Retry-After": str(int((error.again_at - clock.now()).total_seconds()) + 1)}
 
 
 def _of_validation_error(error: exceptions.ValidationError) -> dict[str, Any]:

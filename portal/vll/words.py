@@ -1,6 +1,7 @@
 """The words for each refusal: what, why, and what to do about it. Both doors use them."""
 
 import re
+from datetime import timedelta
 from functools import singledispatch
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.utils.translation import gettext_noop
 from portal.accounts import words as accounts
 from portal.allocation import errors as allocation
 from portal.core import frames, tagging
-from portal.core.errors import DomainError
+from portal.core.errors import DomainError, TooSoon
 from portal.core.units import rate_text
 from portal.inventory import errors as inventory
 from portal.inventory import words as inventory_words
@@ -193,6 +194,13 @@ def _plain(value: Any) -> Any:
 def sentence(error: DomainError) -> str:
     """One or two sentences for a reader."""
     return _(_TEXTS[type(error)]).format(**facts(error))
+
+
+@sentence.register
+def _too_soon(error: TooSoon) -> str:
+    # The next full minute: never one that is still too soon.
+    again = f"{error.again_at + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
+    return _(_TEXTS[type(error)]).format(**{**facts(error), "again_at": again})
 
 
 @sentence.register

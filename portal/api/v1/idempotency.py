@@ -27,8 +27,12 @@ from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
-# A condition that failed says nothing about the request: with the newest ETag it is another try.
-_TO_TRY_AGAIN = {status.HTTP_412_PRECONDITION_FAILED, status.HTTP_428_PRECONDITION_REQUIRED}
+# These say nothing about the request: with the newest ETag, or later, it is another try.
+_TO_TRY_AGAIN = {
+    status.HTTP_412_PRECONDITION_FAILED,
+    status.HTTP_428_PRECONDITION_REQUIRED,
+    status.HTTP_429_TOO_MANY_REQUESTS,
+}
 # The headers that belong to the answer; all others belong to the exchange.
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Retry-After")
 # The draft's quoted string (RFC 8941), or the bare text that most clients send.
@@ -62,8 +66,8 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
     Without the header nothing changes. With it, whatever the method answered, refusals included, is
-    what every repetition within 24 hours gets; faults of ours (5xx) and conditions that failed (412, 428)
-    leave nothing behind.
+    what every repetition within 24 hours gets; faults of ours (5xx), conditions that failed (412, 428)
+    and what came too soon (429) leave nothing behind.
     """
 
     @wraps(handler)
