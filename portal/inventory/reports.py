@@ -42,7 +42,8 @@ class ObservedReport:
     """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock.
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
-    ``vpp_plugins``: those that VPP has loaded; None: not known.
+    ``vpp_plugins``: those that VPP has loaded; None: not known. ``vpp_absent``: no VPP runs; one that is
+    there and does not answer may forward all the same.
     """
 
     boot_id: UUID
@@ -61,3 +62,4 @@ class ObservedReport:
     routes: tuple[RouteReport, ...]
     look: int | None = None
     vpp_plugins: tuple[str, ...] | None = None
+    vpp_absent: bool = False

@@ -145,7 +145,7 @@ TYPES: tuple[EventType, ...] = (
     _line(
         "unknown",
         "op-unknown",
-        _("A router is silent: nobody knows whether the line is up."),
+        _("A router does not tell, and nobody else knows whether the line is up."),
         oper_status=OperStatus.UNKNOWN.value,
     ),
     _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),

@@ -11,24 +11,39 @@ from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.operations import observed_store
 from portal.inventory.reports import ObservedReport
 from portal.vll.models import RouterConvergence, VllEnd
-from portal.vll.operations import ends_observed
+from portal.vll.operations import ends_observed, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.operations.observe import FRESH
 from portal.vll.states import IN_SERVICE
 
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
 
 
-@transaction.atomic
 def observation_take(
     *, router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime
 ) -> bool:
     """Store a report; False when a later one has been stored already."""
     last = ObservedRouter.objects.filter(router=router).first()
+    if last is not None and now - last.reported_at > FRESH:
+        # Of a while that nobody has marked, because the portal was away too, nothing is known. On its own:
+        # the lines are locked in one order here, and in one order again below.
+        stale_vlls_mark(now=now)
+    return _take(router, last, report, ends, now)
+
+
+@transaction.atomic
+def _take(
+    router: Router,
+    last: ObservedRouter | None,
+    report: ObservedReport,
+    ends: Sequence[EndObservation],
+    now: datetime,
+) -> bool:
     if not observed_store(router=router, report=report, now=now):
         return False
-    ends_observed(router=router, ends=ends, look=report.look, now=now)
+    ends_observed(router=router, ends=ends, vpp_absent=report.vpp_absent, look=report.look, now=now)
     ended = _is_back(last, report, now) and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:

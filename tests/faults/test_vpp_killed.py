@@ -13,6 +13,33 @@ PORTAL = ("worker", "sweeper", "beat", "relay", "agent-door")
 REAPPLIED_WITHIN_S = 30
 
 
+def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    answer = alice.post(line.order())
+    checker.require_terminal([answer.order], within_s=60)
+
+    def status() -> str:
+        [(found,)] = checker.sql("SELECT oper_status FROM vll_vll WHERE id = %s", answer.vll)
+        return str(found)
+
+    assert wait(lambda: status() == "op-up", timeout_s=30), status()
+    vpp = product.family["vppsim-rhino"]
+    vpp.end()
+    try:
+        assert wait(lambda: status() == "op-down", timeout_s=30), status()
+    finally:
+        vpp.restart()
+    assert wait(lambda: status() == "op-up", timeout_s=30), status()
+    [(down_s,)] = checker.sql(
+        "SELECT extract(epoch FROM sum(ended_at - began_at)) FROM telemetry_operinterval "
+        "WHERE vll_id = %s AND status = 'op-down'",
+        answer.vll,
+    )
+    assert down_s > 0
+    checker.require_terminal([alice.remove(answer.vll)], within_s=60)
+
+
 def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:

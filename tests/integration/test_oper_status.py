@@ -93,6 +93,18 @@ def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll
     assert line.oper_status == "op-unknown"
 
 
+def test_without_a_vpp_nothing_is_forwarded(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z")
+    ends_observed(router=isp.routers["hippo"], ends=[], vpp_absent=True, now=clock.now())
+    line.refresh_from_db()
+    assert line.oper_status == "op-down"
+    observe(isp, line, "a")
+    assert line.oper_status == "op-down"
+    observe(isp, line, "z")
+    assert line.oper_status == "op-up"
+
+
 def test_silence_makes_unknown(isp: Isp, line: Vll) -> None:
     observe(isp, line, "a")
     observe(isp, line, "z")

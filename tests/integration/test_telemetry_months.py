@@ -101,6 +101,7 @@ def test_each_month_has_its_own_numbers(vll: Vll, alice: User) -> None:
     assert second["availability"]["down_s"] == 300
     assert second["loss"]["a_to_z"] == {
         "sent": 1_001_000,
+        "policed": 0,
         "delivered": 1_000_999,
         "loss_ratio": 1 / 1_001_000,
     }
@@ -137,13 +138,14 @@ def test_csv_has_a_row_per_month_empty_cells_and_no_formula(vll: Vll, alice: Use
     answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
     assert answer["Content-Disposition"] == f'attachment; filename="months-{vll.pk}.csv"'
     newest, october, _oldest = csv.DictReader(io.StringIO(b"".join(answer).decode()))
-    assert (newest["month"], newest["availability"], newest["a_to_z_loss_ratio"], newest["a_p95_in"]) == (
+    assert (newest["month"], newest["availability"], newest["a_to_z_loss_ratio"], newest["a_p95_in_bps"]) == (
         "2026-11",
         "",
         "",
         "",
     )
-    assert (october["description"], october["a_p95_in"], october["z_p95_missing"]) == (
+    assert (newest["compared_step_s"], october["compared_step_s"]) == ("300", "3600")
+    assert (october["description"], october["a_p95_in_bps"], october["z_p95_missing"]) == (
         "'=Milk run",
         "1000000",
         "8",

@@ -3,24 +3,31 @@
 import csv
 import io
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory.models import ObservedRouter
+from portal.inventory.reports import ObservedReport
 from portal.telemetry.availability import availability
 from portal.telemetry.freezing import frozen_percentiles, months_freeze
 from portal.telemetry.loss import frame_loss
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
+from portal.telemetry.observations import observation_take
 from portal.telemetry.operations import counters_store
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.tables import FIVE_MINUTES
-from portal.vll.models import Vll
-from portal.vll.operations.observe import _write_statuses
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.answers import EndObservation
+from portal.vll.operations.observe import FRESH, _write_status
 from portal.vll.operations.transitions import lifecycle_move
 from portal.vll.states import Lifecycle, OperStatus
+from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import client
@@ -156,8 +163,27 @@ def test_a_line_that_was_in_service_later_has_no_such_month(vll: Vll) -> None:
     assert months_freeze(now=MARCH_IS_OVER) == 0
 
 
+def empty_report(*, sent_ms: int) -> ObservedReport:
+    return ObservedReport(
+        boot_id=BOOT,
+        sent_ms=sent_ms,
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="25.10-release",
+        vpp_boot_ms=None,
+        vpp_workers=None,
+        simulated=False,
+        encapsulations=(),
+        policing="none",
+        generation_held=None,
+        generation_applied=None,
+        interfaces=(),
+        routes=(),
+    )
+
+
 def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
-    _write_statuses({vll.pk: status}, at)
+    _write_status(vll.pk, status, at)
 
 
 def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None:
@@ -173,6 +199,60 @@ def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None
     assert first["availability"] == 1.0
     assert (second["up_s"], second["down_s"], second["availability"]) == (18 * 3600, 6 * 3600, 0.75)
     assert answer["availability"] == 36 / 42
+
+
+def test_while_nobody_listened_nothing_is_known(isp: Isp, vll: Vll) -> None:
+    activate(vll)
+    before = clock.now() - timedelta(hours=4)
+    OperInterval.objects.all().delete()
+    Vll.objects.filter(pk=vll.pk).update(oper_status=OperStatus.UNKNOWN)
+    _write_status(vll.pk, OperStatus.UP, before)
+    # The portal is away for three hours, and so is whatever would have marked the line in that time.
+    last = before + timedelta(hours=1)
+    for router in ("rhino", "hippo"):
+        observed = {"boot_id": BOOT, "sent_ms": ms(last), "agent_version": "0.1.0", "vpp_connected": True}
+        ObservedRouter.objects.update_or_create(
+            router=isp.routers[router], defaults={**observed, "reported_at": last}
+        )
+    back = last + timedelta(hours=3)
+    for router, side in (("rhino", "a"), ("hippo", "z")):
+        seen = EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
+        assert observation_take(
+            router=isp.routers[router], report=empty_report(sent_ms=ms(back)), ends=[seen], now=back
+        )
+    answer = availability(vll=vll, since=before, until=back + timedelta(hours=1), now=back)
+    assert (answer["up_s"], answer["unknown_s"]) == (
+        3600 + FRESH.total_seconds(),
+        3 * 3600 - FRESH.total_seconds(),
+    )
+    vll.refresh_from_db()
+    assert vll.oper_status == OperStatus.UP
+
+
+def test_a_line_on_one_router_alone_is_no_exception(isp: Isp, vll: Vll) -> None:
+    activate(vll)
+    VllEnd.objects.filter(vll=vll, side="z").update(port=isp.ports["rhino:host-cust2"])
+    before = clock.now() - timedelta(hours=4)
+    OperInterval.objects.all().delete()
+    seen = [
+        EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
+        for side in "az"
+    ]
+    for at in (before, before + timedelta(hours=3)):
+        report = empty_report(sent_ms=ms(at))
+        assert observation_take(router=isp.routers["rhino"], report=report, ends=seen, now=at)
+    until = before + timedelta(hours=3)
+    answer = availability(vll=vll, since=before, until=until, now=until)
+    assert (answer["up_s"], answer["unknown_s"]) == (FRESH.total_seconds(), 3 * 3600 - FRESH.total_seconds())
+
+
+def test_an_event_dated_before_the_status_it_ends_takes_nothing_from_it(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=2))
+    oper(vll, OperStatus.UNKNOWN, MARCH + timedelta(hours=1))
+    until = MARCH + timedelta(hours=3)
+    answer = availability(vll=vll, since=MARCH, until=until, now=until)
+    assert (answer["up_s"], answer["unknown_s"]) == (0, 3 * 3600)
 
 
 def test_time_suspended_or_after_the_end_does_not_count(vll: Vll) -> None:
@@ -196,8 +276,8 @@ def test_loss_compares_only_what_both_ends_counted_without_a_gap(isp: Isp, vll: 
     roll_up(now=DONE)
     answer = frame_loss(vll=vll, since=START, until=START + timedelta(minutes=15), now=DONE)
     assert (answer["compared"], answer["missing"]) == (2, 1)
-    assert answer["a_to_z"] == {"sent": 6, "delivered": 4, "loss_ratio": pytest.approx(1 / 3)}
-    assert answer["z_to_a"] == {"sent": 6, "delivered": 6, "loss_ratio": 0.0}
+    assert answer["a_to_z"] == {"sent": 6, "policed": 0, "delivered": 4, "loss_ratio": pytest.approx(1 / 3)}
+    assert answer["z_to_a"] == {"sent": 6, "policed": 0, "delivered": 6, "loss_ratio": 0.0}
 
 
 def test_without_frames_there_is_no_ratio(vll: Vll) -> None:
@@ -226,3 +306,57 @@ def test_no_cell_of_the_csv_is_a_formula(vll: Vll, alice: User, name: str) -> No
     assert len(rows) >= 360
     assert {row["description"] for row in rows} == {f"'{name}"}
     assert rows[0]["a_in"] == ""
+
+
+def policed(isp: Isp, vll: Vll, side: str, *minutes: int, sent: int, out: int, violate: int | None) -> None:
+    """A minute's sample for each minute after START, all with these frames."""
+    counts = None if violate is None else PolicerCount(0, sent - violate, 0, 0, 0, violate)
+    samples = tuple(
+        CounterSample(
+            minute,
+            ms(START) + minute * 60_000,
+            ms(START) + (minute + 1) * 60_000,
+            (EndCount(vll.pk, side, 0, sent, 0, out, counts),),
+        )
+        for minute in minutes
+    )
+    router = isp.routers["rhino" if side == "a" else "hippo"]
+    report = CounterReport(BOOT, ms(DONE), False, 0, samples)
+    assert counters_store(router=router, report=report, now=DONE).accepted == len(samples)
+
+
+def lost(vll: Vll) -> dict[str, Any]:
+    return frame_loss(vll=vll, since=START, until=START + timedelta(minutes=5), now=DONE)
+
+
+def test_what_the_policer_dropped_is_no_loss(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", *range(5), sent=100, out=50, violate=30)
+    policed(isp, vll, "z", *range(5), sent=50, out=63, violate=0)
+    answer = lost(vll)
+    assert answer["a_to_z"] == {
+        "sent": 500,
+        "policed": 150,
+        "delivered": 315,
+        "loss_ratio": pytest.approx(0.1),
+    }
+    assert answer["z_to_a"] == {"sent": 250, "policed": 0, "delivered": 250, "loss_ratio": 0.0}
+
+
+def test_minutes_whose_policer_was_not_counted_are_a_gap(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", 0, 1, 2, sent=100, out=50, violate=30)
+    policed(isp, vll, "a", 3, 4, sent=100, out=50, violate=None)
+    policed(isp, vll, "z", *range(5), sent=50, out=70, violate=0)
+    assert (lost(vll)["compared"], lost(vll)["missing"]) == (0, 1)
+
+
+def test_time_that_was_counted_twice_is_not_compared(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", *range(5), sent=100, out=50, violate=None)
+    policed(isp, vll, "z", *range(5), sent=50, out=100, violate=None)
+    assert lost(vll)["compared"] == 1
+    # The clock of A was set back by two minutes, and what it counts then is stored as well.
+    twice = CounterSample(
+        77, ms(START) + 120_000, ms(START) + 180_000, (EndCount(vll.pk, "a", 0, 100, 0, 50),)
+    )
+    report = CounterReport(BOOT, ms(DONE), False, 0, (twice,))
+    assert counters_store(router=isp.routers["rhino"], report=report, now=DONE).accepted == 1
+    assert (lost(vll)["compared"], lost(vll)["missing"]) == (0, 1)

@@ -61,6 +61,7 @@ type Engine struct {
 	mu      sync.Mutex
 	session Session
 	refused error // why there is no session, if that is more than that VPP is away
+	absent  bool
 	seen    seen
 	made    map[uint32]int64 // by interface: the look after which it was made here
 	applied *Applied
@@ -97,6 +98,7 @@ type Status struct {
 	Applied *Applied
 	VPP     *vpp.Info // nil when not connected
 	Refused error     // why VPP is not used although it is there; nil for no such reason
+	Absent  bool      // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
 	Totals  Totals
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
 	// smaller number was seen earlier.
@@ -109,7 +111,7 @@ func (e *Engine) Status() Status {
 	s.Held, s.SHA256 = e.store.Held()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Refused, s.Totals, s.Look = e.applied, e.refused, e.totals.copied(), e.seen.look
+	s.Applied, s.Refused, s.Absent, s.Totals, s.Look = e.applied, e.refused, e.absent, e.totals.copied(), e.seen.look
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -147,13 +149,17 @@ func (e *Engine) Attach(session Session) {
 
 // Refused hears why VPP could not be used; nil when it could.
 func (e *Engine) Refused(err error) {
+	absent := vpp.IsAbsent(err)
 	var other *vpp.OtherAgentError
 	if !errors.As(err, &other) {
 		err = nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refused = err
+	if absent != e.absent {
+		e.notify()
+	}
+	e.refused, e.absent = err, absent
 }
 
 func boot(session Session) own.Boot {

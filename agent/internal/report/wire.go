@@ -100,11 +100,13 @@ type vppBody struct {
 	Workers   *int    `json:"workers"`
 	// Plugins are those that VPP has loaded; null when it does not tell.
 	Plugins []string `json:"plugins"`
+	// Absent is true when no VPP runs, as far as its socket tells.
+	Absent bool `json:"absent"`
 }
 
 func vppOf(status converge.Status) vppBody {
 	if status.VPP == nil {
-		return vppBody{}
+		return vppBody{Absent: status.Absent}
 	}
 	info, simulated := *status.VPP, status.VPP.Simulated()
 	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers, Plugins: info.Plugins}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.fd.io/govpp/api"
@@ -77,6 +78,11 @@ func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 	}
 	go s.keepAlive(d.BootMS)
 	return s, nil
+}
+
+// IsAbsent tells of an error of Dial whether no process listens at the socket: VPP does not run.
+func IsAbsent(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 func (s *Session) learnMessages() {

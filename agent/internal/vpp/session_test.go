@@ -51,6 +51,35 @@ func TestASessionKnowsWhoVPPIs(t *testing.T) {
 	}
 }
 
+func TestVPPIsAbsentWhereNobodyListensAndNotWhereNobodyAnswers(t *testing.T) {
+	dialer := Dialer{Socket: filepath.Join(t.TempDir(), "api.sock"), Timeout: 100 * time.Millisecond}
+	absent := func() bool {
+		_, err := dialer.Dial(t.Context())
+		if err == nil {
+			t.Fatal("connected to nobody")
+		}
+		return IsAbsent(err)
+	}
+	if !absent() {
+		t.Error("there is no socket")
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: dialer.Socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false) // as a process that is killed leaves it
+	if absent() {
+		t.Error("one that hangs may forward all the same")
+	}
+	listener.Close()
+	if !absent() {
+		t.Error("whoever listened is gone")
+	}
+	if IsAbsent(nil) {
+		t.Error("no error is no absence")
+	}
+}
+
 func TestRepliesMeetTheirRequestsHoweverManyAreInFlight(t *testing.T) {
 	session, _ := dial(t)
 	var requests []api.Message

@@ -33,7 +33,15 @@ AVAILABILITY = _record(
     **_TIMES,
     periods={"type": "array", "items": _record(start=_INSTANT, **_TIMES)},
 )
-_DIRECTION = _record(sent=_COUNT, delivered=_COUNT, loss_ratio=_RATIO)
+_DIRECTION = _record(
+    sent=_COUNT,
+    policed={
+        **_COUNT,
+        "description": "Of those sent, dropped by the line's own policer: no loss (MEF 10.4).",
+    },
+    delivered=_COUNT,
+    loss_ratio=_RATIO,
+)
 LOSS = _record(
     step_s=_COUNT,
     compared=_COUNT,

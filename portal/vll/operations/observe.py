@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from portal.events.operations import announce
 from portal.inventory.models import ObservedRouter, Router
@@ -21,12 +21,18 @@ _FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift")
 
 @transaction.atomic
 def ends_observed(
-    *, router: Router, ends: Sequence[EndObservation], now: datetime, look: int | None = None
+    *,
+    router: Router,
+    ends: Sequence[EndObservation],
+    now: datetime,
+    vpp_absent: bool = False,
+    look: int | None = None,
 ) -> None:
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
 
     What it saw before it answered for an end is no news about that end: such a report was on its way already
-    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
+    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say. With
+    ``vpp_absent`` none of its ends forwards anything.
 
     All that is to be written is known before the first write: so the VLLs can be locked in one order,
     before their ends, as everybody does, and reports of two routers never wait for each other in a circle.
@@ -41,7 +47,7 @@ def ends_observed(
         for end in both:
             if end.port.router_id != router.pk or _answered_since(end, look, now):
                 continue
-            if _take(end, said.get((vll.pk, end.side)), vll.revision):
+            if _take(end, said.get((vll.pk, end.side)), vll.revision, vpp_absent):
                 changed.append(end)
         status, in_sync = oper_status_of(both, fresh), _is_in_sync(both, vll.revision)
         if status != vll.oper_status:
@@ -53,28 +59,39 @@ def ends_observed(
     # Between the reading and the lock an answer may have come: the next report tells what it left.
     news -= _overtaken(router, news, look, now)
     VllEnd.objects.bulk_update([end for end in changed if end.vll_id in news], _FACTS, batch_size=500)
-    _write_statuses({pk: status for pk, status in statuses.items() if pk in news}, now)
+    for pk in sorted(statuses.keys() & news):
+        _write_status(pk, statuses[pk], now)
     for pk in syncs.keys() & news:
         sync_move(pk, syncs[pk], now=now)
 
 
 @transaction.atomic
 def stale_vlls_mark(*, now: datetime) -> int:
-    """Turn VLLs whose routers have fallen silent to op-unknown; how many."""
+    """Turn VLLs whose routers have fallen silent to op-unknown; how many.
+
+    Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
+    nothing is known either.
+    """
     silent = Q(ends__port__router__observed__isnull=True) | Q(
         ends__port__router__observed__reported_at__lt=now - FRESH
     )
     stale = (
         Vll.objects.filter(silent, lifecycle__in=IN_SERVICE)
         .exclude(oper_status=OperStatus.UNKNOWN)
-        .values_list("pk", flat=True)
-        .distinct()
+        .annotate(heard=Min("ends__port__router__observed__reported_at"))
+        .order_by("pk")
+        .values_list("pk", "heard")
     )
-    return _write_statuses(dict.fromkeys(stale, OperStatus.UNKNOWN), now)
+    return sum(
+        _write_status(pk, OperStatus.UNKNOWN, now if heard is None else heard + FRESH) for pk, heard in stale
+    )
 
 
 def oper_status_of(ends: Iterable[VllEnd], fresh_routers: set[int]) -> OperStatus:
-    """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181)."""
+    """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
+
+    Unknown is what nobody says, and not what is no longer there: without VPP no UNI has link.
+    """
     ends = list(ends)
     if any(end.port.router_id not in fresh_routers or end.link_up is None for end in ends):
         return OperStatus.UNKNOWN
@@ -93,9 +110,9 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
     )
 
 
-def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
+def _take(end: VllEnd, said: EndObservation | None, revision: int, vpp_absent: bool) -> bool:
     """Put what was said of this revision onto the end; whether that is news."""
-    facts: tuple[object, ...] = (None, None, None, False, [])
+    facts: tuple[object, ...] = (False if vpp_absent else None, None, None, False, [])
     if said is not None and said.revision == revision:
         in_sync = said.in_sync and not said.drift
         facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift)
@@ -147,11 +164,9 @@ def _lock(vlls: set[UUID]) -> None:
         list(Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
-def _write_statuses(statuses: dict[UUID, OperStatus], now: datetime) -> int:
-    written = 0
-    for pk, status in sorted(statuses.items()):
-        vll = Vll.objects.filter(pk=pk, lifecycle__in=IN_SERVICE).exclude(oper_status=status)
-        if vll.update(oper_status=status):
-            written += 1
-            announce(f"vll.{status}", now=now, vll_id=pk)
-    return written
+def _write_status(pk: UUID, status: OperStatus, at: datetime) -> bool:
+    vll = Vll.objects.filter(pk=pk, lifecycle__in=IN_SERVICE).exclude(oper_status=status)
+    if not vll.update(oper_status=status):
+        return False
+    announce(f"vll.{status}", now=at, vll_id=pk)
+    return True

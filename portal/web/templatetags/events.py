@@ -28,7 +28,7 @@ _SENTENCES = {
     "vll.cancelled": gettext_noop("Given up; nothing is left of it"),
     "vll.op-up": gettext_noop("Operationally up"),
     "vll.op-down": gettext_noop("Operationally down"),
-    "vll.op-unknown": gettext_noop("Operational status unknown: a router has fallen silent"),
+    "vll.op-unknown": gettext_noop("Operational status unknown: a router does not tell"),
     "vll.in_sync": gettext_noop("The routers hold what is wanted"),
     "vll.not_carried": gettext_noop("The network no longer carries frames of the largest size"),
     "vll.drift": gettext_noop("A router differs from what is wanted"),

@@ -29,7 +29,7 @@ from portal.vll.operations import (
     order_suspend,
     vll_describe,
 )
-from portal.vll.operations.observe import _write_statuses
+from portal.vll.operations.observe import _write_status
 from portal.vll.operations.overdue import orders_overdue_alarm
 from portal.vll.operations.transitions import sync_move
 from portal.vll.states import OperStatus
@@ -161,7 +161,7 @@ class TestWhom:
         vll = order(isp, alice).vll
         activate(vll)
         # Agents' observations come without a customer: the line says whose they are.
-        _write_statuses({vll.pk: OperStatus.DOWN}, clock.now())
+        _write_status(vll.pk, OperStatus.DOWN, clock.now())
         events_tell(now=clock.now())
         assert types(webhook)[-1] == "vll.down"
         assert told(theirs) == []
@@ -237,7 +237,7 @@ class TestCatalogue:
         active = line(100).vll
         activate(active)
         for status in (OperStatus.UP, OperStatus.DOWN, OperStatus.UNKNOWN):
-            _write_statuses({active.pk: status}, now())
+            _write_status(active.pk, status, now())
         sync_move(active.pk, False, now=now())
         sync_move(active.pk, True, now=now())
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})

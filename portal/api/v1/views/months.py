@@ -6,8 +6,8 @@ from typing import Any
 from portal.vll.models import Vll
 
 _TIMES = ("availability", "up_s", "down_s", "unknown_s")
-_LOSS = ("sent", "delivered", "loss_ratio")
-_P95 = ("in", "out", "max", "missing")
+_LOSS = ("sent", "policed", "delivered", "loss_ratio")
+_P95 = {"in": "in_bps", "out": "out_bps", "max": "max_bps", "missing": "missing"}
 
 
 def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]:
@@ -20,7 +20,8 @@ def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]
         *(f"{way}_{name}" for way in ("a_to_z", "z_to_a") for name in _LOSS),
         "compared",
         "compared_missing",
-        *(f"{end}_p95_{name}" for end in ("a", "z") for name in _P95),
+        "compared_step_s",
+        *(f"{end}_p95_{name}" for end in ("a", "z") for name in _P95.values()),
     ]
     for each in months:
         frozen = each["p95"] or {}
@@ -32,5 +33,6 @@ def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]
             *(each["loss"][way][name] for way in ("a_to_z", "z_to_a") for name in _LOSS),
             each["loss"]["compared"],
             each["loss"]["missing"],
+            each["loss"]["step_s"],
             *(frozen.get(f"{end}_end", {}).get(name) for end in ("a", "z") for name in _P95),
         ]
