@@ -1,5 +1,6 @@
 """Making good what a lost message, a killed worker or a rested lease left behind. Safe to run twice."""
 
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -18,15 +19,25 @@ KEEP_PUBLISHED = timedelta(days=1)
 
 
 def sweep(*, now: datetime) -> None:
-    """One round. Every part stands alone: each is its own transaction."""
-    # First, so that no failure further down can keep an alarm from being raised.
-    orders_overdue_alarm(now=now)
-    coolings_off_end(now=now)
-    dead_routers_settle(now=now)
-    routers_resend(now=now)
-    behind_agents_announce(now=now)
-    rested_vnis_free(now=now)
-    rested_gre_pairs_free(now=now)
+    """One round. Every part stands alone: each is its own transaction, and is done though others fail."""
+    parts = (
+        orders_overdue_alarm,
+        coolings_off_end,
+        dead_routers_settle,
+        routers_resend,
+        behind_agents_announce,
+        rested_vnis_free,
+        rested_gre_pairs_free,
+        published_forget,
+    )
+    with ExitStack() as round_:
+        # It begins with what came last, and raises in the end what any of them raised.
+        for part in reversed(parts):
+            round_.callback(part, now=now)
+
+
+def published_forget(*, now: datetime) -> None:
+    """Delete messages that were handed to the broker long ago."""
     Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).delete()
 
 

@@ -23,22 +23,22 @@ SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
 """
 
 
-def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int) -> None:
-    """Book ``cir_bps`` (bit/s) or raise ``PortFull``.
+def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
+    """Book what ``cir_bps`` (bit/s) takes beyond ``own_bps``, which the line has here, or raise ``PortFull``.
 
     Callers hold the locks of all ports that they book, taken in id order, so that none deadlock.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps})
+        cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps - own_bps})
         booked = bool(cursor.rowcount)
     if not booked:
         port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
-        raise _full(port, side, cir_bps, port.free_bps)
+        raise _full(port, side, cir_bps, port.free_bps + own_bps)
 
 
-def bandwidth_look(*, port: Port, side: str, cir_bps: int, booked_besides: int) -> None:
+def bandwidth_look(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
     """Raise ``PortFull`` where booking would, ``booked_besides`` (bit/s) assumed; writes nothing."""
-    free = port.free_bps - booked_besides
+    free = port.free_bps + own_bps - booked_besides
     if cir_bps > free:
         raise _full(port, side, cir_bps, free)
 

@@ -211,11 +211,13 @@ def _full(
     transport: Transport,
     ends: Mapping[str, EndLoad],
 ) -> RouterFull:
+    """``load`` is what is missing beside ``booked``; the figures are the whole line's, beside all others."""
+    asked = sum(end.load for end in ends.values() if end.router == router)
     return RouterFull(
         field=f"{side}_end.port",
         transport=transport.value,
-        requested_cores=cores_of(router, load),
-        **asdict(_capacity(router, booked, transport, ends)),
+        requested_cores=cores_of(router, asked),
+        **asdict(_capacity(router, booked - (asked - load), transport, ends)),
     )
 
 

@@ -9,11 +9,13 @@ from portal.accounts.models import User
 from portal.core.errors import DomainError
 from portal.core.transport import Transport
 from portal.vll.content import content_of
+from portal.vll.errors import EndsSwapped
 from portal.vll.models import Vll
 from portal.vll.operations.assess import LineRequest
 from portal.vll.operations.modify import (
     Changes,
     check_in_service,
+    check_not_swapped,
     check_orderable,
     leased_by,
     request_after,
@@ -61,8 +63,14 @@ def change_outlook(
         preferred=before.transport if changes.transport is None else None,
     )
     found = outlook(user=user, request=request, now=now, line=line)
+    if request != asked:
+        try:
+            check_not_swapped(before, request)
+            refusals += found.refusals
+        except EndsSwapped as refusal:
+            refusals.append(refusal)
     return ChangeOutlook(
-        outlook=replace(found, refusals=refusals + ([] if request == asked else found.refusals)),
+        outlook=replace(found, refusals=refusals),
         before=asked,
         request=request,
         transport=before.transport,

@@ -190,6 +190,12 @@ class NothingToChange(DomainError):
     field: str = ""
 
 
+class EndsSwapped(DomainError):
+    """A change that only lets the two ends change places: a line has no direction."""
+
+    field = "a_end.port"
+
+
 @dataclass(eq=False, kw_only=True)
 class StillBeingRemoved(Conflict):
     """The router that this end would return to has not confirmed yet that it is gone from there."""
@@ -200,7 +206,7 @@ class StillBeingRemoved(Conflict):
 
 @dataclass(eq=False, kw_only=True)
 class AlreadyRetried(Conflict):
-    """A failed order is retried once; that retry can be retried in turn."""
+    """A failed order is retried once, unless that was called off; a retry can be retried in turn."""
 
     order_id: str
     field: str = ""

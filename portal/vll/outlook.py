@@ -191,10 +191,17 @@ def _look_at_leases(found: Assessment, request: LineRequest, leased: Leased | No
             before.append(
                 tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
             )
-        more = max(request.cir_bps - _booked_already(leased, side, port), 0)
-        with found.noting():
-            bandwidth_look(port=port, side=side, cir_bps=more, booked_besides=booked.get(port.pk, 0))
-        booked[port.pk] = booked.get(port.pk, 0) + more
+        own_bps, besides = _booked_already(leased, side, port), booked.get(port.pk, 0)
+        if request.cir_bps > own_bps:
+            with found.noting():
+                bandwidth_look(
+                    port=port,
+                    side=side,
+                    cir_bps=request.cir_bps,
+                    own_bps=own_bps,
+                    booked_besides=besides,
+                )
+            booked[port.pk] = besides + request.cir_bps - own_bps
     if found.serviceable is not None:
         with found.noting():
             _look_at_transport(found.serviceable.transport, found.ports, leased.line if leased else None)

@@ -64,6 +64,8 @@ ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
     OrderState.CANCELLED: frozenset(),
 }
 TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
+# Ended because somebody did not want it after all.
+CALLED_OFF = frozenset({OrderState.CANCELLED, OrderState.REJECTED})
 
 LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {
     Lifecycle.PENDING_ACTIVE: frozenset({Lifecycle.ACTIVE, Lifecycle.CANCELLED}),

@@ -64,9 +64,11 @@ _TEXTS: dict[type[DomainError], str] = {
         " there. Order a smaller svc-mtu."
     ),
     errors.OrderIsOpen: gettext_noop(
-        "Order {order_id} ({action}) is still {state}. Wait until it has ended."
+        "Order {order_id} ({action}) is still {state}. Wait until it has ended, or cancel it."
     ),
-    errors.WrongLifecycle: gettext_noop("This line is {lifecycle}; {action} is not possible then."),
+    errors.WrongLifecycle: gettext_noop(
+        "This line is {lifecycle}; {action} is not possible then. Look at it again for what is."
+    ),
     errors.PortOfAnotherCustomer: gettext_noop(
         "{port} is not {customer}'s. A line stays with its customer: choose one of its ports."
     ),
@@ -78,6 +80,10 @@ _TEXTS: dict[type[DomainError], str] = {
         " Look again, then repeat it."
     ),
     errors.NothingToChange: gettext_noop("The line is like that already; there is nothing to order."),
+    errors.EndsSwapped: gettext_noop(
+        "The line joins these two ports already, and has no direction. Leave A and Z where they are,"
+        " and change what else differs."
+    ),
     errors.StillBeingRemoved: gettext_noop(
         "{router} has not confirmed yet that this end is gone from it. Try again when it has, or ask the NOC."
     ),

@@ -10,7 +10,14 @@ from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing import unpoliced, unpoliced_text
-from portal.vll.states import TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderAction, OrderState
+from portal.vll.states import (
+    CALLED_OFF,
+    TERMINAL_ORDER_STATES,
+    Lifecycle,
+    OperStatus,
+    OrderAction,
+    OrderState,
+)
 from portal.vll.waiting import why_waiting
 from portal.web.end_looks import END_LOOKS
 
@@ -140,4 +147,5 @@ def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
 
 def _may_be_retried(order: Order) -> bool:
     removal = order.action == OrderAction.DELETE
-    return order.state == OrderState.FAILED and not removal and not order.retries.exists()
+    retried = order.retries.exclude(state__in=CALLED_OFF).exists()
+    return order.state == OrderState.FAILED and not removal and not retried

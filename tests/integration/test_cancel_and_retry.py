@@ -202,6 +202,16 @@ def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User,
         Order.objects.filter(pk=other.pk).update(retry_of=placed)
 
 
+def test_a_retry_that_was_called_off_is_none(isp: Isp, alice: User, vll: Vll) -> None:
+    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    fail(placed)
+    again = order_retry(user=alice, order=placed, now=clock.now())
+    order_cancel(user=alice, order=again, now=clock.now())
+    activate(vll)
+    once_more = order_retry(user=alice, order=placed, now=clock.now())
+    assert (once_more.retry_of_id, once_more.state) == (placed.pk, "acknowledged")
+
+
 def test_a_retry_waits_for_the_order_that_is_open(alice: User, vll: Vll) -> None:
     placed = change(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)

@@ -8,6 +8,7 @@ import pytest
 from django.db import transaction
 
 from portal.accounts.models import Customer, User
+from portal.allocation.errors import PortFull
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vnis import LAST_VNI
 from portal.core import clock
@@ -15,10 +16,10 @@ from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Port
 from portal.vll.change_outlook import ChangeOutlook, change_outlook
-from portal.vll.errors import NothingToChange
+from portal.vll.errors import EndsSwapped, NothingToChange
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify, order_suspend
-from portal.vll.words import code
+from portal.vll.words import code, sentence
 from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.load import fill
@@ -66,6 +67,25 @@ def test_a_vni_that_is_there_is_not_asked_for_again(isp: Isp, alice: User, vll: 
 def test_an_open_order_is_in_the_way(isp: Isp, alice: User, vll: Vll) -> None:
     order_suspend(user=alice, vll=vll, now=clock.now())
     assert codes(ask(alice, vll, cir_bps=1)) == ["order-is-open"]
+
+
+def test_a_full_port_is_told_in_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
+    Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
+    (told,) = ask(alice, vll, cir_bps=4 * GBIT).outlook.refusals
+    with pytest.raises(PortFull) as refusal:
+        order_modify(user=alice, vll=vll, changes=Changes(cir_bps=4 * GBIT), now=clock.now())
+    for error in (told, refusal.value):
+        assert (error.requested_bps, error.free_bps) == (4 * GBIT, 3 * GBIT)
+    assert ask(alice, vll, cir_bps=3 * GBIT).outlook.feasible
+
+
+def test_the_ends_of_a_line_do_not_just_change_places(isp: Isp, alice: User, vll: Vll) -> None:
+    a, z = (vll.ends.get(side=side).port_id for side in "az")
+    swapped = {"a_end": {"port": z}, "z_end": {"port": a}}
+    assert codes(ask(alice, vll, **swapped)) == ["ends-swapped"]
+    with pytest.raises(EndsSwapped) as refusal:
+        order_modify(user=alice, vll=vll, changes=Changes(**swapped), now=clock.now())
+    assert "has no direction" in sentence(refusal.value)
 
 
 def test_more_bandwidth_waits_for_approval_and_less_does_not(

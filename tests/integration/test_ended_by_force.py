@@ -329,6 +329,47 @@ class TestADeadRouter:
         assert vll.lifecycle == "active"
         assert sums_are_right()
 
+    @pytest.fixture
+    def forced(self, alice: User, nina: User, vll: Vll) -> Order:
+        """From VLAN 100 to 200 at Rhino, which never answers, and to 2 Gbit/s; called off, and ended."""
+        placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
+        order_cancel(user=alice, order=placed, now=clock.now())
+        answer(vll, "z", "verified")
+        self.declare(nina)
+        force_end(nina, placed)
+        assert booked(placed.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
+        return placed
+
+    def test_what_an_ended_change_has_of_ports_does_not_wait_for_it(self, vll: Vll, forced: Order) -> None:
+        dead_routers_settle(now=clock.now())
+        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
+        assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
+        assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
+        assert sums_are_right()
+
+    def test_nor_after_the_lines_removal_but_for_the_living_one(
+        self, alice: User, vll: Vll, forced: Order
+    ) -> None:
+        order_delete(user=alice, vll=vll, now=clock.now())
+        dead_routers_settle(now=clock.now())
+        assert booked(forced.pk) != []
+        answer(vll, "z", "removed")
+        assert dead_routers_settle(now=clock.now()) == 1
+        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
+        assert set(Port.objects.values_list("booked_bps", flat=True)) == {0}
+        assert sums_are_right()
+
+    def test_nor_after_its_end_has_moved_away(self, isp: Isp, alice: User, vll: Vll, forced: Order) -> None:
+        modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
+        dead_routers_settle(now=clock.now())
+        assert booked(forced.pk) != []
+        activate(vll)
+        dead_routers_settle(now=clock.now())
+        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
+        assert booked(vll.pk) == [("a", "hippo:host-cust2", GBIT), ("z", "hippo:host-cust1", GBIT)]
+        assert VniLease.objects.get(vni=Order.objects.get(pk=forced.pk).before["vni"]).released_at is None
+        assert sums_are_right()
+
     def test_alive_again_removals_wait_for_it(self, isp: Isp, alice: User, nina: User, vll: Vll) -> None:
         self.declare(nina)
         router_declare_alive(router=isp.routers["rhino"], user=nina, now=clock.now())

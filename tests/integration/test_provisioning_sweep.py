@@ -40,6 +40,18 @@ def due(isp: Isp, at: datetime) -> list[str]:
     return [numbers[pk] for pk in routers_due(now=at)]
 
 
+def test_a_part_that_fails_keeps_none_from_its_turn(
+    isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*, now: datetime) -> None:
+        raise ValueError("this row is beyond me")
+
+    monkeypatch.setattr("provisioning.sweep.coolings_off_end", fails)
+    with pytest.raises(ValueError, match="beyond me"):
+        sweep(now=now)
+    assert Outbox.objects.filter(task="provisioning.converge_router").exists()
+
+
 def test_a_lost_message_is_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
     sweep(now=now)
     sent = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}

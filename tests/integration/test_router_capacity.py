@@ -113,8 +113,12 @@ def test_more_bandwidth_books_the_difference_and_less_gives_it_back(isp: Isp, al
     activate(vll)
     fill(isp, "hippo", but_for=VXLAN)
     doubled = largest_cir(2 * VXLAN, Transport.VXLAN4)
-    with pytest.raises(RouterFull):
+    with pytest.raises(RouterFull) as refusal:
         modify(alice, vll, cir_bps=doubled + 1)
+    # Of the whole line, which has a share of them: the rate that the refusal names does fit.
+    error = refusal.value
+    assert (error.booked_cores, error.free_cores, error.requested_cores) == (2.734, 0.066, 0.066)
+    assert error.free_bps == doubled
     modify(alice, vll, cir_bps=doubled)
     more = end_load(doubled, Transport.VXLAN4) - VXLAN
     assert loads(vll.orders.latest("ordered_at").pk) == [("a", "rhino", more), ("z", "hippo", more)]

@@ -6,7 +6,7 @@ from django.db.models import Q
 from portal.accounts.models import Customer
 from portal.core.tenancy import TenantQuerySet
 from portal.vll.models.vll import Vll
-from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
+from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderAction, OrderState
 
 
 class Order(models.Model):
@@ -58,7 +58,11 @@ class Order(models.Model):
                 condition=~Q(action=OrderAction.MODIFY) | Q(before__isnull=False, after__isnull=False),
                 name="a_modify_order_knows_the_way_back",
             ),
-            models.UniqueConstraint(fields=["retry_of"], name="an_order_is_retried_once"),
+            models.UniqueConstraint(
+                fields=["retry_of"],
+                condition=~Q(state__in=sorted(CALLED_OFF)),
+                name="an_order_is_retried_once",
+            ),
             models.CheckConstraint(
                 condition=Q(forced__isnull=True) | Q(state__in=[OrderState.FAILED, OrderState.CANCELLED]),
                 name="only_an_order_that_ended_ill_was_forced",

@@ -7,11 +7,15 @@ however long that takes: it may come back, and send into a tunnel that is anothe
 
 import uuid
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
-from portal.allocation.models import BandwidthBooking
-from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.allocation.models import BandwidthBooking, CoreBooking, PortVlanLease
+from portal.vll.models import Order, Vll, VllEnd, VllTombstone
+from portal.vll.operations.force import forced_settle
 from portal.vll.operations.gone import line_end
 from portal.vll.operations.leasing import ports_release, tunnel_keep
 from portal.vll.operations.transitions import order_move
@@ -25,6 +29,7 @@ def dead_routers_settle(*, now: datetime) -> int:
     ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     ended = sum(_line_end(vll, now) for vll in sorted(set(waiting.values_list("vll", flat=True))))
     _ports_free()
+    _forced_settle(now)
     return ended
 
 
@@ -59,3 +64,19 @@ def _ports_free() -> None:
     ):
         with transaction.atomic():
             ports_release(leases)
+
+
+def _forced_settle(now: datetime) -> None:
+    """What orders that were ended by force still have of ports, where dead routers alone are waited for."""
+    leased = (
+        Exists(model.objects.filter(holder=OuterRef("pk")))
+        for model in (BandwidthBooking, CoreBooking, PortVlanLease)
+    )
+    dead = Q(vll__ends__port__router__dead_since__isnull=False) | Q(
+        vll__tombstones__router__dead_since__isnull=False
+    )
+    leasing = Order.objects.filter(reduce(or_, leased), dead, forced__isnull=False)
+    for vll_id in sorted(set(leasing.values_list("vll", flat=True))):
+        with transaction.atomic():
+            vll = Vll.objects.select_for_update().get(pk=vll_id)
+            forced_settle(vll, vll.orders.filter(forced__isnull=False), now=now)

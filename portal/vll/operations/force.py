@@ -1,7 +1,7 @@
 """What the NOC does about an order that does not end: press on, or end it without the routers' word.
 
 Ending gives nothing back. What the order leased stays with it until both routers confirm what is wanted of
-the line by then, whenever that is, and every router that an end left does too.
+the line by then, whenever that is, and every router that an end left does too. Dead ones keep but the tunnel.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from portal.vll.content import content_of
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.models import Order, RouterConvergence, Vll, VllEnd
 from portal.vll.operations.converging import converge_routers
-from portal.vll.operations.leasing import leases_release, leases_settle
+from portal.vll.operations.leasing import leases_release, leases_settle, ports_release, ports_settle
 from portal.vll.operations.transitions import order_move
-from portal.vll.states import OrderAction, OrderState
+from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -84,17 +84,27 @@ def may_be_ended(order: Order) -> bool:
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
     """Give back what orders that were ended by force have leased, once all routers have confirmed.
 
-    The caller has locked the VLL, and settled its open order.
+    Ports and cores do not wait for dead routers, while no other order is under way; VNI and tunnel addresses
+    do. The caller has locked the VLL, and settled its open order.
     """
     wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
-    confirmed = vll.ends.filter(status=wanted, status_revision=vll.revision).count() == 2
-    if not confirmed or vll.tombstones.exists():
+    unconfirmed = vll.ends.exclude(status=wanted, status_revision=vll.revision)
+    silent = {
+        *unconfirmed.values_list("port__router__dead_since", flat=True),
+        *vll.tombstones.values_list("router__dead_since", flat=True),
+    }
+    if None in silent or (silent and vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()):
         return
     for order in forced:
-        if vll.wanted_present:
-            leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
-        else:
-            leases_release(order.pk, now=now)
+        match vll.wanted_present, bool(silent):
+            case True, False:
+                leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+            case True, True:
+                ports_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover={})
+            case False, False:
+                leases_release(order.pk, now=now)
+            case False, True:
+                ports_release(order.pk)
 
 
 def _locked(order: Order) -> tuple[Order, Vll]:

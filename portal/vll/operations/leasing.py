@@ -67,7 +67,7 @@ def ends_lease(
             )
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
         if cir_bps > booked:
-            bandwidth_book(port=port, holder=holder, side=side, cir_bps=cir_bps - booked)
+            bandwidth_book(port=port, holder=holder, side=side, cir_bps=cir_bps, own_bps=booked)
         contents[side] = EndContent(
             port=port.pk,
             tagging=end.tagging,
@@ -125,17 +125,29 @@ def leases_settle(
     """Make ``holder`` hold exactly what ``content`` needs, out of what it and ``spare`` hold now.
 
     The rest is given back; ``leftover`` names, by side, who keeps what an old router has not confirmed
-    to be gone. Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the
-    routers' sums, which an order asks for last of all.
+    to be gone.
     """
     kept_by = leftover or {}
+    ports_settle(content, holder=holder, spare=spare, leftover=kept_by)
     rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
     quarantine = next(iter(kept_by.values()), None)
+    vni_settle(holder=holder, spare=spare, wanted=content.vni, leftover=quarantine, rest=rest, now=now)
+    gre_pair_settle(
+        holder=holder, spare=spare, wanted=_gre_pair(content), leftover=quarantine, rest=rest, now=now
+    )
+
+
+def ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
+    """As ``leases_settle`` for what is leased of ports and their routers, and not for the tunnel.
+
+    Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the routers' sums,
+    which an order asks for last of all.
+    """
     bandwidth_settle(
         holder=holder,
         spare=spare,
         wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
-        leftover=kept_by,
+        leftover=leftover,
     )
     load = end_load(content.cir_bps, content.transport)
     routers = dict(
@@ -145,17 +157,13 @@ def leases_settle(
         holder=holder,
         spare=spare,
         wanted={side: (routers[end.port], load) for side, end in content.ends.items()},
-        leftover=kept_by,
+        leftover=leftover,
     )
     vlans_settle(
         holder=holder,
         spare=spare,
         wanted={side: (end.port, _keys(end)) for side, end in content.ends.items()},
-        leftover=kept_by,
-    )
-    vni_settle(holder=holder, spare=spare, wanted=content.vni, leftover=quarantine, rest=rest, now=now)
-    gre_pair_settle(
-        holder=holder, spare=spare, wanted=_gre_pair(content), leftover=quarantine, rest=rest, now=now
+        leftover=leftover,
     )
 
 

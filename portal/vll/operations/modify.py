@@ -16,6 +16,7 @@ from portal.inventory.models import Port
 from portal.underlay.encapsulation import Serviceable
 from portal.vll.content import Content, EndContent, content_of
 from portal.vll.errors import (
+    EndsSwapped,
     NotAllowedToOrder,
     NothingToChange,
     OrderIsOpen,
@@ -65,7 +66,8 @@ def order_modify(
     """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
 
     A new description counts at once, since no router sees it. Raises NotAllowedToOrder, StaleRevision,
-    OrderIsOpen, WrongLifecycle, NothingToChange, StillBeingRemoved, and whatever refuses a new order.
+    OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, and whatever refuses a
+    new order.
     """
     vll = vll_lock(vll, user, expected_revision=expected_revision)
     check_in_service(vll)
@@ -157,6 +159,7 @@ def _content_after(
     request = request_after(before, changes)
     if request == request_of(before):
         return before, None
+    check_not_swapped(before, request)
     accepted = assess(
         user=user,
         request=request,
@@ -275,6 +278,15 @@ def check_in_service(vll: Vll) -> None:
     """Only what is in service can be changed. Raises WrongLifecycle."""
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
+
+
+def check_not_swapped(before: Content, request: LineRequest) -> None:
+    """Whether the ends do more than change places. Raises EndsSwapped."""
+    if before.a.port != before.z.port and (request.a_end.port, request.z_end.port) == (
+        before.z.port,
+        before.a.port,
+    ):
+        raise EndsSwapped
 
 
 def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:

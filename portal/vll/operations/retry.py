@@ -13,7 +13,7 @@ from portal.vll.operations.modify import changes_of, order_modify, request_of
 from portal.vll.operations.submit import order_add
 from portal.vll.operations.suspend import order_resume, order_suspend
 from portal.vll.operations.terminate import order_delete, order_restore
-from portal.vll.states import AdminStatus, OrderAction, OrderState
+from portal.vll.states import CALLED_OFF, AdminStatus, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -30,7 +30,7 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.FAILED or order.action == OrderAction.DELETE:
         raise WrongOrderState(state=order.state, action="retry")
-    if again := order.retries.first():
+    if again := order.retries.exclude(state__in=CALLED_OFF).first():
         raise AlreadyRetried(order_id=str(again.pk))
     if order.action == OrderAction.MODIFY:
         return _change_again(user, order, vll, now)
