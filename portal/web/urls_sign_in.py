@@ -29,7 +29,8 @@ urlpatterns = [
     path("password/forgotten/", public(account.password_reset), name="account_reset_password"),
     path("password/forgotten/sent/", public(account.password_reset_done), name="account_reset_password_done"),
     path(
-        "password/new/<str:uidb36>-<str:key>/",
+        # Told apart by the slash: a key has hyphens of its own.
+        "password/new/<str:uidb36>/<str:key>/",
         public(account.password_reset_from_key),
         name="account_reset_password_from_key",
     ),

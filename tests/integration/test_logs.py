@@ -78,7 +78,7 @@ def test_a_request_is_one_line_under_the_id_of_its_answer(written: io.StringIO) 
     ("path", "route"),
     [
         ("/invitations/a-signed-secret/", "/invitations/<str:signed>/"),
-        ("/password/new/1-a-signed-secret/", "/password/new/<str:uidb36>-<str:key>/"),
+        ("/password/new/1/a-signed-secret/", "/password/new/<str:uidb36>/<str:key>/"),
     ],
 )
 def test_addresses_that_are_secrets_are_left_out(path: str, route: str, written: io.StringIO) -> None:

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
 from portal.accounts.models import User
+from portal.accounts.password_reset import SEND_PASSWORD_RESET, password_reset_mail
+from portal.events.models import Outbox
 from tests.integration.accounts.codes import code_of, recovery_code_of, with_totp
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -30,6 +33,20 @@ def test_a_closed_account_stays_out(alice: User) -> None:
     client = Client()
     sign_in(client, "alice")
     assert client.get("/").status_code == 302
+
+
+def test_who_forgot_the_password_chooses_another_by_the_mailed_link(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
+    client, new = Client(), "battery horse staple"
+    client.post("/password/forgotten/", {"email": "alice@dairy.example"})
+    user_id, asked = Outbox.objects.get(task=SEND_PASSWORD_RESET).args
+    password_reset_mail(user_id=user_id, asked=asked)
+    link = re.search(r"/password/new/\S+", str(mail.outbox[0].body))
+    assert link is not None
+    form = client.get(link[0])["Location"]
+    assert client.post(form, {"password1": new, "password2": new})["Location"] == "/password/new/done/"
+    assert sign_in(client, "alice", new)["Location"] == "/"
+    assert "too old" in text(Client().get(link[0]))
 
 
 def test_nobody_signs_up() -> None:
