@@ -29,6 +29,9 @@ def vni_range_change(
     before = str(row)
     for name in ("first", "last", "reason"):
         setattr(row, name, changes.get(name, getattr(row, name)))
+    # It holds all three.
+    if str(row) == before:
+        return row
     _check(row.first, row.last)
     row.save()
     data = {"id": row.pk, "name": str(row), "before": before}

@@ -73,8 +73,14 @@ def _place(after: str, length: int) -> list[Any] | None:
     except (ValueError, RecursionError):
         return None
     fits = isinstance(values, list) and len(values) == length
-    plain = fits and all(isinstance(value, str | int) and "\0" not in str(value) for value in values)
-    return values if plain else None
+    return values if fits and all(_can_be_in_a_column(value) for value in values) else None
+
+
+def _can_be_in_a_column(value: Any) -> bool:
+    """A number, or a text without NUL and without half of a surrogate pair: PostgreSQL has neither."""
+    return isinstance(value, str | int) and not any(
+        each == "\0" or "\ud800" <= each <= "\udfff" for each in str(value)
+    )
 
 
 def _read(after: str) -> tuple[datetime, UUID] | None:

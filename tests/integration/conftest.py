@@ -1,7 +1,11 @@
 """The cast: Ada runs Alpine Dairy's team, Alice orders for it, Bob may only look, Charlie is a stranger,
 Nora is the NOC, and Nina runs it: she may remove what Nora may only change."""
 
+from collections.abc import Iterator
+
 import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
@@ -51,3 +55,13 @@ def nina(db: None) -> User:
 @pytest.fixture
 def isp(dairy: Customer) -> Isp:
     return build_isp(owner=dairy)
+
+
+@pytest.fixture
+def one_connection() -> Iterator[None]:
+    """Requests to the WSGI application itself see the test's transaction: none closes its connection."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
 from hypothesis import HealthCheck, settings
 
 from portal.accounts.models import User
@@ -37,19 +35,9 @@ CONFIG = schemathesis.Config.from_dict(
         },
     }
 )
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
 schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
 schema.app = application
-
-
-@pytest.fixture(autouse=True)
-def one_connection() -> Iterator[None]:
-    """All requests of a test see its transaction: no request closes the connection behind itself."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Sites: points of presence."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -16,10 +17,11 @@ def site_create(*, name: str, user: User, now: datetime) -> Site:
 
 
 @transaction.atomic
-def site_change(*, site: Site, name: str, user: User, now: datetime) -> Site:
-    """Raises ValueTaken."""
+def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Site:
+    """``changes``: name. Raises ValueTaken."""
     locked = Site.objects.select_for_update().get(pk=site.pk)
-    return row_change(locked, {"name": name}, kind="site", refusals=_refusals(name), user=user, now=now)
+    refusals = _refusals(changes.get("name", locked.name))
+    return row_change(locked, changes, kind="site", refusals=refusals, user=user, now=now)
 
 
 @transaction.atomic

@@ -7,7 +7,10 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
+from portal.api.v1.serializers import inventory_writes as writes
+from portal.api.v1.serializers.strict import StrictSerializer
 from portal.core import clock
+from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, Site
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
@@ -66,6 +69,60 @@ def test_the_noc_makes_one_reads_it_and_an_admin_removes_it(
     assert client(nora).delete(address).status_code == 403
     assert client(nina).delete(address).status_code == 204
     assert client(nina).get(address).status_code == 404
+
+
+def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]]:
+    """What takes a change of each kind, and another value for each of its members."""
+    addresses = {
+        "loopback4": "10.255.0.98",
+        "loopback6": "fd00:255::98",
+        "agent_url": "https://koala.example",
+    }
+    sides = {"a_interface": "bb-a", "z_interface": "bb-z", "a_router": "hippo", "z_router": "zebra"}
+    numbers = {"a_metric": 20, "z_metric": 30, "a_ip_mtu": None, "z_ip_mtu": 1600}
+    rates = {"speed_bps": 2 * GBIT, "bookable_bps": GBIT, "oversubscription_percent": 200}
+    return {
+        "sites": (writes.SiteWriteSerializer, {"name": "Thun"}),
+        "routers": (
+            writes.RouterChangeSerializer,
+            {"site": "Basel", **addresses, "cpu": "Xeon", "cores": 4, "accept_affected": True},
+        ),
+        "ports": (
+            writes.PortChangeSerializer,
+            {"description": "dock 4", "kind": "enni", "customer": None, **rates, "max_frame": 1522}
+            | {"accept_affected": True},
+        ),
+        "links": (
+            writes.LinkWriteSerializer,
+            {**sides, **numbers, "ipv4": False, "ipv6": False, "in_service": False, "accept_affected": True},
+        ),
+        "customers": (
+            writes.CustomerWriteSerializer,
+            {"name": "Thun Toys", "approve_up_to_bps": None, "cooling_off_s": 60},
+        ),
+        "vni-ranges": (writes.VniRangeWriteSerializer, {"first": 2, "last": 8, "reason": "spare"}),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_of_nothing_changes_nothing(isp: Isp, nora: User, kind: str) -> None:
+    made = post(nora, kind, documents(isp)[kind])
+    told = Event.objects.count()
+    answer = patch(nora, made["Location"], {})
+    assert (answer.status_code, answer.json(), answer["ETag"]) == (200, made.json(), made["ETag"])
+    assert Event.objects.count() == told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_member_is_changed_alone(isp: Isp, nora: User, kind: str) -> None:
+    Site.objects.create(name="Basel")
+    made = post(nora, kind, documents(isp)[kind])
+    serializer, members = changes(isp)[kind]
+    assert set(members) == set(serializer().fields)
+    for name, value in members.items():
+        answer = patch(nora, made["Location"], {name: value})
+        assert (name, answer.status_code) == (name, 200)
+        assert answer.json().get(name, True) == value
 
 
 @pytest.mark.parametrize("kind", KINDS)

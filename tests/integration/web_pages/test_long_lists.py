@@ -1,5 +1,7 @@
 """Lists and selects at the NOC's scale: page by page, searched and narrowed."""
 
+import base64
+import json
 import re
 from typing import Any
 
@@ -10,6 +12,7 @@ from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.router_care import router_hold_set
 from portal.web.forms.ports import SHOWN
+from portal.web.noc_kinds import KINDS
 from portal.web.paging import PAGE_SIZE
 from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import signed_in, text
@@ -67,9 +70,34 @@ def test_routers_are_narrowed_by_site_and_by_what_is_done_to_them(
         assert "lynx" in text(page.get(address, {"site": "Bern"}))
 
 
-@pytest.mark.parametrize("after", ["x", "W10=", "WyJhIiwgImIiLCAiYyJd", "eyJhIjogMX0="])
-def test_an_edited_cursor_starts_from_the_top(isp: Isp, nora: User, after: str) -> None:
-    assert names(signed_in(nora).get("/noc/ports/", {"after": after}))[0] == "hippo:host-cust1"
+@pytest.mark.parametrize("address", ["/ports/", "/noc/ports/"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        "x",
+        "[]",
+        '["a", "b", "c"]',
+        '{"a": 1}',
+        '["\\u0000", "x", 1]',
+        '["\\ud800", "x", 1]',
+        '["a", "\\udfff", 1]',
+        '["a", "x", "\\ud800"]',
+        '["a", "x", 1e309]',
+    ],
+)
+def test_an_edited_cursor_starts_from_the_top(isp: Isp, nora: User, address: str, place: str) -> None:
+    after = base64.urlsafe_b64encode(place.encode()).decode() or "x"
+    assert names(signed_in(nora).get(address, {"after": after}))[0] == "hippo:host-cust1"
+
+
+@pytest.mark.parametrize("address", [f"/noc/{kind.slug}/" for kind in KINDS])
+def test_no_list_is_asked_for_what_cannot_be_in_a_column(isp: Isp, nora: User, address: str) -> None:
+    for length in (2, 3):
+        for spot in range(length):
+            place = json.dumps(["\ud800" if each == spot else "1" for each in range(length)])
+            after = base64.urlsafe_b64encode(place.encode()).decode()
+            assert signed_in(nora).get(address, {"after": after}).status_code == 200
 
 
 def test_nothing_found_says_so(isp: Isp, nora: User) -> None:

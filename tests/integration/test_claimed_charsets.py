@@ -1,0 +1,53 @@
+"""Whatever a request claims to be written in, it is read as UTF-8: no claim is a mistake of ours."""
+
+from typing import Any
+from urllib.parse import quote
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from django.conf import settings
+
+from portal.accounts.models import User
+from portal.wsgi import application
+from tests.integration.isp import Isp
+from tests.integration.web_pages.browser import signed_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
+CLAIMED = [
+    "text/plain; charset=rot13",
+    "text/plain; charset=utf-16",
+    "text/plain; charset*=nonsense''x",
+    "multipart/form-data; boundary=x; charset=utf-7",
+]
+# Half a surrogate pair, and a name of ours, in UTF-7.
+HALF, UTF_7 = "+2AA-", "+AHI-hino"
+
+
+def ask(path: str, query: str, content_type: str, user: User) -> tuple[int, str]:
+    cookie = f"{settings.SESSION_COOKIE_NAME}={signed_in(user).cookies[settings.SESSION_COOKIE_NAME].value}"
+    environ: dict[str, Any] = {
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_TYPE": content_type,
+        "HTTP_HOST": "testserver",
+        "HTTP_COOKIE": cookie,
+    }
+    setup_testing_defaults(environ)
+    told = []
+    answer = application(environ, lambda status, headers, *more: told.append(status))
+    body = b"".join(answer).decode()
+    answer.close()
+    return int(told[0].split()[0]), body
+
+
+@pytest.mark.parametrize("claimed", CLAIMED)
+@pytest.mark.parametrize("path", ["/search/", "/ports/", "/noc/ports/", "/noc/audit/", "/api/v1/vlls"])
+def test_what_is_searched_for_is_utf_8(isp: Isp, nora: User, path: str, claimed: str) -> None:
+    for text in (HALF, "rhino"):
+        assert ask(path, f"q={quote(text)}", claimed, nora)[0] == 200
+
+
+def test_a_text_in_another_encoding_is_another_text(isp: Isp, nora: User) -> None:
+    status, body = ask("/noc/ports/", f"q={quote(UTF_7)}", "text/plain; charset=utf-7", nora)
+    assert (status, "rhino:host-cust1" in body) == (200, False)
+    assert "rhino:host-cust1" in ask("/noc/ports/", "q=rhino", "text/plain; charset=utf-7", nora)[1]
