@@ -1,5 +1,6 @@
 """Every 4xx and 5xx of the JSON doors as RFC 9457: what, why, what to do next, and the request's id."""
 
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -137,5 +138,5 @@ def _headers(error: exceptions.APIException) -> dict[str, str]:
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if wait := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(wait) + 1)
+        headers["Retry-After"] = str(ceil(wait))
     return headers

@@ -1,6 +1,7 @@
 """The list of VLLs as CSV: all of it, row by row, within the reader's scope."""
 
 import csv
+import gc
 import io
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, User
+from portal.api.v1.one_at_a_time import alone
 from portal.api.v1.pagination import NewestVllFirst, walked
 from portal.core import clock
 from portal.vll.models import Vll
@@ -93,6 +95,76 @@ def test_read_in_parts_nothing_is_left_out_or_comes_twice(lines: list[Vll], at_a
         found = [vll.pk for vll in walked(Vll.objects.all(), NewestVllFirst.ordering, at_a_time=at_a_time)]
     assert found == sorted((vll.pk for vll in lines), reverse=True)
     assert len(sent) == 5 // at_a_time + 1
+
+
+def begun(user: User) -> Any:
+    """An export whose reader has not read anything yet."""
+    answer: Any = client(user).get(CSV, headers={"Accept": "text/csv"})
+    assert answer.status_code == 200
+    return answer
+
+
+def assert_refused(user: User) -> None:
+    answer = client(user).get(CSV, headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer["Content-Type"]) == (429, "application/problem+json")
+    assert answer["Retry-After"] == "10"
+    assert answer.json()["type"] == "urn:longline:error:export-running"
+    assert "Ask again in 10 seconds" in answer.json()["detail"]
+
+
+def test_one_export_at_a_time_has_a_thread(lines: list[Vll], alice: User, nora: User) -> None:
+    first = begun(alice)
+    for user in (alice, nora):
+        assert_refused(user)
+    assert client(alice).get("/api/v1/vlls").status_code == 200
+    assert b"".join(first).count(b"\r\n") == 6
+    assert len(rows(nora)) == 5
+
+
+# Who closes an answer closes the connection to the database too.
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("lines_read", [0, 1, 3])
+def test_who_leaves_an_export_makes_room_for_the_next(lines: list[Vll], alice: User, lines_read: int) -> None:
+    first = begun(alice)
+    for _ in range(lines_read):
+        next(first.streaming_content)
+    assert_refused(alice)
+    first.close()
+    first.close()
+    again = begun(alice)
+    assert_refused(alice)
+    again.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_that_fails_makes_room_for_the_next(
+    lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("portal.api.v1.views.exports._end", lambda _: 1 / 0)
+        first = begun(alice)
+        with pytest.raises(ZeroDivisionError):
+            list(first)
+        first.close()
+    assert len(rows(alice)) == 5
+
+
+def test_an_export_that_nobody_closes_is_forgotten(lines: list[Vll], alice: User) -> None:
+    begun(alice)
+    gc.collect()
+    assert len(rows(alice)) == 5
+
+
+def test_an_export_that_was_read_makes_room_even_if_nobody_closes_it(lines: list[Vll], alice: User) -> None:
+    first = alone(iter(["a", "b"]))
+    assert_refused(alice)
+    assert list(first) == ["a", "b"]
+    assert len(rows(alice)) == 5
+
+
+def test_a_refused_filter_takes_no_room(lines: list[Vll], alice: User) -> None:
+    assert client(alice).get(f"{CSV}?frob=1", headers={"Accept": "text/csv"}).status_code == 422
+    assert len(rows(alice)) == 5
 
 
 def test_the_overview_leads_there(lines: list[Vll], alice: User, charlie: User) -> None:

@@ -35,7 +35,7 @@ class VllsCsvView(generics.ListAPIView[Vll]):
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
         rows = walked(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
-        return csv_answer("vlls.csv", _rows(rows))
+        return csv_answer("vlls.csv", _rows(rows), unbounded=True)
 
 
 def _rows(vlls: Iterator[Vll]) -> Iterator[list[object]]:
