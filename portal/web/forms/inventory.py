@@ -1,7 +1,9 @@
 """The NOC's forms. Field names are the operations' keywords, so a refusal finds its field by itself."""
 
+import hashlib
+import json
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from django import forms
 from django.core.validators import RegexValidator, URLValidator
@@ -44,6 +46,48 @@ class InventoryForm(TablerForm):
     def refuse(self, error: DomainError) -> None:
         """Put the operation's refusal beside the field that it names."""
         self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
+
+    @property
+    def version(self) -> str:
+        """A digest of what stands in the fields."""
+        return hashlib.sha256(json.dumps(self._written()).encode()).hexdigest()[:32]
+
+    def differs_from(self, now: Self) -> bool:
+        """Whether a field of the row's says something else than in ``now``, the form as the row fills it."""
+        return bool(self._differing(now))
+
+    def refuse_as_outdated(self, now: Self) -> None:
+        """Say so, and beside each field that differs what it says in ``now``."""
+        self.add_error(
+            None,
+            _(
+                "Somebody has changed this since you opened it, and nothing was saved; its history says who."
+                " The fields hold what you wrote, and below those that differ stands what is there now."
+                " Decide for each, and save again."
+            ),
+        )
+        for name in self._differing(now):
+            value = _in_words(now[name])
+            self.add_error(
+                name, _("It is %(value)s now.") % {"value": value} if value else _("It is empty now.")
+            )
+
+    def _differing(self, now: Self) -> list[str]:
+        here, there = self._written(), now._written()
+        return [name for name in now.initial if here[name] != there[name]]
+
+    def _written(self) -> dict[str, str]:
+        values = {name: self[name].value() for name in self.fields}
+        return {name: "" if value is None else str(value).strip() for name, value in values.items()}
+
+
+def _in_words(field: forms.BoundField) -> str:
+    """What a field says to its reader; "" where it is empty."""
+    value = field.value()
+    if isinstance(value, bool):
+        return str(_("ticked") if value else _("not ticked"))
+    choices = dict(getattr(field.field, "choices", ()))
+    return "" if value is None else str(choices.get(value, value))
 
 
 def _accept_affected() -> forms.BooleanField:

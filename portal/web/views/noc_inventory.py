@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -47,22 +49,37 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(policies.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """The same for a row that is there."""
-    row = _row(kind, ids)
-    fields = kind.change_form().fields
-    initial = {name: getattr(row, name) for name in fields if hasattr(row, name)}
-    form = kind.change_form(request.POST or None, initial=initial)
-    if request.method == "POST" and _do(form, kind.change, request, **{kind.keyword: row}):
+    """GET shows the row in a form; POST changes it, or answers 422 with what is wrong.
+
+    The form says which version it was opened on. Where the row says something else by now the answer is 409,
+    and the form shows both, to be saved on top of that.
+    """
+    if request.method != "POST":
+        row = _row(kind.rows(), kind, ids)
+        form = _untouched(kind, row)
+        return _form(request, kind, form, row, version=form.version)
+    seen = request.POST.get("version", "")
+    # Locked: of two who have seen one version, one is refused.
+    with transaction.atomic():
+        row = _row(kind.rows().select_for_update(of=("self",)), kind, ids)
+        now = _untouched(kind, row)
+        form = kind.change_form(request.POST, initial=now.initial)
+        outdated = seen != now.version and form.differs_from(now)
+        done = not outdated and _do(form, kind.change, request, **{kind.keyword: row})
+    if done:
         messages.success(request, _("It is changed."))
         return redirect(f"web:noc-{kind.slug}")
-    return _form(request, kind, form, row)
+    if outdated:
+        form.refuse_as_outdated(now)
+        return _form(request, kind, form, row, version=now.version, status=CONFLICT)
+    return _form(request, kind, form, row, version=seen)
 
 
 @requires(policies.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """GET asks whether it is meant; POST removes the row, or says what uses it."""
-    row = _row(kind, ids)
+    row = _row(kind.rows(), kind, ids)
     refusal = ""
     if request.method == "POST":
         try:
@@ -76,9 +93,15 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     return _page(request, "noc/remove.html", kind, context, status=CONFLICT if refusal else None)
 
 
-def _row(kind: Kind, ids: dict[str, int]) -> Any:
-    """The row that the address names as ``<keyword>_id``, or 404."""
-    return get_object_or_404(kind.rows(), pk=ids[f"{kind.keyword}_id"])
+def _row(rows: QuerySet[Any], kind: Kind, ids: dict[str, int]) -> Any:
+    """The one of ``rows`` that the address names as ``<keyword>_id``, or 404."""
+    return get_object_or_404(rows, pk=ids[f"{kind.keyword}_id"])
+
+
+def _untouched(kind: Kind, row: Any) -> InventoryForm:
+    """The form with what the row says."""
+    fields = kind.change_form().fields
+    return kind.change_form(initial={name: getattr(row, name) for name in fields if hasattr(row, name)})
 
 
 def _do(form: InventoryForm, operation: Any, request: SignedInRequest, **row: Any) -> bool:
@@ -86,16 +109,27 @@ def _do(form: InventoryForm, operation: Any, request: SignedInRequest, **row: An
     if not form.is_valid():
         return False
     try:
-        operation(**row, **form.cleaned_data, user=request.user, now=clock.now())
+        with transaction.atomic():
+            operation(**row, **form.cleaned_data, user=request.user, now=clock.now())
     except DomainError as error:
         form.refuse(error)
         return False
     return True
 
 
-def _form(request: SignedInRequest, kind: Kind, form: InventoryForm, row: Any) -> HttpResponse:
-    status = UNPROCESSABLE if form.is_bound else None
-    return _page(request, "noc/form.html", kind, {"form": form, "row": row}, status=status)
+def _form(
+    request: SignedInRequest,
+    kind: Kind,
+    form: InventoryForm,
+    row: Any,
+    *,
+    version: str = "",
+    status: int | None = None,
+) -> HttpResponse:
+    if form.is_bound and status is None:
+        status = UNPROCESSABLE
+    context = {"form": form, "row": row, "version": version}
+    return _page(request, "noc/form.html", kind, context, status=status)
 
 
 def _page(

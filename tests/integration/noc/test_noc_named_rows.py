@@ -9,7 +9,7 @@ from portal.core import clock
 from portal.inventory.models import Port
 from portal.web.forms.named import SHOWN
 from tests.integration.isp import Isp
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -70,7 +70,7 @@ def test_a_change_shows_the_name_and_nothing_takes_the_customer_away(
     noc, pk = signed_in(nora), isp.ports["rhino:host-cust1"].pk
     assert 'value="Alpine Dairy"' in noc.get(f"/noc/ports/{pk}/change/").content.decode()
     sent = {"customer": "", "kind": "uni", "speed_bps": "10000", "bookable_bps": "10000", "max_frame": "9022"}
-    assert noc.post(f"/noc/ports/{pk}/change/", sent).status_code == 302
+    assert save(noc, f"/noc/ports/{pk}/change/", sent).status_code == 302
     assert Port.objects.get(pk=pk).customer is None
 
 

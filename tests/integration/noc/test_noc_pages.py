@@ -25,7 +25,7 @@ from tests.integration.answers import activate
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
 KINDS = ["sites", "routers", "ports", "links", "customers", "vni-ranges"]
@@ -75,7 +75,7 @@ def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None
     form = signed_in(nora).get(address).context["form"]
     sent = {name: form[name].value() for name in form.fields} | {"a_ip_mtu": 1600, "ipv4": "on", "ipv6": "on"}
     sent.pop("in_service")
-    assert signed_in(nora).post(address, sent).status_code == 302
+    assert save(signed_in(nora), address, sent).status_code == 302
     link.refresh_from_db()
     assert (link.a_ip_mtu, link.ipv4, link.in_service) == (1600, True, False)
 

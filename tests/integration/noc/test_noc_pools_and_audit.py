@@ -18,7 +18,7 @@ from portal.web.templatetags.history import WHAT
 from portal.web.views.noc_audit import PAGES
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +88,7 @@ def test_one_kind_alone_and_an_edited_kind(isp: Isp, nora: User) -> None:
 def renamed(user: User, name: str, *, to: str) -> None:
     """Through the portal, so that the trail knows who did it."""
     site = Site.objects.get(name=name)
-    assert signed_in(user).post(f"/noc/sites/{site.pk}/change/", {"name": to}).status_code == 302
+    assert save(signed_in(user), f"/noc/sites/{site.pk}/change/", {"name": to}).status_code == 302
 
 
 @pytest.mark.django_db(transaction=True)

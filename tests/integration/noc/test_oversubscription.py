@@ -16,7 +16,7 @@ from portal.vll.words import sentence
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -101,7 +101,7 @@ def test_the_api_and_the_nocs_page_show_and_take_it(isp: Isp, nora: User, alice:
     page = signed_in(nora).get(f"/noc/ports/{port}/change/").content.decode()
     assert 'value="200"' in page
     sent = {"kind": "uni", "speed_bps": "1000", "oversubscription_percent": "300", "max_frame": "9022"}
-    assert signed_in(nora).post(f"/noc/ports/{port}/change/", sent).status_code == 302
+    assert save(signed_in(nora), f"/noc/ports/{port}/change/", sent).status_code == 302
     shown = client(alice).get(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}").json()
     assert shown["oversubscription_percent"] is None
     assert client(nora).get(f"/api/v1/ports/{port}").json()["bookable_bps"] == 3 * GBIT

@@ -16,7 +16,7 @@ from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import order
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -75,8 +75,8 @@ def test_both_doors_ask(isp: Isp, nora: User, vll: Vll) -> None:
     page, form = signed_in(nora), f"/noc/routers/{isp.routers['rhino'].pk}/change/"
     sent = {"site": "Zürich", "loopback4": "10.255.0.1", "loopback6": "fd00:255::1", "cores": "1"}
     sent |= {"agent_url": "https://127.0.0.1:9441", "cpu": "Atom C3558"}
-    answered = page.post(form, sent)
+    answered = save(page, form, sent)
     assert answered.status_code == 422
     assert "have booked" in text(answered)
-    assert page.post(form, sent | {"accept_affected": "on"}).status_code == 302
+    assert save(page, form, sent | {"accept_affected": "on"}).status_code == 302
     assert patch(cores=1, accept_affected=True).status_code == 200

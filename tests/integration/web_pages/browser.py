@@ -19,3 +19,15 @@ def text(answer: Any) -> str:
     """What a reader reads: no tags, entities resolved, white space as single spaces."""
     bare = re.sub(r"<[^>]+>", " ", answer.content.decode())
     return re.sub(r"\s+", " ", html.unescape(bare))
+
+
+def save(client: Client, address: str, sent: dict[str, Any]) -> Any:
+    """Open a form of the NOC's and send it filled in, as a browser does: with the version that it shows."""
+    return client.post(address, {"version": version_in(client.get(address)), **sent})
+
+
+def version_in(page: Any) -> str:
+    """What a form says about the row that it shows."""
+    found = re.search(r'name="version" value="(\w+)"', page.content.decode())
+    assert found
+    return found[1]
