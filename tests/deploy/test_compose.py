@@ -108,19 +108,47 @@ def test_no_secret_is_in_the_repository() -> None:
 def test_what_a_secret_may_be_read_from_are_settings() -> None:
     """NAME_FILE works for every variable; one that the settings do not read would be silently ignored."""
     known = read_by_settings()
-    for name in SERVICES["web"]["environment"]:
-        assert name in known or name.removesuffix("_FILE") in known, name
+    for name in ("web", "notifications", "netbox"):
+        for variable in SERVICES[name]["environment"]:
+            assert variable in known or variable.removesuffix("_FILE") in known, variable
 
 
 @pytest.mark.parametrize("name", sorted(read_by_settings() - SET_BY_THE_IMAGE - OF_NO_USE))
 def test_a_setting_reaches_the_containers(name: str) -> None:
     """By its own name in .env, or, as a secret, by a file in secrets/; without it the default holds."""
-    environment = SERVICES["web"]["environment"]
-    if f"{name}_FILE" in environment:
-        assert environment[f"{name}_FILE"] == f"/run/secrets/{name.lower()}"
-        assert name.lower() in SERVICES["web"]["secrets"]
-    else:
-        assert name in environment
+    readers = [service for service in SERVICES.values() if {name, f"{name}_FILE"} & environment_of(service)]
+    assert readers
+    for service in readers:
+        if f"{name}_FILE" in service["environment"]:
+            assert service["environment"][f"{name}_FILE"] == f"/run/secrets/{name.lower()}"
+            assert name.lower() in service["secrets"]
+
+
+def environment_of(service: dict[str, Any]) -> set[str]:
+    return set(service.get("environment", {}))
+
+
+def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
+    """Who breaks into the worker that talks to NetBox finds no mail server there, and the other way round."""
+    everybodys = {
+        "secret_key",
+        "secret_key_fallbacks",
+        "token_pepper",
+        "database_url",
+        "redis_url",
+        "authorities",
+    }
+    own = {
+        "web": {"email_url", "oidc_client_secret", "netbox_webhook_secret"},
+        "notifications": {"email_url"},
+        "netbox": {"netbox_token"},
+    }
+    for name, service in SERVICES.items():
+        if service.get("image", "").startswith(("longline-portal", "longline-demo")):
+            assert set(service["secrets"]) == everybodys | own.get(name, set()), name
+            files = {key for key in environment_of(service) if key.endswith("_FILE")}
+            read = {key.removesuffix("_FILE").lower() for key in files - {"LONGLINE_WEBHOOK_CA_FILE"}}
+            assert read == set(service["secrets"]) - {"authorities"}, name
 
 
 def test_what_the_image_sets_is_not_set_again() -> None:
