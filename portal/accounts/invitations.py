@@ -20,6 +20,7 @@ from portal.accounts.errors import (
 from portal.accounts.invitation_limits import check_may_invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.new_account import account_make
+from portal.accounts.policies import managed_customers, visible_customers
 from portal.events.operations import send_task
 
 GOOD_FOR = timedelta(days=7)
@@ -117,6 +118,17 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
 def account_of(invitation: Invitation) -> User | None:
     """Whose address was invited, if anybody's here."""
     return User.objects.filter(email__iexact=invitation.email).first()
+
+
+def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
+    """The open ones of the customers that this user may know of; who may read them is a policy's matter."""
+    found = open_invitations(now).filter(customer__in=visible_customers(user))
+    return found.select_related("customer", "invited_by")
+
+
+def managed_invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
+    """The open ones of the customers whose team this user runs."""
+    return invitations(user, now=now).filter(customer__in=managed_customers(user))
 
 
 def open_invitations(now: datetime) -> QuerySet[Invitation]:

@@ -1,15 +1,23 @@
 """Who belongs to a customer, and as what. A customer is never left without an admin."""
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts.errors import LastAdmin
-from portal.accounts.models import Customer, Membership
+from portal.accounts.models import Customer, Membership, User
+from portal.accounts.policies import visible_customers
+
+
+def members(user: User) -> QuerySet[Membership]:
+    """Who belongs to the customers that this user may know of."""
+    found = Membership.objects.filter(customer__in=visible_customers(user))
+    return found.select_related("customer", "user")
 
 
 @transaction.atomic
 def role_change(*, membership: Membership, role: str) -> None:
     """Give a member another role. Raises LastAdmin."""
-    _lock(membership.customer)
+    _lock(membership)
     if role != Membership.Role.ADMIN:
         _another_admin_stays(membership)
     Membership.objects.filter(pk=membership.pk).update(role=role)
@@ -18,14 +26,18 @@ def role_change(*, membership: Membership, role: str) -> None:
 @transaction.atomic
 def member_remove(*, membership: Membership) -> None:
     """End a membership; the person's account stays. Raises LastAdmin."""
-    _lock(membership.customer)
+    _lock(membership)
     _another_admin_stays(membership)
     Membership.objects.filter(pk=membership.pk).delete()
 
 
-def _lock(customer: Customer) -> None:
-    """One change of a team at a time: two admins cannot each rely on the other staying."""
-    Customer.objects.select_for_update().get(pk=customer.pk)
+def _lock(membership: Membership) -> None:
+    """One change of a team at a time: two admins cannot each rely on the other staying.
+
+    The membership comes first, as for whoever has looked at it under a lock already.
+    """
+    Membership.objects.select_for_update().filter(pk=membership.pk).first()
+    Customer.objects.select_for_update().get(pk=membership.customer_id)
 
 
 def _another_admin_stays(membership: Membership) -> None:

@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
+from portal.accounts.invitations import invite
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
@@ -41,7 +42,7 @@ schema.app = application
 
 
 @pytest.fixture
-def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
+def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
     """By the first part of a path, the id of something that is there."""
     settings.LONGLINE_API_READS_PER_MIN = settings.LONGLINE_API_WRITES_PER_MIN = 0
     settings.LONGLINE_ENROL_PER_MIN = 0
@@ -49,6 +50,8 @@ def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
     placed = order(isp, alice)
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     activate(placed.vll)
+    email, now = "dora@dairy.example", clock.now()
+    invitation = invite(by=nina, customer=placed.customer, email=email, role="viewer", now=now)
     url, dairy = "https://hooks.example.net/", placed.customer
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
@@ -65,6 +68,8 @@ def known(isp: Isp, alice: User, settings: Any) -> dict[str, str]:
         "links": str(isp.links["rhino-hippo"].pk),
         "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
         "people": str(alice.pk),
+        "members": str(alice.memberships.get().pk),
+        "invitations": str(invitation.pk),
         "tokens": str(token_create(user=alice, name="known", now=clock.now())[0].pk),
     }
 

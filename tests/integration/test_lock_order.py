@@ -9,7 +9,8 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from portal.accounts.models import User
+from portal.accounts.models import Membership, User
+from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.inventory.models import Port, Router
@@ -75,6 +76,17 @@ def test_a_vlan_may_be_ordered_at_the_moment_it_is_given_back(isp: Isp, alice: U
         with pytest.raises(VlanTaken):
             order(isp, alice)
     order(isp, alice)
+
+
+def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
+    of_bob = bob.memberships.select_related("customer").get()
+    page = partial(role_change, membership=of_bob, role="operator")
+    with a_thread(page) as start, transaction.atomic():
+        # As the API's conditional writes begin.
+        Membership.objects.select_for_update().get(pk=of_bob.pk)
+        start()
+        role_change(membership=of_bob, role="admin")
+    assert bob.memberships.get().role == "operator"
 
 
 def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:

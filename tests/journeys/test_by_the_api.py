@@ -89,6 +89,7 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
     link = nina("POST", "/links", {**ends, "a_ip_mtu": 9000, "z_ip_mtu": 9000, "in_service": False})
     reserved = nina("POST", "/vni-ranges", {"first": 16_000_000, "last": 16_000_009, "reason": name})
     customer = nina("POST", "/customers", {"name": name, "approve_up_to_bps": 1})
+    assert nina("GET", "/pools")["vnis"]["reserved"] >= 10
     assert refused(live_stack, "noc", "DELETE", f"/sites/{site['id']}")[0] == 409
     assert refused(live_stack, "noc", "DELETE", f"/routers/{router['id']}") == (409, ["in-use"])
     for path, row in (

@@ -144,6 +144,40 @@ def test_somebody_invited_may_what_their_role_says(live_stack: Stack) -> None:
     api.done("DELETE", f"/vlls/{line}")
 
 
+def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack) -> None:
+    nina, name = Api(live_stack, "noc"), "Glarus Ziger"
+    customer = nina("POST", "/customers", {"name": name})
+    invited = {"customer": name, "email": "gina@ziger.example", "role": "admin"}
+    nina("POST", "/invitations", invited)
+    gina = browser(live_stack.url)
+    link = mailed_link(live_stack, nina, "gina@ziger.example")
+    gina.get(link)
+    press(gina, link, username="gina", password=PASSWORD)
+    token = a_token(gina)
+
+    def by_gina(method: str, path: str, body: Any = None) -> httpx.Response:
+        return plain(live_stack, token, method, path, body, **{"If-Match": "*"})
+
+    assert nina("GET", "/invitations?customer=Glarus%20Ziger")["results"] == []
+    (member,) = by_gina("GET", "/members").json()["results"]
+    assert (member["customer"], member["username"], member["role"]) == (name, "gina", "admin")
+    assert by_gina("DELETE", f"/members/{member['id']}").status_code == 409
+    asked = by_gina("POST", "/invitations", {"email": "hugo@ziger.example", "role": "operator"})
+    assert asked.status_code == 201
+    hugo = browser(live_stack.url)
+    link = mailed_link(live_stack, nina, "hugo@ziger.example")
+    hugo.get(link)
+    press(hugo, link, username="hugo", password=PASSWORD)
+    (second,) = [each for each in by_gina("GET", "/members").json()["results"] if each != member]
+    assert by_gina("PATCH", f"/members/{second['id']}", {"role": "admin"}).json()["role"] == "admin"
+    stranger = live_stack.loaded["customer_token"]
+    assert plain(live_stack, stranger, "GET", f"/members/{second['id']}").status_code == 404
+    assert by_gina("DELETE", f"/members/{second['id']}").status_code == 204
+
+    nina("DELETE", f"/customers/{customer['id']}")
+    assert by_gina("GET", "/members").json()["results"] == []
+
+
 def test_the_noc_sees_nothing_without_a_second_factor(door: Door) -> None:
     nora = browser(door.url)
     nora.get("/login/")

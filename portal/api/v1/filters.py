@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 
-from portal.accounts.models import Customer
+from portal.accounts.models import Customer, Invitation, Membership
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
@@ -161,6 +161,23 @@ class CustomerFilters(django_filters.FilterSet):
 
     def found(self, rows: QuerySet[Customer], name: str, value: str) -> QuerySet[Customer]:
         return found(rows, value)
+
+
+class MemberFilters(django_filters.FilterSet):
+    customer = text(field_name="customer__name", about="A customer's name.")
+    role = django_filters.ChoiceFilter(choices=Membership.Role.choices)
+
+    class Meta:
+        model = Membership
+        fields: list[str] = []
+
+
+class InvitationFilters(django_filters.FilterSet):
+    customer = text(field_name="customer__name", about="A customer's name.")
+
+    class Meta:
+        model = Invitation
+        fields: list[str] = []
 
 
 class RouterFilters(django_filters.FilterSet):

@@ -30,10 +30,7 @@ def visible_team(user: User, customer_id: int) -> Team:
 
 
 def visible_member(user: User, customer_id: int, membership_id: int) -> Membership:
-    mine = policies.visible_customers(user).filter(pk=customer_id)
-    return get_object_or_404(
-        Membership.objects.select_related("customer"), pk=membership_id, customer__in=mine
-    )
+    return get_object_or_404(team.members(user), pk=membership_id, customer=customer_id)
 
 
 def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invitation:

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
-from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +18,7 @@ from portal.accounts import policies
 from portal.accounts.models import Customer, User
 from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.managed import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.webhooks import (
@@ -50,7 +51,7 @@ def check_may(request: Request, webhook: Webhook) -> None:
     """Raises PermissionDenied for members who do not run the customer, and for writes of mere NOC staff."""
     policy = policies.may_see_webhooks if request.method in SAFE_METHODS else policies.may_manage_webhooks
     if not policy(caller(request), webhook.customer):
-        raise PermissionDenied("Only admins of the customer and NOC admins may do this.")
+        raise PermissionDenied(ADMINS_ALONE)
 
 
 class WebhooksView(generics.ListAPIView[Webhook]):
@@ -222,17 +223,4 @@ def _webhook(request: Request, pk: int) -> Webhook:
 
 def _owner(user: User, name: str | None) -> Customer | None:
     """Whose a new webhook is to be. Raises PermissionDenied, ValidationError."""
-    managed = policies.managed_customers(user)
-    if name is None:
-        if user.is_noc_admin:
-            return None
-        found = list(managed[:2])
-        if not found:
-            raise PermissionDenied("Only admins of the customer and NOC admins may do this.")
-        if len(found) > 1:
-            raise ValidationError({"customer": ["Name one of the customers that you run."]}, code="required")
-        return found[0]
-    customer = managed.filter(name=name).first()
-    if customer is None:
-        raise ValidationError({"customer": ["You run no customer of that name."]}, code="does_not_exist")
-    return customer
+    return None if name is None and user.is_noc_admin else managed_customer(user, name)

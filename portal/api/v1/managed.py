@@ -1,0 +1,24 @@
+"""The customer that a body names, out of those that the caller runs."""
+
+from rest_framework.exceptions import PermissionDenied, ValidationError
+
+from portal.accounts import policies
+from portal.accounts.models import Customer, User
+
+ADMINS_ALONE = "Only admins of the customer and NOC admins may do this."
+
+
+def managed_customer(user: User, name: str | None) -> Customer:
+    """The one of that name; without a name, the only one. Raises PermissionDenied, ValidationError."""
+    managed = policies.managed_customers(user)
+    if name is None:
+        found = list(managed[:2])
+        if not found:
+            raise PermissionDenied(ADMINS_ALONE)
+        if len(found) > 1:
+            raise ValidationError({"customer": ["Name one of the customers that you run."]}, code="required")
+        return found[0]
+    customer = managed.filter(name=name).first()
+    if customer is None:
+        raise ValidationError({"customer": ["You run no customer of that name."]}, code="does_not_exist")
+    return customer

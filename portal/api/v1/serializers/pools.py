@@ -1,0 +1,58 @@
+"""What is left of what lines lease, as it goes out. Rates in bit/s."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.inventory.models import Port
+
+
+class LeasesSerializer(serializers.Serializer[Any]):
+    """``resting`` come free by themselves, ``quarantined`` when a router that was away has confirmed."""
+
+    leased = serializers.IntegerField()
+    resting = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+
+
+class VnisSerializer(LeasesSerializer):
+    """``total`` counts all 24-bit values but 0; ``reserved`` those in ``/vni-ranges``."""
+
+    total = serializers.IntegerField()
+    reserved = serializers.IntegerField()
+    free = serializers.IntegerField()
+
+
+class FullPortSerializer(serializers.ModelSerializer[Port]):
+    port_name = serializers.CharField(source="__str__")
+    customer = serializers.CharField(source="customer.name", default=None, allow_null=True)
+
+    class Meta:
+        model = Port
+        fields = ["id", "port_name", "customer", "bookable_bps", "booked_bps", "free_bps"]
+
+
+class BusyPortSerializer(serializers.Serializer[Any]):
+    """``leases``: VLANs, and whole ports."""
+
+    id = serializers.IntegerField(source="port.pk")
+    port_name = serializers.CharField(source="port.__str__")
+    customer = serializers.CharField(source="port.customer.name", default=None, allow_null=True)
+    leases = serializers.IntegerField()
+
+
+class FullRouterSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    booked_cores = serializers.FloatField()
+    bookable_cores = serializers.FloatField()
+
+
+class PoolsSerializer(serializers.Serializer[Any]):
+    """The fullest ten come first: ports by bandwidth, ports by VLANs, routers by cores."""
+
+    vnis = VnisSerializer()
+    gre_pairs = LeasesSerializer()
+    fullest_ports = FullPortSerializer(many=True)
+    busiest_ports = BusyPortSerializer(many=True)
+    fullest_routers = FullRouterSerializer(many=True)

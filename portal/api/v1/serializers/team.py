@@ -1,0 +1,64 @@
+"""The people of a customer over the wire, and whom it invites."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.accounts.models import Invitation, Membership
+from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+
+
+class StrictEmailField(serializers.EmailField):
+    """An address as a JSON string."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    """``user``: the person's own id, which is the same in every team."""
+
+    customer = serializers.CharField(source="customer.name")
+    username = serializers.CharField(source="user.username")
+    full_name = serializers.CharField(source="user.get_full_name")
+    email = serializers.CharField(source="user.email", help_text="Empty where none is known.")
+
+    class Meta:
+        model = Membership
+        fields: tuple[str, ...] = ("id", "customer", "user", "username", "full_name", "email", "role")
+        read_only_fields = fields
+
+
+class MemberChangeSerializer(StrictSerializer):
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """The link is in the mail alone. ``sent_at`` null: no mail server has taken it yet."""
+
+    customer = serializers.CharField(source="customer.name")
+    invited_by = serializers.CharField(source="invited_by.username")
+
+    class Meta:
+        model = Invitation
+        fields: tuple[str, ...] = (
+            "id",
+            "customer",
+            "email",
+            "role",
+            "invited_by",
+            "created_at",
+            "expires_at",
+            "sent_at",
+        )
+        read_only_fields = fields
+
+
+class InvitationCreateSerializer(StrictSerializer):
+    """``customer``: a customer's name. Without it: the only one that you run."""
+
+    customer = StrictCharField(max_length=100, allow_null=True, required=False, default=None)
+    email = StrictEmailField(max_length=254)
+    role = serializers.ChoiceField(choices=Membership.Role.choices)

@@ -1,0 +1,39 @@
+"""What is left of what lines lease."""
+
+from dataclasses import asdict
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.allocation.pools import pools
+from portal.api.v1.permissions import IsNoc
+from portal.api.v1.serializers.pools import PoolsSerializer
+
+
+class PoolsView(APIView):
+    """What is left of VNIs, GRE address pairs, bandwidth, VLANs and cores."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(responses={200: PoolsSerializer})
+    def get(self, request: Request) -> Response:
+        """What is left of what lines lease, the fullest first; for NOC staff."""
+        found = pools()
+        counts = found.counts
+        told = {
+            "vnis": {
+                "total": counts.vni_total,
+                "reserved": counts.vni_reserved,
+                "free": counts.vni_free,
+                **asdict(counts.vnis),
+            },
+            "gre_pairs": asdict(counts.gre_pairs),
+            "fullest_ports": found.fullest_ports,
+            "busiest_ports": found.busiest_ports,
+            "fullest_routers": [
+                {"id": router.pk, "name": router.name, **asdict(use)} for router, use in found.fullest_routers
+            ],
+        }
+        return Response(PoolsSerializer(told).data)

@@ -1,0 +1,129 @@
+"""The people of customers, and inviting more: what the team page does, for programs."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from portal.accounts import invitations, policies, team
+from portal.accounts.models import Customer, Invitation, Membership
+from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.filters import InvitationFilters, MemberFilters
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.managed import ADMINS_ALONE, managed_customer
+from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.team import (
+    InvitationCreateSerializer,
+    InvitationSerializer,
+    MemberChangeSerializer,
+    MemberSerializer,
+)
+from portal.core import clock
+
+
+def check_manages(request: Request, customer: Customer) -> None:
+    """Raises PermissionDenied for members who do not run the customer's team, and for mere NOC staff."""
+    if not policies.may_manage_team(caller(request), customer):
+        raise PermissionDenied(ADMINS_ALONE)
+
+
+class MembersView(generics.ListAPIView[Membership]):
+    """Who belongs to your customers, and as what; for NOC staff to all."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = Membership.objects.none()
+    serializer_class = MemberSerializer
+    filterset_class = MemberFilters
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        return team.members(caller(self.request))
+
+
+class MemberView(ConditionalRetrieveView[Membership]):
+    """One membership."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = Membership.objects.none()
+    serializer_class = MemberSerializer
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        return team.members(caller(self.request))
+
+    @extend_schema(request=MemberChangeSerializer, responses={200: MemberSerializer})
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, found: Membership) -> Response:
+        """Give a member another role; for admins. The last admin stays one."""
+        check_manages(request, found.customer)
+        body = MemberChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        team.role_change(membership=found, role=body.validated_data["role"])
+        found.refresh_from_db(fields=["role"])
+        document = self.get_serializer(found).data
+        return Response(document, headers={"ETag": etag_of(document)})
+
+    @extend_schema(request=None, responses={204: None})
+    @once_per_key
+    @if_match(required=False)
+    def delete(self, request: Request, found: Membership) -> Response:
+        """Remove a member; for admins. The account stays, and so does the last admin."""
+        check_manages(request, found.customer)
+        team.member_remove(membership=found)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class InvitationsView(generics.ListAPIView[Invitation]):
+    """The open invitations of the customers that you run, newest first."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = Invitation.objects.none()
+    serializer_class = InvitationSerializer
+    filterset_class = InvitationFilters
+    pagination_class = NewestVllFirst
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        return invitations.managed_invitations(caller(self.request), now=clock.now())
+
+    @extend_schema(request=InvitationCreateSerializer, responses={201: InvitationSerializer})
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """Invite somebody by mail; for admins. So many a day per customer, and to one address."""
+        body = InvitationCreateSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        asked: dict[str, Any] = dict(body.validated_data)
+        customer = managed_customer(caller(request), asked.pop("customer"))
+        made = invitations.invite(by=caller(request), customer=customer, now=clock.now(), **asked)
+        where = reverse("api-v1:invitation", args=[made.pk], request=request)
+        answer = InvitationSerializer(made).data
+        return Response(answer, status=status.HTTP_201_CREATED, headers={"Location": where})
+
+
+class InvitationView(generics.RetrieveAPIView[Invitation]):
+    """One open invitation. 404 when it has ended, however it ended."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = Invitation.objects.none()
+    serializer_class = InvitationSerializer
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        return invitations.invitations(caller(self.request), now=clock.now())
+
+    def get_object(self) -> Invitation:
+        found = super().get_object()
+        check_manages(self.request, found.customer)
+        return found
+
+    @extend_schema(request=None, responses={204: None})
+    @once_per_key
+    def delete(self, request: Request, pk: int) -> Response:
+        """Take an invitation back; for admins. Its link opens nothing from now on."""
+        invitations.invitation_revoke(invitation=self.get_object(), now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)
