@@ -14,6 +14,30 @@ class LastAdmin(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class LastNocAdmin(Conflict):
+    """The NOC without an admin could neither remove anything nor help anybody."""
+
+    username: str
+    field: str = "role"
+
+
+@dataclass(eq=False, kw_only=True)
+class AccountClosed(Conflict):
+    """Whoever cannot sign in gets no role."""
+
+    username: str
+    field: str = "username"
+
+
+@dataclass(eq=False, kw_only=True)
+class NoAddress(Conflict):
+    """Nothing can be mailed to the owner of the account."""
+
+    username: str
+    field: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
 class AlreadyMember(Conflict):
     """The address belongs to somebody who is a member of the customer."""
 

@@ -79,6 +79,11 @@ def may_run_the_network(user: User) -> bool:
     return user.is_noc
 
 
+def may_manage_people(user: User) -> bool:
+    """NOC admins: who is NOC staff, whose account is open, and help for who lost a second factor."""
+    return user.is_noc_admin
+
+
 def may_remove_from_the_network(user: User) -> bool:
     """NOC admins: taking something out of the inventory."""
     return user.is_noc_admin

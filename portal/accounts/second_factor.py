@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import ResolverMatch
@@ -11,6 +12,7 @@ from django.urls import ResolverMatch
 from portal.accounts.models import User
 
 SETUP = "mfa_activate_totp"
+_TOTP = Authenticator.objects.filter(type=Authenticator.Type.TOTP)
 # What somebody without a second factor needs in order to get one, or to leave.
 _ALWAYS_OPEN = {
     SETUP,
@@ -22,6 +24,17 @@ _ALWAYS_OPEN = {
     "account_login",
     "account_change_password",
 }
+
+
+def second_factor_reset(*, person: User) -> None:
+    """Forget the authenticator app and the recovery codes: for somebody who lost both. NOC staff are led to
+    setting up anew; until then the password alone lets them in as far as that."""
+    Authenticator.objects.filter(user=person).delete()
+
+
+def with_second_factor(people: QuerySet[User]) -> QuerySet[User]:
+    """``people`` with ``has_second_factor``."""
+    return people.annotate(has_second_factor=Exists(_TOTP.filter(user=OuterRef("pk"))))
 
 
 class SecondFactorMiddleware:
@@ -49,8 +62,4 @@ def _open(match: ResolverMatch | None) -> bool:
 
 def _lacks_second_factor(request: HttpRequest) -> bool:
     user = request.user
-    return (
-        isinstance(user, User)
-        and user.is_noc
-        and not Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
-    )
+    return isinstance(user, User) and user.is_noc and not _TOTP.filter(user=user).exists()

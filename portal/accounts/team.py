@@ -17,21 +17,21 @@ def members(user: User) -> QuerySet[Membership]:
 @transaction.atomic
 def role_change(*, membership: Membership, role: str) -> None:
     """Give a member another role. Raises LastAdmin."""
-    _lock(membership)
+    team_lock(membership)
     if role != Membership.Role.ADMIN:
-        _another_admin_stays(membership)
+        another_admin_stays(membership)
     Membership.objects.filter(pk=membership.pk).update(role=role)
 
 
 @transaction.atomic
 def member_remove(*, membership: Membership) -> None:
     """End a membership; the person's account stays. Raises LastAdmin."""
-    _lock(membership)
-    _another_admin_stays(membership)
+    team_lock(membership)
+    another_admin_stays(membership)
     Membership.objects.filter(pk=membership.pk).delete()
 
 
-def _lock(membership: Membership) -> None:
+def team_lock(membership: Membership) -> None:
     """One change of a team at a time: two admins cannot each rely on the other staying.
 
     The membership comes first, as for whoever has looked at it under a lock already.
@@ -40,7 +40,8 @@ def _lock(membership: Membership) -> None:
     Customer.objects.select_for_update().get(pk=membership.customer_id)
 
 
-def _another_admin_stays(membership: Membership) -> None:
+def another_admin_stays(membership: Membership) -> None:
+    """Raises LastAdmin where nobody else of its customer is one. Call it with the team locked."""
     admins = Membership.objects.filter(
         customer=membership.customer, role=Membership.Role.ADMIN, user__is_active=True
     )

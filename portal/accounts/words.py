@@ -9,6 +9,13 @@ TEXTS: dict[type[DomainError], str] = {
     errors.LastAdmin: gettext_noop(
         "{customer} would be left without an admin. Make somebody else an admin first."
     ),
+    errors.LastNocAdmin: gettext_noop(
+        "{username} is the NOC's last admin. Make somebody else an admin of the NOC first."
+    ),
+    errors.AccountClosed: gettext_noop("The account of {username} is closed. Open it again first."),
+    errors.NoAddress: gettext_noop(
+        "{username} has no e-mail address, so no link to choose a password by can be sent."
+    ),
     errors.AlreadyMember: gettext_noop("{email} is a member of {customer} already. Change the role instead."),
     errors.AlreadyInvited: gettext_noop("{email} has an open invitation. Take it back first to invite anew."),
     errors.TooManyInvitations: gettext_noop(

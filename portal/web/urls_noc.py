@@ -15,6 +15,7 @@ from portal.web.views import (
     noc_overview,
     noc_pools,
     noc_router,
+    noc_staff,
     noc_suggest,
 )
 
@@ -47,6 +48,13 @@ urlpatterns = [
     *(page for kind in KINDS for page in _pages_of(kind)),
     path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
     path("suggest/<str:of>/", noc_suggest.suggest, name="noc-suggest"),
+    path("staff/", noc_staff.staff, name="noc-staff"),
+    path("staff/add/", noc_staff.add, name="noc-staff-add"),
+    path("people/<int:user_id>/", noc_staff.person, name="noc-person"),
+    path("people/<int:user_id>/role/", noc_staff.role, name="noc-person-role"),
+    path("people/<int:user_id>/close/", noc_staff.close, name="noc-person-close"),
+    path("people/<int:user_id>/reopen/", noc_staff.reopen, name="noc-person-reopen"),
+    path("people/<int:user_id>/second-factor/", noc_staff.second_factor, name="noc-person-second-factor"),
     path("people/<int:user_id>/history/", noc_history.person, name="noc-person-history"),
     path("webhooks/<int:webhook_id>/history/", noc_history.webhook, name="noc-webhook-history"),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),

@@ -38,6 +38,8 @@ _BUTTONS_AND_PARTS = {
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
         *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
         *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
+        *("noc-staff-add", "noc-person-role", "noc-person-close", "noc-person-reopen"),
+        *("noc-person-second-factor",),
         *("noc-router-care", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
     )
 }
@@ -207,6 +209,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             *(f"/noc/{kind.slug}/" for kind in KINDS),
             *(f"/noc/{kind.slug}/add/" for kind in KINDS),
             *(f"/noc/{slug}/{pk}/history/" for slug, pk in a_row_of_each_kind().items()),
+            "/noc/staff/",
+            f"/noc/people/{User.objects.get(username='alice').pk}/",
             f"/noc/people/{User.objects.get(username='alice').pk}/history/",
             f"/webhooks/{Webhook.objects.get().pk}/",
             f"/noc/webhooks/{Webhook.objects.get().pk}/history/",
@@ -218,6 +222,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
         ],
         "nina": [
             "/noc/netbox/",
+            "/noc/staff/",
+            *(f"/noc/people/{user.pk}/" for user in User.objects.filter(username__in=["alice", "nora"])),
             *(
                 f"/noc/{slug}/{pk}/{page}/"
                 for slug, pk in a_row_of_each_kind().items()

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from portal.accounts.invitations import SEND_INVITATION
 from portal.accounts.models import User
-from portal.accounts.password_reset import SEND_PASSWORD_RESET
+from portal.accounts.password_reset import SEND_ACCOUNT_OPENED, SEND_PASSWORD_RESET
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
@@ -31,6 +31,7 @@ SENT = {
     PLAN_ORDER,
     SEND_INVITATION,
     SEND_PASSWORD_RESET,
+    SEND_ACCOUNT_OPENED,
     WEBHOOK_TURN,
     DOUBTFUL_WEBHOOK_TURN,
     SEND_MAIL,

@@ -73,6 +73,8 @@ PAGES = {
     # One of them: whether the topology that orders count with is still the newest; another: what links carry.
     "/noc/map/": 8,
     "/noc/pools/": 11,
+    "/noc/staff/": 4,
+    "/noc/people/{person}/": 6,
     # One or two for each table that has something on the page.
     "/noc/audit/": 16,
 }
@@ -141,6 +143,6 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
 def test_a_page_takes_its_number_of_statements(
     path: str, isp: Isp, alice: User, nora: User, vll: Vll
 ) -> None:
-    address = path.format(vll=vll.pk, router=isp.routers["rhino"].pk)
+    address = path.format(vll=vll.pk, router=isp.routers["rhino"].pk, person=alice.pk)
     browser = signed_in(nora if path.startswith(("/noc/", "/routers/")) else alice)
     check(path, sent(lambda: browser.get(address)), PAGES[path])

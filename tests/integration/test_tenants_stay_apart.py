@@ -129,6 +129,7 @@ def everything() -> dict[str, list[Any]]:
         Order,
         Hold,
         Customer,
+        User,
         Membership,
         Invitation,
         ApiToken,

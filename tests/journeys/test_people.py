@@ -21,13 +21,6 @@ from tests.journeys.test_by_the_api import plain
 from tests.journeys.test_order_to_traffic import an_order
 
 PASSWORD = "correct horse battery"
-_PEOPLE = """
-from portal.accounts.models import Customer, Membership, User
-dairy = Customer.objects.get(name="Alpine Dairy")
-User.objects.create_user("nora", email="nora@isp.example", password={password!r}, noc_role="noc")
-olga = User.objects.create_user("olga", email="olga@dairy.example", password={password!r})
-Membership.objects.create(user=olga, customer=dairy, role="operator")
-"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,13 @@ class Door:
 @pytest.fixture(scope="module")
 def people(live_stack: Stack) -> None:
     """Nora is the NOC, Olga an operator of Alpine Dairy."""
-    live_stack.portal.manage("shell", "-c", _PEOPLE.format(password=PASSWORD))
+    nina, api = log_in(live_stack.url, **live_stack.loaded["noc_login"]), Api(live_stack, "noc")
+    noc_person(live_stack, nina, api, "nora")
+    alice, olga = log_in(live_stack.url, **live_stack.loaded["customer_login"]), browser(live_stack.url)
+    press(alice, f"{alice.get('/team/').url.path}invite/", email="olga@dairy.example", role="operator")
+    link = mailed_link(live_stack, api, "olga@dairy.example")
+    olga.get(link)
+    assert press(olga, link, username="olga", password=PASSWORD).url.path == "/"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +83,23 @@ def sql(stack: Stack, query: str, *parameters: object) -> Any:
         return None if row is None else row[0]
 
 
-def mailed_link(stack: Stack, api: Api, to: str) -> str:
-    """The link of the invitation that was mailed there; mails are written to the messenger's log."""
+def noc_person(stack: Stack, nina: httpx.Client, api: Api, name: str) -> None:
+    """Added by Nina, and with a password that they chose."""
+    added = press(nina, "/noc/staff/add/", username=name, email=f"{name}@isp.example", role="noc")
+    assert f"{name} is NOC staff now." in added.text
+    page = browser(stack.url)
+    form = page.get(mailed_link(stack, api, f"{name}@isp.example", "/password/new/"))
+    chosen = press(page, form.url.path, password1=PASSWORD, password2=PASSWORD)
+    assert chosen.url.path == "/password/new/done/"
+
+
+def mailed_link(stack: Stack, api: Api, to: str, leads: str = "/invitations/") -> str:
+    """The link that was mailed there and leads to such a page; mails are written to the messenger's log."""
     log, found = stack.portal.logs / "messenger.log", []
 
     def has_come() -> bool:
         _, _, mail = log.read_text(errors="replace").partition(f"To: {to}")
-        found[:] = re.findall(r"https?://\S+(/invitations/[^\s\"<]+)", mail)
+        found[:] = re.findall(rf"https?://[^/\s]+({leads}[^\s\"<]+)", mail)
         return bool(found)
 
     assert api.client.wait(has_come, timeout_s=WAIT_S), "no mail"
@@ -201,6 +210,28 @@ def test_the_noc_sees_nothing_without_a_second_factor(door: Door) -> None:
         assert not elsewhere.get("/noc/").url.path.startswith("/noc/")
         press(elsewhere, "/login/second-factor/", code=code)
         assert (elsewhere.get("/noc/").url.path == "/noc/") is opens
+
+
+def test_who_leaves_the_noc_is_out_at_once_and_returns_by_a_new_password_alone(
+    live_stack: Stack, people: None
+) -> None:
+    nina, api = log_in(live_stack.url, **live_stack.loaded["noc_login"]), Api(live_stack, "noc")
+    noc_person(live_stack, nina, api, "noel")
+    noel = log_in(live_stack.url, username="noel", password=PASSWORD)
+    secret = a_token(noel, "noc")
+    assert noel.get("/noc/").url.path == "/noc/"
+    assert plain(live_stack, secret, "GET", "/routers").status_code == 200
+    place = re.search(r'href="(/noc/people/\d+/)">noel<', nina.get("/noc/staff/").text)
+    assert place is not None
+
+    assert "The account is closed." in press(nina, f"{place[1]}close/").text
+    assert noel.get("/noc/").url.path == "/login/"
+    assert plain(live_stack, secret, "GET", "/routers").status_code == 401
+    assert "The account is open." in press(nina, f"{place[1]}reopen/").text
+    assert noel.get("/noc/").url.path == "/login/"
+    assert plain(live_stack, secret, "GET", "/routers").status_code == 401
+    with pytest.raises(AssertionError, match="refused"):
+        log_in(live_stack.url, username="noel", password=PASSWORD)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,26 @@ from typing import Any
 from django import template
 from django.conf import settings
 from django.template import Context
+from django.utils.translation import gettext_lazy as _
 
+from portal.accounts.models import User
 from portal.netbox_sync.words import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 
 register = template.Library()
+
+NOC_ROLES = {
+    User.NocRole.NOC.value: _("NOC user"),
+    User.NocRole.NOC_ADMIN.value: _("NOC admin"),
+    User.NocRole.NONE.value: _("Not NOC staff"),
+}
+
+
+@register.filter
+def noc_role(role: str) -> str:
+    """The name of a person's role in the NOC."""
+    return str(NOC_ROLES[role])
 
 
 @register.simple_tag(takes_context=True)

@@ -1,0 +1,31 @@
+"""Adding NOC staff, and giving them another role."""
+
+from django import forms
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.web.forms.look import TablerForm
+from portal.web.templatetags.noc import NOC_ROLES
+
+_STAFF = [(role, label) for role, label in NOC_ROLES.items() if role != User.NocRole.NONE]
+
+
+class StaffForm(TablerForm):
+    """Whom, and as what."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text=_("Of somebody who has an account: the name and address of that one."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    email = forms.EmailField(label=_("E-mail address"), max_length=254)
+    role = forms.ChoiceField(label=_("Role"), choices=_STAFF)
+
+
+class NocRoleForm(TablerForm):
+    """Another role, or none any more."""
+
+    role = forms.ChoiceField(label=_("Role"), choices=list(NOC_ROLES.items()))

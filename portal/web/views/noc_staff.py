@@ -1,0 +1,105 @@
+"""NOC staff, and what a NOC admin does for anybody's account: roles, closing, a lost second factor."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import policies
+from portal.accounts.closing import account_close, account_reopen
+from portal.accounts.models import ApiToken, User
+from portal.accounts.second_factor import second_factor_reset, with_second_factor
+from portal.accounts.staff import noc_role_change, noc_staff, staff_add
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import words
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.staff import NocRoleForm, StaffForm
+from portal.web.noc_kinds import KINDS
+from portal.web.telling import telling
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD"])
+def staff(request: SignedInRequest) -> HttpResponse:
+    return _staff(request, StaffForm())
+
+
+@requires(policies.may_manage_people)
+@require_POST
+def add(request: SignedInRequest) -> HttpResponse:
+    """Add somebody, or show the page again with what is wrong."""
+    form = StaffForm(request.POST)
+    if form.is_valid():
+        try:
+            person = staff_add(now=clock.now(), **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(error.field or None, words.sentence(error))
+        else:
+            messages.success(request, _("%(name)s is NOC staff now.") % {"name": person.username})
+            return redirect("web:noc-staff")
+    return _staff(request, form, status=422)
+
+
+@requires(policies.may_run_the_network)
+@require_http_methods(["GET", "HEAD"])
+def person(request: SignedInRequest, user_id: int) -> HttpResponse:
+    """An account: what it may, how it signs in, and for NOC admins what can be done for it."""
+    found = get_object_or_404(with_second_factor(User.objects.select_related("closed_with")), pk=user_id)
+    context = {
+        "kinds": KINDS,
+        "person": found,
+        "memberships": found.memberships.select_related("customer").order_by("customer__name"),
+        "live_tokens": ApiToken.objects.filter(user=found, revoked_at__isnull=True).count(),
+        "may_manage": policies.may_manage_people(request.user),
+        "role_form": NocRoleForm(initial={"role": found.noc_role}),
+    }
+    return render(request, "noc/person.html", context)
+
+
+@requires(policies.may_manage_people)
+@require_POST
+def role(request: SignedInRequest, user_id: int) -> HttpResponse:
+    form = NocRoleForm(request.POST)
+    found = get_object_or_404(User, pk=user_id)
+    if form.is_valid():
+        with telling(request, done=_("The role is changed.")):
+            noc_role_change(person=found, role=form.cleaned_data["role"])
+    return redirect("web:noc-person", user_id=user_id)
+
+
+@requires(policies.may_manage_people)
+@require_POST
+def close(request: SignedInRequest, user_id: int) -> HttpResponse:
+    found = get_object_or_404(User, pk=user_id)
+    with telling(request, done=_("The account is closed. Its sessions, API tokens and password are gone.")):
+        account_close(person=found, now=clock.now())
+    return redirect("web:noc-person", user_id=user_id)
+
+
+@requires(policies.may_manage_people)
+@require_POST
+def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
+    found = get_object_or_404(User, pk=user_id)
+    with telling(request, done=_("The account is open. A link to choose a password by is on its way.")):
+        account_reopen(person=found, now=clock.now())
+    return redirect("web:noc-person", user_id=user_id)
+
+
+@requires(policies.may_manage_people)
+@require_POST
+def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
+    second_factor_reset(person=get_object_or_404(User, pk=user_id))
+    messages.success(request, _("The second factor is gone, and its recovery codes with it."))
+    return redirect("web:noc-person", user_id=user_id)
+
+
+def _staff(request: SignedInRequest, form: StaffForm, status: int | None = None) -> HttpResponse:
+    context = {
+        "kinds": KINDS,
+        "staff": with_second_factor(noc_staff()),
+        "may_manage": policies.may_manage_people(request.user),
+        "form": form,
+    }
+    return render(request, "noc/staff.html", context, status=status)

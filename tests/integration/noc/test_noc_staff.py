@@ -1,0 +1,280 @@
+"""NOC staff come, change roles, leave and return on pages of the NOC's own."""
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from rest_framework.test import APIClient
+
+from portal.accounts.closing import account_close, account_reopen
+from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
+from portal.accounts.models import ApiToken, Customer, User
+from portal.accounts.password_reset import SEND_ACCOUNT_OPENED, account_opened_mail
+from portal.accounts.staff import noc_role_change
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from portal.events.models import Outbox
+from tests.integration.accounts.codes import with_totp
+from tests.integration.accounts.test_sign_in import PASSWORD, sign_in
+from tests.integration.isp import member
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+NEW_PASSWORD = "battery horse staple"
+
+
+def press(user: User, person: User | None, what: str, **form: str) -> Any:
+    """Press a button of the staff page or of somebody's, and read the page that follows."""
+    place = f"/noc/people/{person.pk}/{what}/" if person else f"/noc/staff/{what}/"
+    return signed_in(user).post(place, form, follow=True)
+
+
+def mailed_link() -> str:
+    """Where the one mail that was asked for leads."""
+    (asked,) = Outbox.objects.filter(task=SEND_ACCOUNT_OPENED)
+    account_opened_mail(user_id=asked.args[0], asked=asked.args[1])
+    found = re.search(r"https?://[^/\s]+(/password/new/\S+/)", str(mail.outbox[-1].body))
+    assert found is not None
+    return found[1]
+
+
+def choose_password(link: str) -> None:
+    browser = Client()
+    form = browser.get(link)["Location"]
+    assert browser.post(form, {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}).status_code == 302
+
+
+class TestAdding:
+    def test_somebody_new_is_mailed_a_link_and_signs_in_as_the_noc(self, nina: User) -> None:
+        answer = press(nina, None, "add", username="nora", email="nora@isp.example", role="noc")
+        assert "nora is NOC staff now." in text(answer)
+        choose_password(mailed_link())
+        assert mail.outbox[0].to == ["nora@isp.example"]
+        client = Client()
+        sign_in(client, "nora", NEW_PASSWORD)
+        assert client.get("/noc/").status_code == 200
+        assert User.objects.get(username="nora").noc_role == "noc"
+
+    def test_nobody_signs_in_before_a_password_is_chosen(self, nina: User) -> None:
+        press(nina, None, "add", username="nora", email="nora@isp.example", role="noc")
+        client = Client()
+        sign_in(client, "nora", "")
+        assert client.get("/").status_code == 302
+
+    def test_an_account_that_is_there_gets_the_role_by_its_name_and_address(
+        self, nina: User, alice: User
+    ) -> None:
+        User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
+        press(nina, None, "add", username="Alice", email="Alice@isp.example", role="nocAdmin")
+        alice.refresh_from_db()
+        assert (alice.noc_role, alice.check_password(PASSWORD)) == ("nocAdmin", True)
+        assert not Outbox.objects.filter(task=SEND_ACCOUNT_OPENED).exists()
+
+    @pytest.mark.parametrize(
+        ("username", "email", "why"),
+        [
+            ("ALICE", "other@isp.example", "ALICE is taken."),
+            ("dora", "Alice@isp.example", "Alice@isp.example belongs to an account already."),
+            ("do ra", "dora@isp.example", "Enter a valid username."),
+        ],
+    )
+    def test_a_slip_makes_nobody_noc_staff(
+        self, nina: User, alice: User, username: str, email: str, why: str
+    ) -> None:
+        User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
+        answer = press(nina, None, "add", username=username, email=email, role="noc")
+        assert answer.status_code == 422
+        assert why in text(answer)
+        assert list(User.objects.exclude(noc_role="none")) == [nina]
+
+
+class TestRoles:
+    def test_nina_makes_nora_an_admin_and_no_noc_staff(self, nina: User, nora: User) -> None:
+        for role in ("nocAdmin", "noc", "none"):
+            press(nina, nora, "role", role=role)
+            nora.refresh_from_db()
+            assert nora.noc_role == role
+
+    def test_the_last_admin_of_the_noc_stays_one(self, nina: User, nora: User) -> None:
+        closed = User.objects.create_user("noel", noc_role="nocAdmin", is_active=False)
+        for what, form in (("role", {"role": "noc"}), ("role", {"role": "none"}), ("close", {})):
+            assert "nina is the NOC's last admin." in text(press(nina, nina, what, **form))
+        nina.refresh_from_db()
+        assert (nina.noc_role, nina.is_active, closed.is_active) == ("nocAdmin", True, False)
+
+    def test_a_closed_account_gets_no_role(self, nina: User, nora: User) -> None:
+        account_close(person=nora, now=clock.now())
+        with pytest.raises(AccountClosed):
+            noc_role_change(person=nora, role="nocAdmin")
+
+    def test_an_unknown_role_changes_nothing(self, nina: User, nora: User) -> None:
+        press(nina, nora, "role", role="root")
+        nora.refresh_from_db()
+        assert nora.noc_role == "noc"
+
+
+class TestClosing:
+    def test_sessions_tokens_and_the_password_end_at_once(self, nina: User, nora: User) -> None:
+        browser = Client()
+        sign_in(browser, "nora")
+        token, plain = token_create(user=nora, name="hers", now=clock.now())
+        program = APIClient(headers={"Authorization": f"Bearer {plain}"})
+        assert [browser.get("/noc/").status_code, program.get("/api/v1/routers").status_code] == [200, 200]
+        assert "The account is closed." in text(press(nina, nora, "close"))
+        assert [browser.get("/noc/").status_code, program.get("/api/v1/routers").status_code] == [302, 401]
+        nora.refresh_from_db()
+        token.refresh_from_db()
+        assert (nora.is_active, nora.has_usable_password()) == (False, False)
+        assert token.revoked_at is not None
+
+    def test_what_was_closed_opens_by_a_new_password_alone(self, nina: User, nora: User) -> None:
+        User.objects.filter(pk=nora.pk).update(email="nora@isp.example")
+        browser = Client()
+        sign_in(browser, "nora")
+        token_create(user=nora, name="hers", now=clock.now())
+        press(nina, nora, "close")
+        # One that was being made all the while.
+        ApiToken.objects.update(revoked_at=None)
+        assert "The account is open." in text(press(nina, nora, "reopen"))
+        assert browser.get("/noc/").status_code == 302
+        assert not ApiToken.objects.filter(revoked_at__isnull=True).exists()
+        again = Client()
+        sign_in(again, "nora")
+        assert again.get("/noc/").status_code == 302
+        choose_password(mailed_link())
+        sign_in(again, "nora", NEW_PASSWORD)
+        assert again.get("/noc/").status_code == 200
+
+    def test_opening_what_is_open_changes_nothing(self, nina: User, nora: User) -> None:
+        User.objects.filter(pk=nora.pk).update(email="nora@isp.example")
+        nora.refresh_from_db()
+        token_create(user=nora, name="hers", now=clock.now())
+        account_reopen(person=nora, now=clock.now())
+        assert ApiToken.objects.get().revoked_at is None
+        assert not Outbox.objects.filter(task=SEND_ACCOUNT_OPENED).exists()
+
+    def test_without_an_address_nobody_comes_back(self, nina: User, nora: User) -> None:
+        account_close(person=nora, now=clock.now())
+        with pytest.raises(NoAddress):
+            account_reopen(person=nora, now=clock.now())
+
+    def test_what_closed_with_a_customer_is_closed_for_good(
+        self, nina: User, alice: User, dairy: Customer
+    ) -> None:
+        User.objects.filter(pk=alice.pk).update(is_active=False, closed_with=dairy)
+        assert "with Alpine Dairy" in text(signed_in(nina).get(f"/noc/people/{alice.pk}/"))
+        press(nina, alice, "close")
+        alice.refresh_from_db()
+        assert (alice.is_active, alice.closed_with) == (False, None)
+
+    def test_a_customers_last_admin_is_not_closed_before_there_is_another(
+        self, nina: User, ada: User, dairy: Customer
+    ) -> None:
+        with pytest.raises(LastAdmin):
+            account_close(person=ada, now=clock.now())
+        member("adam", dairy, "admin")
+        account_close(person=ada, now=clock.now())
+        ada.refresh_from_db()
+        assert not ada.is_active
+
+
+class TestSecondFactor:
+    def test_who_lost_it_signs_in_by_password_and_is_led_to_a_new_one(
+        self, nina: User, nora: User, settings: Any
+    ) -> None:
+        settings.LONGLINE_NOC_NEEDS_TOTP = True
+        with_totp(nora)
+        with_totp(nina)
+        assert "The second factor is gone" in text(press(nina, nora, "second-factor"))
+        assert not Authenticator.objects.filter(user=nora).exists()
+        assert Authenticator.objects.filter(user=nina).count() == 2
+        client = Client()
+        assert sign_in(client, "nora")["Location"] == "/"
+        assert client.get("/noc/")["Location"] == "/account/security/totp/"
+
+    def test_it_is_done_for_customers_people_too(self, nina: User, alice: User) -> None:
+        with_totp(alice)
+        press(nina, alice, "second-factor")
+        client = Client()
+        assert sign_in(client, "alice")["Location"] == "/"
+        assert client.get("/").status_code == 200
+
+
+class TestPages:
+    def test_the_list_says_who_is_who(self, nina: User, nora: User, alice: User) -> None:
+        with_totp(nora)
+        User.objects.create_user("noel", noc_role="noc", is_active=False)
+        page = text(signed_in(nina).get("/noc/staff/"))
+        for row in (
+            r"nina – NOC admin [\d: -]+ UTC no Open",
+            r"nora – NOC user never yes Open",
+            "noel .* Closed",
+        ):
+            assert re.search(row, page), row
+        assert "alice" not in page
+        assert "Add somebody" in page
+
+    def test_nora_sees_who_her_colleagues_are_and_changes_nothing(
+        self, nina: User, nora: User, alice: User
+    ) -> None:
+        with_totp(alice)
+        browser = signed_in(nora)
+        assert "Add somebody" not in text(browser.get("/noc/staff/"))
+        assert "Alpine Dairy" in text(browser.get(f"/noc/people/{alice.pk}/"))
+        assert "Care" not in text(browser.get(f"/noc/people/{alice.pk}/"))
+        places = [f"people/{alice.pk}/{what}" for what in ("role", "close", "reopen", "second-factor")]
+        for place in ("staff/add", *places):
+            assert browser.post(f"/noc/{place}/", {"role": "nocAdmin"}).status_code == 403, place
+        alice.refresh_from_db()
+        assert (alice.noc_role, alice.is_active) == ("none", True)
+        assert Authenticator.objects.filter(user=alice).exists()
+
+    def test_the_trail_says_who_did_it(self, nina: User, nora: User) -> None:
+        with_totp(nora)
+        press(nina, nora, "second-factor")
+        press(nina, nora, "role", role="nocAdmin")
+        press(nina, nora, "close")
+        trail = text(signed_in(nina).get(f"/noc/people/{nora.pk}/history/"))
+        for said in (
+            "Second factor deleted (totp) by nina",
+            "noc_role noc → nocAdmin",
+            "is_active True → False",
+        ):
+            assert said in trail, said
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda person: noc_role_change(person=person, role="noc"),
+        lambda person: account_close(person=person, now=clock.now()),
+    ],
+    ids=["demoted", "closed"],
+)
+def test_of_two_admins_who_go_at_once_one_stays(leave: Callable[[User], None]) -> None:
+    admins = [User.objects.create_user(name, noc_role="nocAdmin") for name in ("nina", "noel")]
+    start, refused = threading.Barrier(2), []
+
+    def go(one: User) -> None:
+        start.wait()
+        try:
+            leave(one)
+        except LastNocAdmin:
+            refused.append(one)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=go, args=(one,)) for one in admins]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+    assert list(User.objects.filter(noc_role="nocAdmin", is_active=True)) == refused
