@@ -139,7 +139,7 @@ def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
         "authorities",
     }
     own = {
-        "web": {"email_url", "oidc_client_secret", "netbox_webhook_secret"},
+        "web": {"oidc_client_secret", "netbox_webhook_secret"},
         "notifications": {"email_url"},
         "netbox": {"netbox_token"},
     }
