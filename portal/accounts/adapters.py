@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.shortcuts import redirect
 
 from portal.accounts import sealing
+from portal.accounts.addresses import account_at
 from portal.accounts.models import User
 from portal.core.client_address import client_address
 
@@ -46,7 +47,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         for address in sociallogin.email_addresses:
             if not address.verified or not address.email:
                 continue
-            user = User.objects.filter(email__iexact=address.email, is_active=True).first()
+            user = account_at(address.email, among=User.objects.filter(is_active=True))
             if user is not None:
                 # Marked as verified, or allauth takes the password away from an account that others may know.
                 EmailAddress.objects.update_or_create(

@@ -10,6 +10,7 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from portal.accounts import mail
+from portal.accounts.addresses import account_at
 from portal.accounts.errors import (
     AccountNotClosed,
     AlreadyInvited,
@@ -103,7 +104,7 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
     """
     _take(invitation, now)
     closed = User.objects.select_for_update().filter(closed_with__isnull=False)
-    user = closed.filter(email__iexact=invitation.email).first()
+    user = account_at(invitation.email, among=closed)
     if user is None:
         raise AccountNotClosed(email=invitation.email)
     user.is_active, user.closed_with = True, None
@@ -117,7 +118,7 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
 
 def account_of(invitation: Invitation) -> User | None:
     """Whose address was invited, if anybody's here."""
-    return User.objects.filter(email__iexact=invitation.email).first()
+    return account_at(invitation.email)
 
 
 def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:

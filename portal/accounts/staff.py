@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from portal.accounts.addresses import account_at
 from portal.accounts.errors import AccountClosed, LastNocAdmin
 from portal.accounts.models import User
 from portal.accounts.new_account import account_make
@@ -24,7 +25,7 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
     Both have to fit an account that is there, so that a slip gives no rights to somebody else. Raises
     UsernameTaken, AddressTaken, and what ``noc_role_change`` raises.
     """
-    known = User.objects.filter(username__iexact=username, email__iexact=email).first()
+    known = account_at(email, among=User.objects.filter(username__iexact=username))
     if known is not None:
         noc_role_change(person=known, role=role)
         return known

@@ -82,6 +82,19 @@ def test_a_second_factor_is_still_asked_for(dora: User, invitation: Invitation) 
     assert is_in(client)
 
 
+@pytest.mark.parametrize("domain", ["da\u0131ry.example", "da\u0130ry.example"], ids=["ı", "İ"])
+def test_an_address_that_only_looks_alike_opens_nobody_elses_account(
+    dora: User, dairy: Customer, charlie: User, bakery: Customer, domain: str
+) -> None:
+    """PostgreSQL makes an I of either letter, and whoever owns that domain reads the mail."""
+    customer_retire(customer=dairy, now=clock.now())
+    alike = invite(by=charlie, customer=bakery, email=f"dora@{domain}", role="viewer", now=clock.now())
+    assert "Your account dora" not in text(Client().get(invitation_path(alike)))
+    with pytest.raises(AccountNotClosed):
+        accept_reopening(password=NEW, invitation=alike, now=clock.now())
+    assert not User.objects.get(pk=dora.pk).is_active
+
+
 def test_a_weak_password_is_refused_and_the_link_stays_good(dora: User, invitation: Invitation) -> None:
     assert accept(invitation, "short")[1].status_code == 422
     assert accept(invitation, "dora@dairy.example")[1].status_code == 422

@@ -63,6 +63,13 @@ def test_alice_comes_in_by_her_verified_address(settings: Any, alice: User) -> N
     assert client.get("/").context["user"] == alice
 
 
+def test_an_address_that_only_looks_like_hers_does_not_open_her_account(settings: Any, alice: User) -> None:
+    """PostgreSQL makes an I of the dotless ı, and that domain is somebody else's."""
+    client = Client()
+    visit(settings, client, email="alice@da\u0131ry.example", email_verified=True)
+    assert client.get("/").status_code == 302
+
+
 def test_her_password_goes_on_working(settings: Any, alice: User) -> None:
     visit(settings, Client(), email="alice@dairy.example", email_verified=True)
     login = Client().post("/login/", {"login": "alice", "password": "correct horse battery"})
