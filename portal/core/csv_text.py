@@ -4,10 +4,10 @@ import csv
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from portal.core.plain_text import made_plain
+
 # As wide as a Latin letter and as wide as a Chinese one: some spreadsheets take either.
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-# Unicode's explicit directional formatting characters (UAX 9), which make a text read as another one.
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class _Echo:
@@ -30,12 +30,8 @@ def neutral(cell: object) -> object:
     """
     if not isinstance(cell, str):
         return cell
-    text = "".join(" " if _controls(each) else each for each in cell)
+    text = made_plain(cell)
     return f"'{text}" if _begins_like_a_formula(text) else text
-
-
-def _controls(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNING
 
 
 def _begins_like_a_formula(text: str) -> bool:

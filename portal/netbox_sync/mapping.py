@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from portal.core.plain_text import is_plain, made_plain
 from portal.inventory.limits import LIMITS, is_interface_name
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.seen import Device, Interface, Named, Seen
@@ -84,7 +85,7 @@ def _routers(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, 
     for device in sorted(seen.devices, key=lambda device: device.id):
         name = device.name.lower()
         if not _ROUTER_NAME.match(name):
-            wish.findings.append(Finding("router_name", device.name or f"device {device.id}"))
+            wish.findings.append(Finding("router_name", _known_as(device)))
             continue
         if names[name] > 1:
             wish.findings.append(Finding("duplicate", name, {"what": ROUTER, "id": device.id}))
@@ -122,12 +123,12 @@ def _loopbacks(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int
             there = sorted(set(hosts[device.id, family]))
             if len(there) > 1:
                 facts = {"addresses": ", ".join(there), "interface": configuration.loopback_interface}
-                wish.findings.append(Finding("two_addresses", device.name, facts))
+                wish.findings.append(Finding("two_addresses", _known_as(device), facts))
             else:
                 fields[f"loopback{family}"] = there[0] if there else None
         if not hosts[device.id, 4] and not hosts[device.id, 6]:
             facts = {"interface": configuration.loopback_interface}
-            wish.findings.append(Finding("no_loopback", device.name, facts))
+            wish.findings.append(Finding("no_loopback", _known_as(device), facts))
     return found
 
 
@@ -140,7 +141,7 @@ def _interfaces(seen: Iterable[Interface], routers: Mapping[int, Device], wish: 
         if is_interface_name(interface.name):
             good[interface.id] = interface
         else:
-            wish.findings.append(Finding("interface_name", _at(interface, routers)))
+            wish.findings.append(Finding("interface_name", made_plain(_at(interface, routers))))
     return good
 
 
@@ -235,7 +236,7 @@ def _ports(
             tenants.setdefault(interface.tenant.id, interface.tenant)
         fields: dict[str, Any] = {
             "kind": kinds[0],
-            "description": interface.description[:_DESCRIPTION],
+            "description": made_plain(interface.description)[:_DESCRIPTION],
             "customer": interface.tenant.id if interface.tenant else None,
         }
         lacks = ""
@@ -256,11 +257,13 @@ def _ports(
 
 
 def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
-    """Sites and customers: each once, by its name."""
+    """Sites and customers: each once, by its name, which is as plain as one that is typed here."""
     by_id = {row.id: row for row in rows}
     names = Counter(row.name for row in by_id.values())
     for row in sorted(by_id.values(), key=lambda row: row.id):
-        if names[row.name] > 1:
+        if not is_plain(row.name):
+            wish.findings.append(Finding("not_plain_text", made_plain(row.name), {"what": kind}))
+        elif names[row.name] > 1:
             wish.findings.append(Finding("duplicate", row.name, {"what": kind, "id": row.id}))
         else:
             wish.rows[kind].append(Wanted(kind, row.id, (row.name,), row.name, {"name": row.name}))
@@ -278,6 +281,11 @@ def _within(limit: str, value: int | None) -> int | None:
     """The value, or None where the inventory cannot mean anything by it."""
     minimum, maximum = LIMITS[limit]
     return value if value is not None and minimum <= value <= maximum else None
+
+
+def _known_as(device: Device) -> str:
+    """For a finding: its name may be any."""
+    return made_plain(device.name).strip() or f"device {device.id}"
 
 
 def _at(interface: Interface, routers: Mapping[int, Device]) -> str:

@@ -46,6 +46,10 @@ _FINDINGS = {
     "router_name": gettext_noop(
         "Its name cannot be a router's: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave it out."
     ),
+    "not_plain_text": gettext_noop(
+        "There are characters in its name that nobody sees, and that change how text is shown. This {what} is"
+        " not taken over: type its name anew in NetBox."
+    ),
     "duplicate": gettext_noop(
         "Several objects in NetBox are this {what}. None is taken over: give each a name of its own."
     ),

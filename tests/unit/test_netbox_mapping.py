@@ -194,3 +194,35 @@ def test_whatever_netbox_holds_an_interface_has_one_use(interfaces: list[Interfa
     for kind in KINDS:
         ids = [row.id for row in wish.rows[kind]]
         assert len(ids) == len(set(ids))
+
+
+TURNED = "Be\u202enr"
+
+
+@pytest.mark.parametrize("name", [TURNED, "Be\x07rn", "Be\nrn"])
+def test_a_site_or_customer_whose_name_is_not_plain_is_told_and_nothing_else_is_lost(name: str) -> None:
+    odd = Named(2, name)
+    ports = [interface(1, tags=UNI, tenant=odd), interface(2, tags=UNI)]
+    wish = wanted(Seen(devices=[device(1), device(2, site=odd)], interfaces=ports), AT)
+    assert codes(wish) == ["not_plain_text"] * 2
+    assert {finding.subject for finding in wish.findings if finding.code == "not_plain_text"} == {
+        name.replace(name[2], " ")
+    }
+    assert [row.name for row in wish.rows[SITE]] == ["Bern"]
+    assert wish.rows[CUSTOMER] == []
+    assert len(wish.rows[PORT]) == 2
+
+
+def test_a_description_becomes_plain_and_the_port_is_made() -> None:
+    (port,) = looked(interface(1, tags=UNI, description=f"dock\t4 {TURNED}")).rows[PORT]
+    assert port.fields["description"] == "dock 4 Be nr"
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\0", "\ud800"])
+def test_what_is_refused_is_told_in_plain_text(sign: str) -> None:
+    devices = [device(1), device(2, f"r{sign}2"), device(3, sign)]
+    wish = wanted(Seen(devices=devices, interfaces=[interface(1, name=f"eth{sign}0")]), AT)
+    told = {finding.code: finding.subject for finding in wish.findings if finding.code != "no_loopback"}
+    assert told["interface_name"] == "r1:eth 0"
+    named = [finding.subject for finding in wish.findings if finding.code == "router_name"]
+    assert named == ["r 2", "device 3"]

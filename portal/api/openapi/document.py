@@ -13,6 +13,7 @@ RULES = (
     "Reads of one object carry an `ETag`; changes want it back as `If-Match`.",
     "Lists are paged by key: follow `next` until it is null. Filters that do not exist are refused.",
     "Each token may ask so much per minute; 429 says in `Retry-After` when to go on.",
+    "Texts are plain: control characters and such as turn the direction of writing are refused.",
     "Sizes are in bytes, rates in bit/s, times in UTC.",
 )
 DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(f"* {rule}" for rule in RULES)

@@ -17,7 +17,7 @@ def signed_in(user: User) -> Client:
 
 def text(answer: Any) -> str:
     """What a reader reads: no tags, entities resolved, white space as single spaces."""
-    bare = re.sub(r"<[^>]+>", " ", answer.content.decode())
+    bare = re.sub(r"<[^>]+>", " ", re.sub(r"</?bdi>", "", answer.content.decode()))
     return re.sub(r"\s+", " ", html.unescape(bare))
 
 

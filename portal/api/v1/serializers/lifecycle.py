@@ -73,10 +73,10 @@ class CoolingOffSerializer(serializers.Serializer[Any]):
 class RejectionSerializer(StrictSerializer):
     """Why an order is not approved; the customer reads it."""
 
-    reason = StrictCharField(max_length=500)
+    reason = StrictCharField(max_length=500, several_lines=True)
 
 
 class ForceEndSerializer(StrictSerializer):
     """Why an order is ended without the routers' word; kept with the order, and the customer reads it."""
 
-    reason = StrictCharField(max_length=500)
+    reason = StrictCharField(max_length=500, several_lines=True)

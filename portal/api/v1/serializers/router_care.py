@@ -20,7 +20,7 @@ class CareSerializer(StrictSerializer):
 
     do = serializers.ChoiceField(choices=CARE)
     accept_affected = StrictBooleanField(required=False, default=False)
-    reason = StrictCharField(required=False, max_length=500)
+    reason = StrictCharField(required=False, max_length=500, several_lines=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["do"] == "declare-dead" and "reason" not in attrs:

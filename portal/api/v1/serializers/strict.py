@@ -3,7 +3,11 @@
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
+from rest_framework.fields import get_error_detail
+
+from portal.core.plain_text import plain_line, plain_lines
 
 # The largest whole number that JSON readers agree on (RFC 8259, section 6).
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -21,12 +25,21 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictCharField(serializers.CharField):
-    """A JSON string."""
+    """A JSON string of plain text: one line, or ``several_lines``."""
+
+    def __init__(self, *, several_lines: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._plain = plain_lines if several_lines else plain_line
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
-        return super().to_internal_value(data)
+        text: str = super().to_internal_value(data)
+        try:
+            self._plain(text)
+        except DjangoValidationError as error:
+            raise serializers.ValidationError(get_error_detail(error)) from error
+        return text
 
 
 class StrictUuidField(serializers.UUIDField):

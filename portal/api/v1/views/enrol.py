@@ -24,7 +24,7 @@ class EnrolSerializer(StrictSerializer):
     """
 
     token = StrictCharField(max_length=100)
-    csr_pem = StrictCharField(max_length=10_000, trim_whitespace=False)
+    csr_pem = StrictCharField(max_length=10_000, trim_whitespace=False, several_lines=True)
     router = StrictCharField(max_length=63, required=False)
 
 

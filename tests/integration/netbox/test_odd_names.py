@@ -1,0 +1,73 @@
+"""Names in NetBox that no door of ours would take: told and left out, and all else is taken over."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.inventory.models import Port, Router, Site
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.sync import sync_due
+from tests.integration.netbox.door import Answer, Asked, open_door
+from tests.integration.netbox.seeded import CUSTOMER_FIELD, UNI
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+def odd(sign: str) -> Callable[[Asked], Answer]:
+    """Rhino in Bern with a port of Alpine Dairy's and one of an odd customer's, hippo at an odd site, and an
+    odd device."""
+    sites = [{"id": 1, "name": "Bern"}, {"id": 2, "name": f"Thun{sign}"}]
+    devices = [("rhino", sites[0]), ("hippo", sites[1]), (f"ze{sign}bra", sites[0])]
+    tenants = [{"id": 1, "name": "Alpine Dairy"}, {"id": 2, "name": f"Basel{sign} Bakery"}]
+
+    def answer(asked: Asked) -> Answer:
+        rows: list[dict[str, object]] = []
+        if asked.path == "/api/status/":
+            return Answer(200, json.dumps({"netbox-version": "4.4.10"}).encode())
+        if asked.path == "/api/dcim/devices/":
+            rows = [{"id": n, "name": name, "site": site} for n, (name, site) in enumerate(devices, start=1)]
+        elif asked.path == "/api/dcim/interfaces/" and dict(asked.query).get("kind") == "physical":
+            rows = [
+                {
+                    "id": 10 + tenant["id"],
+                    "device": {"id": 1},
+                    "name": f"port{tenant['id']}",
+                    "type": {"value": "10gbase-x-sfpp"},
+                    "mtu": 9000,
+                    "tags": [{"slug": UNI}],
+                    "description": f"dock{sign}4",
+                    "custom_fields": {CUSTOMER_FIELD: tenant},
+                }
+                for tenant in tenants
+            ]
+        page = {"count": len(rows), "next": None, "previous": None, "results": rows}
+        return Answer(200, json.dumps(page).encode())
+
+    return answer
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\x1b", "\0", "\ud800", "\u2028"], ids=ascii)
+def test_an_odd_name_is_told_and_costs_nothing_else(
+    configured: Callable[..., None], nina: User, sign: str
+) -> None:
+    with open_door(odd(sign)) as door:
+        configured(door.url)
+        sync_due(now=clock.now())
+    run = NetboxRun.objects.get()
+    assert run.error is None
+    assert {(each["code"], each["subject"]) for each in run.findings} >= {
+        ("not_plain_text", "Thun "),
+        ("not_plain_text", "Basel  Bakery"),
+        ("router_name", "ze bra"),
+        ("depends", "hippo"),
+        ("depends", "rhino:port2"),
+    }
+    assert list(Site.objects.values_list("name", flat=True)) == ["Bern"]
+    assert list(Router.objects.values_list("name", flat=True)) == ["rhino"]
+    assert list(Customer.objects.values_list("name", flat=True)) == ["Alpine Dairy"]
+    assert list(Port.objects.values_list("interface", "description")) == [("port1", "dock 4")]
+    assert "type its name anew in NetBox" in text(signed_in(nina).get("/noc/netbox/"))
