@@ -29,7 +29,7 @@ from tests.integration.test_tenants_stay_apart import everything
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
 # The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
-THE_NOCS = {"routers", "links", "customers", "vni-ranges", "pools"}
+THE_NOCS = {"routers", "links", "customers", "vni-ranges", "pools", "noc-staff"}
 # Owned by nobody, and no secret.
 FOR_ALL = {"sites"}
 # Part of every name of Alice's, and of nothing else.

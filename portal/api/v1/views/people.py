@@ -1,0 +1,73 @@
+"""Who is NOC staff, and closing the account of somebody who leaves.
+
+What gives power is left to pages, for people who are signed in: a token that leaked makes no NOC admin who
+stays when it is revoked.
+"""
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.accounts import policies
+from portal.accounts.closing import account_close
+from portal.accounts.models import User
+from portal.accounts.second_factor import with_second_factor
+from portal.accounts.staff import noc_staff
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
+from portal.api.v1.serializers.people import PersonSerializer
+from portal.core import clock
+
+
+class NocStaffView(generics.ListAPIView[User]):
+    """Who is NOC staff, closed accounts too; for NOC staff."""
+
+    permission_classes = [IsNoc]
+    queryset = User.objects.none()
+    serializer_class = PersonSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[User]:
+        return with_second_factor(noc_staff())
+
+
+class PersonView(generics.RetrieveAPIView[User]):
+    """An account: your own, and for NOC staff anybody's."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = User.objects.none()
+    serializer_class = PersonSerializer
+
+    def get_queryset(self) -> QuerySet[User]:
+        return _people(caller(self.request))
+
+
+class PersonCloseView(APIView):
+    """The end of an account, until NOC staff open it again on its page."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(request=None, responses={200: PersonSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Close an account, with its sessions, API tokens and password; for NOC admins. The last NOC admin
+        and the last admin of a customer stay."""
+        people = _people(caller(request))
+        person = get_object_or_404(people, pk=pk)
+        if not policies.may_manage_people(caller(request)):
+            raise PermissionDenied(IsNocAdmin.message)
+        account_close(person=person, now=clock.now())
+        return Response(PersonSerializer(people.get(pk=pk)).data)
+
+
+def _people(user: User) -> QuerySet[User]:
+    """The accounts that this user may know of by their ids."""
+    found = User.objects.all() if user.is_noc else User.objects.filter(pk=user.pk)
+    return with_second_factor(found)
