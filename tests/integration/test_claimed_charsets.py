@@ -1,5 +1,6 @@
 """Whatever a request claims to be written in, it is read as UTF-8: no claim is a mistake of ours."""
 
+from io import BytesIO
 from typing import Any
 from urllib.parse import quote
 from wsgiref.util import setup_testing_defaults
@@ -8,6 +9,7 @@ import pytest
 from django.conf import settings
 
 from portal.accounts.models import User
+from portal.inventory.models import Site
 from portal.wsgi import application
 from tests.integration.isp import Isp
 from tests.integration.web_pages.browser import signed_in
@@ -21,16 +23,19 @@ CLAIMED = [
 ]
 # Half a surrogate pair, and a name of ours, in UTF-7.
 HALF, UTF_7 = "+2AA-", "+AHI-hino"
+SECRET = "a" * 32
 
 
-def ask(path: str, query: str, content_type: str, user: User) -> tuple[int, str]:
-    cookie = f"{settings.SESSION_COOKIE_NAME}={signed_in(user).cookies[settings.SESSION_COOKIE_NAME].value}"
+def ask(path: str, query: str, content_type: str, user: User, **more: Any) -> tuple[int, str]:
+    session = signed_in(user).cookies[settings.SESSION_COOKIE_NAME].value
+    cookie = f"{settings.SESSION_COOKIE_NAME}={session}; {settings.CSRF_COOKIE_NAME}={SECRET}"
     environ: dict[str, Any] = {
         "PATH_INFO": path,
         "QUERY_STRING": query,
         "CONTENT_TYPE": content_type,
         "HTTP_HOST": "testserver",
         "HTTP_COOKIE": cookie,
+        **more,
     }
     setup_testing_defaults(environ)
     told = []
@@ -51,3 +56,16 @@ def test_a_text_in_another_encoding_is_another_text(isp: Isp, nora: User) -> Non
     status, body = ask("/noc/ports/", f"q={quote(UTF_7)}", "text/plain; charset=utf-7", nora)
     assert (status, "rhino:host-cust1" in body) == (200, False)
     assert "rhino:host-cust1" in ask("/noc/ports/", "q=rhino", "text/plain; charset=utf-7", nora)[1]
+
+
+def test_what_a_form_sends_is_utf_8(isp: Isp, nora: User) -> None:
+    body = f'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n{HALF}\r\n--x--\r\n'.encode()
+    sent = {
+        "REQUEST_METHOD": "POST",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": BytesIO(body),
+        "HTTP_X_CSRFTOKEN": SECRET,
+    }
+    claimed = "multipart/form-data; boundary=x; charset=utf-7"
+    assert ask("/noc/sites/add/", "", claimed, nora, **sent)[0] == 302
+    assert Site.objects.filter(name=HALF).exists()
