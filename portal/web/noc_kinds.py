@@ -21,6 +21,7 @@ from portal.inventory.search import RouterStatus, routers_with_status
 from portal.vll.network_changes import link_change, link_create, port_change, router_change
 from portal.vll.retirement import customer_remove, port_remove, router_remove
 from portal.web.forms import inventory as forms
+from portal.web.forms.versioned import VersionedForm
 from portal.web.narrowing import Choice, at_site
 
 Text = str | Promise
@@ -42,8 +43,8 @@ class Kind:
     choices: tuple[Choice, ...] = ()
     searchable: bool = True
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
-    create_form: type[forms.InventoryForm]
-    change_form: type[forms.InventoryForm]
+    create_form: type[VersionedForm]
+    change_form: type[VersionedForm]
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]

@@ -1,19 +1,15 @@
 """The NOC's forms. Field names are the operations' keywords, so a refusal finds its field by itself."""
 
-import hashlib
-import json
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.errors import DomainError
 from portal.inventory.models import Port
-from portal.vll import words
-from portal.web.forms.look import TablerForm
 from portal.web.forms.named import NamedField
+from portal.web.forms.versioned import VersionedForm
 
 _MBIT = 10**6
 _LARGEST = 2**53 - 1
@@ -40,56 +36,6 @@ def _number(**kwargs: Any) -> forms.IntegerField:
     )
 
 
-class InventoryForm(TablerForm):
-    """A form whose cleaned data are an operation's keywords."""
-
-    def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal beside the field that it names."""
-        self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
-
-    @property
-    def version(self) -> str:
-        """A digest of what stands in the fields."""
-        return hashlib.sha256(json.dumps(self._written()).encode()).hexdigest()[:32]
-
-    def differs_from(self, now: Self) -> bool:
-        """Whether a field of the row's says something else than in ``now``, the form as the row fills it."""
-        return bool(self._differing(now))
-
-    def refuse_as_outdated(self, now: Self) -> None:
-        """Say so, and beside each field that differs what it says in ``now``."""
-        self.add_error(
-            None,
-            _(
-                "Somebody has changed this since you opened it, and nothing was saved; its history says who."
-                " The fields hold what you wrote, and below those that differ stands what is there now."
-                " Decide for each, and save again."
-            ),
-        )
-        for name in self._differing(now):
-            value = _in_words(now[name])
-            self.add_error(
-                name, _("It is %(value)s now.") % {"value": value} if value else _("It is empty now.")
-            )
-
-    def _differing(self, now: Self) -> list[str]:
-        here, there = self._written(), now._written()
-        return [name for name in now.initial if here[name] != there[name]]
-
-    def _written(self) -> dict[str, str]:
-        values = {name: self[name].value() for name in self.fields}
-        return {name: "" if value is None else str(value).strip() for name, value in values.items()}
-
-
-def _in_words(field: forms.BoundField) -> str:
-    """What a field says to its reader; "" where it is empty."""
-    value = field.value()
-    if isinstance(value, bool):
-        return str(_("ticked") if value else _("not ticked"))
-    choices = dict(getattr(field.field, "choices", ()))
-    return "" if value is None else str(choices.get(value, value))
-
-
 def _accept_affected() -> forms.BooleanField:
     return forms.BooleanField(
         label=_("Even if lines in service are affected"),
@@ -99,11 +45,11 @@ def _accept_affected() -> forms.BooleanField:
     )
 
 
-class SiteForm(InventoryForm):
+class SiteForm(VersionedForm):
     name = forms.CharField(label=_("Name"), max_length=100)
 
 
-class CustomerForm(InventoryForm):
+class CustomerForm(VersionedForm):
     name = forms.CharField(label=_("Name"), max_length=100)
     approve_up_to_bps = MbitField(
         label=_("Approved by itself up to (Mbit/s)"),
@@ -117,7 +63,7 @@ class CustomerForm(InventoryForm):
     )
 
 
-class RouterChangeForm(InventoryForm):
+class RouterChangeForm(VersionedForm):
     site = NamedField(label=_("Site"), of="sites")
     # The stubs do not know that the field hands its keywords on to CharField.
     loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
@@ -153,7 +99,7 @@ class RouterCreateForm(RouterChangeForm):
     field_order = ["name"]
 
 
-class PortChangeForm(InventoryForm):
+class PortChangeForm(VersionedForm):
     customer = NamedField(label=_("Customer"), of="customers", required=False)
     description = forms.CharField(label=_("Description"), max_length=100, required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
@@ -203,7 +149,7 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
     }
 
 
-class LinkForm(InventoryForm):
+class LinkForm(VersionedForm):
     """Both sides, and what runs over the link."""
 
     ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
@@ -216,7 +162,7 @@ class LinkForm(InventoryForm):
         super().__init__(*args, **kwargs)
 
 
-class VniRangeForm(InventoryForm):
+class VniRangeForm(VersionedForm):
     first = _number(label=_("First VNI"))
     last = _number(label=_("Last VNI"))
     reason = forms.CharField(label=_("Reason"), max_length=100)

@@ -8,15 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
-from portal.core.errors import DomainError
 from portal.notifications.catalogue import CHOICES
 from portal.notifications.targets import LONGEST_URL
-from portal.vll import words
-from portal.web.forms.look import TablerForm
 from portal.web.forms.named import NamedField
+from portal.web.forms.versioned import VersionedForm
 
 
-class WebhookForm(TablerForm):
+class WebhookForm(VersionedForm):
     """Where to, and about what. Its cleaned data are the keywords of ``webhook_change``."""
 
     url = forms.CharField(
@@ -32,10 +30,6 @@ class WebhookForm(TablerForm):
         choices=[(name, format_lazy("{} – {}", name, about)) for name, about in CHOICES],
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
     )
-
-    def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal beside the field that it names."""
-        self.add_error(error.field if error.field in self.fields else None, words.sentence(error))
 
 
 class WebhookAddForm(WebhookForm):

@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import words
 from portal.web.access import SignedInRequest, requires
-from portal.web.forms.inventory import InventoryForm
+from portal.web.forms.versioned import VersionedForm
 from portal.web.narrowing import narrowed
 from portal.web.noc_kinds import KINDS, Kind
 from portal.web.paging import in_order
@@ -64,7 +64,7 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         row = _row(kind.rows().select_for_update(of=("self",)), kind, ids)
         now = _untouched(kind, row)
         form = kind.change_form(request.POST, initial=now.initial)
-        outdated = seen != now.version and form.differs_from(now)
+        outdated = form.is_outdated(seen=seen, now=now)
         done = not outdated and _do(form, kind.change, request, **{kind.keyword: row})
     if done:
         messages.success(request, _("It is changed."))
@@ -98,13 +98,13 @@ def _row(rows: QuerySet[Any], kind: Kind, ids: dict[str, int]) -> Any:
     return get_object_or_404(rows, pk=ids[f"{kind.keyword}_id"])
 
 
-def _untouched(kind: Kind, row: Any) -> InventoryForm:
+def _untouched(kind: Kind, row: Any) -> VersionedForm:
     """The form with what the row says."""
     fields = kind.change_form().fields
     return kind.change_form(initial={name: getattr(row, name) for name in fields if hasattr(row, name)})
 
 
-def _do(form: InventoryForm, operation: Any, request: SignedInRequest, **row: Any) -> bool:
+def _do(form: VersionedForm, operation: Any, request: SignedInRequest, **row: Any) -> bool:
     """Whether it is done; else the refusal is noted in the form."""
     if not form.is_valid():
         return False
@@ -120,7 +120,7 @@ def _do(form: InventoryForm, operation: Any, request: SignedInRequest, **row: An
 def _form(
     request: SignedInRequest,
     kind: Kind,
-    form: InventoryForm,
+    form: VersionedForm,
     row: Any,
     *,
     version: str = "",

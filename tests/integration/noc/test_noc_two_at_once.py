@@ -10,7 +10,7 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.web.forms.inventory import InventoryForm
+from portal.web.forms.versioned import VersionedForm
 from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import save, signed_in, text, version_in
 
@@ -30,7 +30,7 @@ CHANGES: dict[str, tuple[type[Any], dict[str, str], dict[str, str]]] = {
 def opened(browser: Client, address: str) -> dict[str, Any]:
     """What a browser would send of the form if nobody wrote into it."""
     page = browser.get(address)
-    form: InventoryForm = page.context["form"]
+    form: VersionedForm = page.context["form"]
     filled = {name: form[name].value() for name in form.fields}
     boxes = {name: "on" for name, value in filled.items() if value is True}
     written = {name: str(value) for name, value in filled.items() if not isinstance(value, bool | None)}

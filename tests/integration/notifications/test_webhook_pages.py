@@ -9,7 +9,7 @@ from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.turns import webhook_turn
 from tests.integration.notifications.receiver import Receiver
-from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.browser import save, signed_in, text, version_in
 
 pytestmark = pytest.mark.django_db
 FORM = {"url": "https://hooks.example.net/in", "description": "Tickets", "types": ["vll.down"]}
@@ -74,7 +74,7 @@ def test_it_is_changed_disabled_enabled_given_another_secret_and_removed(
     ada: User, webhook: Webhook, receiver: Receiver
 ) -> None:
     browser, here = signed_in(ada), f"/webhooks/{webhook.pk}/"
-    browser.post(f"{here}change/", {"url": receiver.url, "description": "Other", "types": []})
+    save(browser, f"{here}change/", {"url": receiver.url, "description": "Other", "types": []})
     browser.post(f"{here}disable/")
     assert "Disabled by hand" in text(browser.get(here))
     browser.post(f"{here}enable/")
@@ -86,6 +86,27 @@ def test_it_is_changed_disabled_enabled_given_another_secret_and_removed(
     assert "Remove this webhook?" in text(browser.get(f"{here}remove/"))
     assert browser.post(f"{here}remove/")["Location"] == "/webhooks/"
     assert not Webhook.objects.exists()
+
+
+def test_of_two_who_change_it_the_second_is_told_what_the_first_did(
+    ada: User, nina: User, webhook: Webhook, receiver: Receiver
+) -> None:
+    address, browser = f"/webhooks/{webhook.pk}/change/", signed_in(ada)
+    seen = browser.get(address)
+    types = ["vll.terminated", "vll.active"]
+    ninas = {"url": receiver.url, "description": webhook.description, "types": types}
+    assert save(signed_in(nina), address, ninas).status_code == 302
+    adas = {"url": receiver.url, "description": "Other", "types": webhook.types}
+    refused = browser.post(address, {"version": version_in(seen), **adas})
+    assert refused.status_code == 409
+    assert "Somebody has changed this since you opened it" in text(refused)
+    assert refused.context["form"].errors["types"] == ["It is vll.active, vll.terminated now."]
+    webhook.refresh_from_db()
+    assert (webhook.description != "Other", webhook.types) == (True, sorted(types))
+    decided = {"version": version_in(refused), **adas, "types": types}
+    assert browser.post(address, decided).status_code == 302
+    webhook.refresh_from_db()
+    assert (webhook.description, webhook.types) == ("Other", sorted(types))
 
 
 def test_the_noc_sees_all_and_its_admins_add_their_own(nora: User, nina: User, webhook: Webhook) -> None:
