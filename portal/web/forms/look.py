@@ -1,5 +1,6 @@
 """What all forms have in common: Tabler's classes on Django's widgets, and texts that read as written."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -7,17 +8,35 @@ from django import forms
 from portal.core.plain_text import plain_line, plain_lines
 
 
+class LookupField(forms.CharField):
+    """What rows are found by. Nothing of it is kept, and so it takes whatever may stand in a name."""
+
+
 class TablerForm(forms.Form):
-    """A form whose widgets look like the rest of the portal, and whose texts are plain."""
+    """A form whose widgets look like the rest of the portal, and whose texts are plain.
+
+    A text that the form itself showed is taken back as it is: it stands there already, and must not keep
+    anybody from changing the other fields.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
+        for name, field in self.fields.items():
             field.widget.attrs.setdefault("class", class_of(field.widget))
-            # Nobody is shown a password.
-            if isinstance(field, forms.CharField) and not isinstance(field.widget, forms.PasswordInput):
-                lines = isinstance(field.widget, forms.Textarea)
-                field.validators.append(plain_lines if lines else plain_line)
+            if _is_kept_text(field):
+                field.validators.append(partial(self._plain, name))
+
+    def _plain(self, name: str, text: str) -> None:
+        field, bound = self.fields[name], self[name]
+        if field.has_changed(bound.initial, bound.data):
+            plain = plain_lines if isinstance(field.widget, forms.Textarea) else plain_line
+            plain(text)
+
+
+def _is_kept_text(field: forms.Field) -> bool:
+    """Whether somebody may be shown what is written there; nobody is shown a password."""
+    never_shown = isinstance(field, LookupField) or isinstance(field.widget, forms.PasswordInput)
+    return isinstance(field, forms.CharField) and not never_shown
 
 
 def class_of(widget: forms.Widget) -> str:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import Customer
 from portal.inventory.models import Router, Site
 from portal.inventory.search import found
+from portal.web.forms.look import LookupField
 
 SHOWN = 20
 _LARGEST_ID = 2**63 - 1
@@ -62,7 +63,7 @@ class NamedInput(forms.TextInput):
         )
 
 
-class NamedField(forms.CharField):
+class NamedField(LookupField):
     """Cleans to the row of that name or, where no name is like that, of that id; None for nothing."""
 
     default_error_messages = {

@@ -20,7 +20,7 @@ from portal.vll import queries, words
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import VllEnd
 from portal.vll.operations import EndRequest, LineRequest
-from portal.web.forms.look import TablerForm
+from portal.web.forms.look import LookupField, TablerForm
 from portal.web.forms.ports import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import OuterVlanField
 from portal.web.held import Held, held_of
@@ -77,7 +77,7 @@ class EndForm(TablerForm):
     )
 
     # Not asked of the customer where all ports are in the select.
-    search = forms.CharField(label=_("Find a port"), required=False, max_length=100)
+    search = LookupField(label=_("Find a port"), required=False, max_length=100)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -84,7 +84,8 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     seen = request.POST.get("version", "")
     with transaction.atomic():
         locked = get_object_or_404(Webhook.objects.select_for_update(), pk=webhook.pk)
-        now, form = _untouched(locked), WebhookForm(request.POST)
+        now = _untouched(locked)
+        form = WebhookForm(request.POST, initial=now.initial)
         outdated = form.is_outdated(seen=seen, now=now)
         done = not outdated and form.is_valid() and _changed(locked, form)
     if done:

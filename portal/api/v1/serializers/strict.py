@@ -24,6 +24,15 @@ class StrictIntegerField(serializers.IntegerField):
         return super().to_internal_value(data)
 
 
+class StrictLookupField(serializers.CharField):
+    """A JSON string that a row is found by. Nothing of it is kept, and so it may be any row's name."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
 class StrictCharField(serializers.CharField):
     """A JSON string of plain text: one line, or ``several_lines``."""
 

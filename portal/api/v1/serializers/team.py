@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from portal.accounts.models import Invitation, Membership
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict import StrictLookupField, StrictSerializer
 
 
 class StrictEmailField(serializers.EmailField):
@@ -59,6 +59,6 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 class InvitationCreateSerializer(StrictSerializer):
     """``customer``: a customer's name. Without it: the only one that you run."""
 
-    customer = StrictCharField(max_length=100, allow_null=True, required=False, default=None)
+    customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
     email = StrictEmailField(max_length=254)
     role = serializers.ChoiceField(choices=Membership.Role.choices)

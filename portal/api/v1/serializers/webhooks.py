@@ -5,7 +5,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.strict import StrictBooleanField, StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict import (
+    StrictBooleanField,
+    StrictCharField,
+    StrictLookupField,
+    StrictSerializer,
+)
 from portal.notifications.catalogue import CHOICES
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.targets import LONGEST_URL
@@ -69,7 +74,7 @@ class WebhookFactsSerializer(StrictSerializer):
 class WebhookCreateSerializer(WebhookFactsSerializer):
     """``customer``: a customer's name. Without it: the only one that you run; for NOC admins, their own."""
 
-    customer = StrictCharField(max_length=100, allow_null=True, required=False, default=None)
+    customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
 
 
 class WebhookChangeSerializer(WebhookFactsSerializer):
