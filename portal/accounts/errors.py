@@ -109,6 +109,14 @@ class AddressTaken(Conflict):
 
 
 @dataclass(eq=False, kw_only=True)
+class ScopeNotForYou(DomainError):
+    """Nobody puts rights on a token that they do not have: it would wait for the day when they get them."""
+
+    scope: str
+    field: str = "scopes"
+
+
+@dataclass(eq=False, kw_only=True)
 class ScopeNotHeld(DomainError):
     """A token hands on only what it may itself."""
 

@@ -151,10 +151,13 @@ class Scope(models.TextChoices):
     READ = "read"
     ORDER = "order"
     NOC = "noc"
+    # Who belongs to a customer, and as what: what such a token gives away stays when it is revoked.
+    TEAM = "team"
 
 
 def every_scope() -> list[str]:
-    return list(Scope.values)
+    """For migrations: what tokens may that are older than scopes."""
+    return [Scope.READ, Scope.ORDER, Scope.NOC]
 
 
 class ApiToken(models.Model):
@@ -168,7 +171,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.BinaryField(max_length=32)
-    scopes: Any = ArrayField(models.CharField(max_length=10, choices=Scope), default=every_scope)
+    scopes: Any = ArrayField(models.CharField(max_length=10, choices=Scope))
     # From where it may be used; anywhere when empty.
     allowed_networks: Any = ArrayField(CidrField(), default=list, blank=True)
     created_at = models.DateTimeField()
@@ -183,7 +186,7 @@ class ApiToken(models.Model):
                 name="a_token_expires_after_it_is_made",
             ),
             models.CheckConstraint(
-                condition=Q(scopes__contained_by=["read", "order", "noc"]) & Q(scopes__len__gt=0),
+                condition=Q(scopes__contained_by=["read", "order", "noc", "team"]) & Q(scopes__len__gt=0),
                 name="a_token_has_known_scopes",
             ),
         ]

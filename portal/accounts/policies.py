@@ -46,6 +46,11 @@ def may_manage_team(user: User, customer: Customer) -> bool:
     )
 
 
+def may_manage_teams(user: User) -> bool:
+    """Whether there is any customer whose team this user runs, or could be."""
+    return user.is_noc_admin or managed_customers(user).exists()
+
+
 def managed_customers(user: User) -> QuerySet[Customer]:
     """The customers whose team and webhooks this user runs."""
     customers = Customer.objects.filter(retired_at__isnull=True)
@@ -66,7 +71,7 @@ def may_see_webhooks(user: User, customer: Customer | None) -> bool:
 
 def may_add_webhooks(user: User) -> bool:
     """Whether there is anybody whose webhooks this user may add to."""
-    return user.is_noc_admin or managed_customers(user).exists()
+    return may_manage_teams(user)
 
 
 def visible_customers(user: User) -> QuerySet[Customer]:

@@ -15,10 +15,12 @@ from portal.accounts.errors import (
     MakerRevoked,
     NetworkNotHeld,
     OutlivesItsMaker,
+    ScopeNotForYou,
     ScopeNotHeld,
 )
 from portal.accounts.fields import Network
 from portal.accounts.models import ApiToken, Scope, User
+from portal.accounts.policies import may_manage_teams
 from portal.core.client_address import Address
 from portal.core.recurring import Recurring
 
@@ -34,6 +36,12 @@ def _digest(secret: str) -> bytes:
     return hmac.new(settings.TOKEN_PEPPER.encode(), secret.encode(), hashlib.sha256).digest()
 
 
+def scopes_for(user: User) -> list[str]:
+    """What the user may put on a token: ``noc`` as NOC staff, ``team`` who runs a team."""
+    beyond = {Scope.NOC: user.is_noc, Scope.TEAM: may_manage_teams(user)}
+    return [scope for scope in Scope.values if beyond.get(Scope(scope), True)]
+
+
 @transaction.atomic
 def token_create(
     *,
@@ -41,15 +49,17 @@ def token_create(
     name: str,
     now: datetime,
     expires_at: datetime | None = None,
-    scopes: Collection[str] = tuple(Scope.values),
+    scopes: Collection[str] | None = None,
     allowed_networks: Sequence[Network] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its only plain text.
+    """A new token and its only plain text. Without ``scopes`` it has all that the user may put on it.
 
     Made with another token, it may nothing that one may not, and ends with it: Raises ScopeNotHeld,
-    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ExpiryInThePast.
+    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ScopeNotForYou, ExpiryInThePast.
     """
+    offered = scopes_for(user)
+    scopes = offered if scopes is None else scopes
     if expires_at is not None and expires_at <= now:
         raise ExpiryInThePast
     if made_with is not None:
@@ -59,6 +69,8 @@ def token_create(
         # Locked: a revocation finds the new one, or this finds the revocation.
         if not ApiToken.objects.select_for_update().filter(pk=made_with.pk, revoked_at__isnull=True):
             raise MakerRevoked
+    for scope in sorted(set(scopes) - set(offered)):
+        raise ScopeNotForYou(scope=scope)
     prefix, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,

@@ -37,6 +37,9 @@ TEXTS: dict[type[DomainError], str] = {
     ),
     errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
     errors.AddressTaken: gettext_noop("{email} belongs to an account already."),
+    errors.ScopeNotForYou: gettext_noop(
+        "You cannot put {scope} on a token: noc is for NOC staff, team for admins of a customer or the NOC."
+    ),
     errors.ScopeNotHeld: gettext_noop(
         "A token can only make tokens with scopes of its own; {scope} is not one of them."
     ),

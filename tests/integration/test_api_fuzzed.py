@@ -77,7 +77,7 @@ def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
 @pytest.fixture(params=["customer", "noc"])
 def headers(request: Any, alice: User, nora: User) -> dict[str, str]:
     user = alice if request.param == "customer" else nora
-    _, plain = token_create(user=user, name="fuzz", now=clock.now(), scopes=["read", "order", "noc"])
+    _, plain = token_create(user=user, name="fuzz", now=clock.now())
     return {"Authorization": f"Bearer {plain}"}
 
 

@@ -4,21 +4,29 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from rest_framework.test import APIClient
 
 from portal.accounts.invitation_limits import PER_ADDRESS, WINDOW
 from portal.accounts.invitations import SEND_INVITATION, invitation_revoke, invite, open_invitations
-from portal.accounts.models import Customer, Invitation, User
+from portal.accounts.models import ApiToken, Customer, Invitation, Scope, User
 from portal.accounts.retirement import customer_retire
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Outbox
 from tests.integration.isp import Isp
 from tests.integration.orders import order
-from tests.integration.test_api_v1 import client
+from tests.integration.test_api_v1 import client as client_of
 
 pytestmark = pytest.mark.django_db
 MEMBERS, INVITATIONS = "/api/v1/members", "/api/v1/invitations"
 DORA = {"email": "dora@dairy.example", "role": "viewer"}
+
+
+def client(user: User) -> APIClient:
+    """With a token of every scope, as of somebody who had the rights for it when it was made."""
+    api = client_of(user)
+    ApiToken.objects.filter(user=user).update(scopes=Scope.values)
+    return api
 
 
 def place_of(user: User) -> str:
@@ -196,10 +204,57 @@ class TestPools:
         assert client(ada).get("/api/v1/pools").status_code == 403
 
 
-def test_a_token_that_reads_invites_nobody(ada: User) -> None:
-    _, plain = token_create(user=ada, name="reader", scopes=["read"], now=clock.now())
-    api = client(ada)
-    api.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
-    assert api.post(INVITATIONS, DORA, format="json").status_code == 403
-    assert api.get(MEMBERS).status_code == 200
-    assert not Invitation.objects.exists()
+class TestTokens:
+    """What a leaked token gave away stays when it is revoked; so only one that was made for it gives."""
+
+    def writes(self, user: User, invitation: Invitation, other: User, scopes: list[str]) -> set[int]:
+        _, plain = token_create(user=user, name="test", scopes=scopes, now=clock.now())
+        api = APIClient(headers={"Authorization": f"Bearer {plain}"})
+        eve = {"email": "eve@dairy.example", "role": "admin", "customer": "Alpine Dairy"}
+        mine, theirs = f"{INVITATIONS}/{invitation.pk}", place_of(other)
+        if user.noc_role == "none" or "noc" in scopes:
+            assert [api.get(place).status_code for place in (MEMBERS, theirs, INVITATIONS, mine)] == [200] * 4
+        return {
+            api.post(INVITATIONS, eve, format="json").status_code,
+            api.patch(theirs, {"role": "admin"}, format="json", headers={"If-Match": "*"}).status_code,
+            api.delete(theirs).status_code,
+            api.delete(mine).status_code,
+        }
+
+    @pytest.mark.parametrize(
+        ("who", "scopes"),
+        [("ada", ["read"]), ("ada", ["read", "order"]), ("nina", ["read", "order", "noc"])],
+    )
+    def test_one_that_was_not_made_for_it_reads_the_team_and_changes_nothing(
+        self,
+        who: str,
+        scopes: list[str],
+        bob: User,
+        invitation: Invitation,
+        request: pytest.FixtureRequest,
+    ) -> None:
+        assert self.writes(request.getfixturevalue(who), invitation, bob, scopes) == {403}
+        assert bob.memberships.get().role == "viewer"
+        assert list(open_invitations(clock.now())) == [invitation]
+
+    @pytest.mark.parametrize(("who", "scopes"), [("ada", ["read", "team"]), ("nina", ["noc", "team"])])
+    def test_one_that_was_made_for_it_changes_it(
+        self,
+        who: str,
+        scopes: list[str],
+        bob: User,
+        invitation: Invitation,
+        request: pytest.FixtureRequest,
+    ) -> None:
+        assert self.writes(request.getfixturevalue(who), invitation, bob, scopes) == {200, 201, 204}
+
+    def test_of_a_noc_admin_it_runs_no_team_without_the_nocs_scope(
+        self, nina: User, bob: User, invitation: Invitation
+    ) -> None:
+        assert self.writes(nina, invitation, bob, ["read", "team"]) == {404, 422}
+
+    def test_it_orders_nothing(self, ada: User) -> None:
+        _, plain = token_create(user=ada, name="people", scopes=["read", "team"], now=clock.now())
+        api = APIClient(headers={"Authorization": f"Bearer {plain}"})
+        assert api.post("/api/v1/vlls", {}, format="json").status_code == 403
+        assert api.post("/api/v1/tokens", {"name": "x", "scopes": ["read"]}, format="json").status_code == 403

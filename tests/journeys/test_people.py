@@ -106,10 +106,10 @@ def mailed_link(stack: Stack, api: Api, to: str, leads: str = "/invitations/") -
     return str(found[0])
 
 
-def a_token(page: httpx.Client, scope: str = "order") -> str:
+def a_token(page: httpx.Client, scope: str = "order", **ticked: str) -> str:
     """Made on the page of one's own tokens, as a person does it."""
     page.get("/account/tokens/")
-    made = press(page, "/account/tokens/", name="mine", scope=scope, days="30", networks="")
+    made = press(page, "/account/tokens/", name="mine", scope=scope, days="30", networks="", **ticked)
     secret = re.search(r"ll_[0-9a-f]{12}_[\w-]+", made.text)
     assert secret is not None, made.text
     return secret[0]
@@ -162,7 +162,7 @@ def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack
     link = mailed_link(live_stack, nina, "gina@ziger.example")
     gina.get(link)
     press(gina, link, username="gina", password=PASSWORD)
-    token = a_token(gina)
+    orders, token = a_token(gina), a_token(gina, team="on")
 
     def by_gina(method: str, path: str, body: Any = None) -> httpx.Response:
         return plain(live_stack, token, method, path, body, **{"If-Match": "*"})
@@ -171,7 +171,9 @@ def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack
     (member,) = by_gina("GET", "/members").json()["results"]
     assert (member["customer"], member["username"], member["role"]) == (name, "gina", "admin")
     assert by_gina("DELETE", f"/members/{member['id']}").status_code == 409
-    asked = by_gina("POST", "/invitations", {"email": "hugo@ziger.example", "role": "operator"})
+    hugos = {"email": "hugo@ziger.example", "role": "operator"}
+    assert plain(live_stack, orders, "POST", "/invitations", hugos).status_code == 403
+    asked = by_gina("POST", "/invitations", hugos)
     assert asked.status_code == 201
     hugo = browser(live_stack.url)
     link = mailed_link(live_stack, nina, "hugo@ziger.example")

@@ -1,5 +1,7 @@
 """``Authorization: Bearer ll_<prefix>_<secret>``, and what the token's scopes leave of its user's rights."""
 
+from typing import Any
+
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
@@ -16,8 +18,9 @@ class BearerTokenAuthentication(BaseAuthentication):
     """Authenticates by API token (RFC 6750); other schemes are left to the next class.
 
     Scopes are enforced here and nowhere else. Writing needs ``order`` or, for NOC staff, ``noc``; a view that
-    writes nothing although it is POSTed to says so with ``writes = False``. Without ``noc``, a token of NOC
-    staff has the rights of somebody who is not NOC staff.
+    needs another one names it in ``writes_with``, and one that writes nothing although it is POSTed to says
+    so with ``writes = False``. Without ``noc``, a token of NOC staff has the rights of somebody who is not
+    NOC staff.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -29,10 +32,8 @@ class BearerTokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("This API token is unknown, expired or revoked.")
         if not token_allows_address(token, client_address(request)):
             raise PermissionDenied("This API token may not be used from your address.")
-        # Anybody may put the scope on a token; it is worth something in the hands of NOC staff.
-        enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
-        if _writes(request) and not enough & set(token.scopes):
-            raise PermissionDenied("This API token may only read. Use one with the scope order or noc.")
+        if _writes(request):
+            _check_may_write(token, request)
         token.user.noc_powers_left_behind = Scope.NOC not in token.scopes
         acting(user_id=token.user.pk, username=token.user.username, token=token.prefix)
         return token.user, token
@@ -42,5 +43,20 @@ class BearerTokenAuthentication(BaseAuthentication):
 
 
 def _writes(request: Request) -> bool:
-    view = (request.parser_context or {}).get("view")
-    return request.method not in SAFE_METHODS and getattr(view, "writes", True)
+    return request.method not in SAFE_METHODS and getattr(_view(request), "writes", True)
+
+
+def _check_may_write(token: ApiToken, request: Request) -> None:
+    needed = getattr(_view(request), "writes_with", None)
+    if needed is not None:
+        if needed not in token.scopes:
+            raise PermissionDenied(f"This API token may not do this. Use one with the scope {needed}.")
+        return
+    # Who was NOC staff once may still have a token with the scope.
+    enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
+    if not enough & set(token.scopes):
+        raise PermissionDenied("This API token may only read. Use one with the scope order or noc.")
+
+
+def _view(request: Request) -> Any:
+    return (request.parser_context or {}).get("view")

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.fields import Network, network_of
 from portal.accounts.models import Scope, User
+from portal.accounts.tokens import scopes_for
 from portal.web.forms.look import TablerForm
 
 MAX_NETWORKS = 20
@@ -24,6 +25,11 @@ class TokenForm(TablerForm):
 
     name = forms.CharField(label=_("What is it for?"), max_length=100)
     scope = forms.ChoiceField(label=_("It may"))
+    team = forms.BooleanField(
+        label=_("It may also invite people, and change or end what members may"),
+        required=False,
+        help_text=_("What it gives away stays when the token is revoked."),
+    )
     days = forms.ChoiceField(label=_("It lives"), choices=_LIVES, required=False)
     networks = forms.CharField(
         label=_("Only from these networks"),
@@ -34,8 +40,11 @@ class TokenForm(TablerForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        offered = [scope for scope in Scope if scope != Scope.NOC or user.is_noc]
-        self.fields["scope"].choices = [(scope.value, _SCOPES[scope]) for scope in offered]  # type: ignore[attr-defined]
+        offered = scopes_for(user)
+        choices = [(scope.value, label) for scope, label in _SCOPES.items() if scope in offered]
+        self.fields["scope"].choices = choices  # type: ignore[attr-defined]
+        if Scope.TEAM not in offered:
+            del self.fields["team"]
 
     def clean_networks(self) -> list[Network]:
         texts = self.cleaned_data["networks"].replace(",", " ").split()
@@ -44,12 +53,13 @@ class TokenForm(TablerForm):
         return [network_of(text) for text in texts]
 
     def wanted(self, now: datetime) -> dict[str, Any]:
-        """The keywords of ``token_create``: every scope up to the chosen one."""
-        scopes = list(Scope.values)
+        """The keywords of ``token_create``: every scope up to the chosen one, and ``team`` if ticked."""
+        ladder = list(_SCOPES)
+        scopes = ladder[: ladder.index(Scope(self.cleaned_data["scope"])) + 1]
         days = self.cleaned_data["days"]
         return {
             "name": self.cleaned_data["name"],
-            "scopes": scopes[: scopes.index(self.cleaned_data["scope"]) + 1],
+            "scopes": [*scopes, Scope.TEAM] if self.cleaned_data.get("team") else scopes,
             "allowed_networks": self.cleaned_data["networks"],
             "expires_at": now + timedelta(days=int(days)) if days else None,
         }

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from rest_framework.test import APIClient
 
-from portal.accounts.errors import MakerRevoked
+from portal.accounts.errors import MakerRevoked, ScopeNotForYou
 from portal.accounts.models import ApiToken, User
 from portal.accounts.tokens import token_create, token_revoke
 from portal.audit.models import EVENTS
@@ -63,13 +63,34 @@ class TestScopes:
         assert caller_with(nora, scopes=["read"]).get("/api/v1/routers").status_code == 403
 
     def test_the_noc_scope_makes_nobody_noc(self, alice: User, nora: User) -> None:
-        assert caller_with(alice, scopes=["noc"]).get("/api/v1/routers").status_code == 403
-        written = {
-            user.username: caller_with(user, scopes=["read", "noc"]).post("/api/v1/vlls", {}, format="json")
-            for user in (alice, nora)
-        }
+        callers = {user.username: caller_with(user, scopes=["read"]) for user in (alice, nora)}
+        # As of somebody who was NOC staff when it was made.
+        ApiToken.objects.update(scopes=["read", "noc"])
+        assert callers["alice"].get("/api/v1/routers").status_code == 403
+        written = {name: client.post("/api/v1/vlls", {}, format="json") for name, client in callers.items()}
         assert written["alice"].status_code == 403
         assert written["nora"].status_code == 422
+
+    def test_nobody_puts_rights_on_a_token_that_they_do_not_have(
+        self, ada: User, alice: User, nora: User, nina: User
+    ) -> None:
+        def may(user: User, scope: str) -> bool:
+            try:
+                token_create(user=user, name="test", scopes=["read", scope], now=clock.now())
+            except ScopeNotForYou:
+                return False
+            return True
+
+        people = (ada, alice, nora, nina)
+        assert [user.username for user in people if may(user, "team")] == ["ada", "nina"]
+        assert [user.username for user in people if may(user, "noc")] == ["nora", "nina"]
+
+    def test_who_was_an_admin_once_makes_no_more_of_their_tokens(self, ada: User) -> None:
+        client, wanted = caller_with(ada, scopes=["order", "team"]), {"name": "ci", "scopes": ["team"]}
+        assert client.post("/api/v1/tokens", wanted, format="json").status_code == 201
+        ada.memberships.update(role="viewer")
+        refused = client.post("/api/v1/tokens", wanted, format="json")
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "scope-not-for-you")
 
     def test_an_unknown_scope_is_refused_by_the_database(self, alice: User) -> None:
         token, _ = token_create(user=alice, name="test", now=clock.now())
@@ -141,11 +162,12 @@ class TestApi:
             self.make(narrow, **changes).json()["errors"][0]["code"]
             for changes in (
                 {"scopes": ["noc"]},
+                {"scopes": ["team"]},
                 {"scopes": ["order"], "allowed_networks": ["0.0.0.0/0"]},
                 {"scopes": ["order"], "allowed_networks": [], "expires_at": "2999-01-01T00:00:00Z"},
             )
         ]
-        assert codes == ["scope-not-held", "network-not-held", "outlives-its-maker"]
+        assert codes == ["scope-not-held", "scope-not-held", "network-not-held", "outlives-its-maker"]
         inherited = self.make(narrow, scopes=["order"], allowed_networks=[]).json()
         assert inherited["allowed_networks"] == ["127.0.0.0/24"]
         assert inherited["expires_at"] is not None
@@ -229,3 +251,22 @@ class TestPage:
         assert "Act as the NOC" in text(signed_in(nora).get("/account/tokens/"))
         forged = {"name": "x", "scope": "noc", "days": "30"}
         assert signed_in(alice).post("/account/tokens/", forged).status_code == 422
+
+    def test_running_a_team_is_offered_to_who_runs_one_and_has_to_be_ticked(
+        self, ada: User, alice: User, nina: User
+    ) -> None:
+        form = {"name": "people", "scope": "read", "days": "30"}
+        for user in (ada, alice, nina):
+            offered = "also invite people" in text(signed_in(user).get("/account/tokens/"))
+            assert offered == (user != alice), user
+            for ticked in ({}, {"team": "on"}):
+                signed_in(user).post("/account/tokens/", {**form, **ticked})
+        made = ApiToken.objects.order_by("pk").values_list("user__username", "scopes")
+        assert list(made) == [
+            ("ada", ["read"]),
+            ("ada", ["read", "team"]),
+            ("alice", ["read"]),
+            ("alice", ["read"]),
+            ("nina", ["read"]),
+            ("nina", ["read", "team"]),
+        ]

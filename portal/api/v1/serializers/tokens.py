@@ -55,7 +55,10 @@ class TokenCreateSerializer(StrictSerializer):
 
     name = StrictCharField(max_length=100)
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(choices=Scope.choices), min_length=1, max_length=3
+        child=serializers.ChoiceField(choices=Scope.choices),
+        min_length=1,
+        max_length=len(Scope),
+        help_text="noc is for NOC staff, and team for admins of a customer or of the NOC.",
     )
     allowed_networks = serializers.ListField(child=NetworkField(), max_length=20, default=list)
     expires_at = serializers.DateTimeField(allow_null=True, default=None)

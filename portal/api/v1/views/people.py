@@ -1,7 +1,7 @@
 """Who is NOC staff, and closing the account of somebody who leaves.
 
-What gives power is left to pages, for people who are signed in: a token that leaked makes no NOC admin who
-stays when it is revoked.
+What gives the NOC's power is left to pages, for people who are signed in: a token that leaked makes no NOC
+admin who stays when it is revoked.
 """
 
 from django.db.models import QuerySet

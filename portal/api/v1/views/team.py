@@ -1,4 +1,7 @@
-"""The people of customers, and inviting more: what the team page does, for programs."""
+"""The people of customers, and inviting more: what the team page does, for programs.
+
+What gives power needs a token that was made for it: a role that a leaked one gave stays when it is revoked.
+"""
 
 from typing import Any
 
@@ -12,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from portal.accounts import invitations, policies, team
-from portal.accounts.models import Customer, Invitation, Membership
+from portal.accounts.models import Customer, Invitation, Membership, Scope
 from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.filters import InvitationFilters, MemberFilters
 from portal.api.v1.idempotency import once_per_key
@@ -51,6 +54,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
     """One membership."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.TEAM
     queryset = Membership.objects.none()
     serializer_class = MemberSerializer
 
@@ -61,7 +65,8 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Membership) -> Response:
-        """Give a member another role; for admins. The last admin stays one."""
+        """Give a member another role; for admins, by a token with the scope team. The last admin stays
+        one."""
         check_manages(request, found.customer)
         body = MemberChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -74,7 +79,8 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Membership) -> Response:
-        """Remove a member; for admins. The account stays, and so does the last admin."""
+        """Remove a member; for admins, by a token with the scope team. The account stays, and so does the
+        last admin."""
         check_manages(request, found.customer)
         team.member_remove(membership=found)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -84,6 +90,7 @@ class InvitationsView(generics.ListAPIView[Invitation]):
     """The open invitations of the customers that you run, newest first."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.TEAM
     queryset = Invitation.objects.none()
     serializer_class = InvitationSerializer
     filterset_class = InvitationFilters
@@ -95,7 +102,8 @@ class InvitationsView(generics.ListAPIView[Invitation]):
     @extend_schema(request=InvitationCreateSerializer, responses={201: InvitationSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Invite somebody by mail; for admins. So many a day per customer, and to one address."""
+        """Invite somebody by mail; for admins, by a token with the scope team. So many a day per customer,
+        and to one address."""
         body = InvitationCreateSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         asked: dict[str, Any] = dict(body.validated_data)
@@ -110,6 +118,7 @@ class InvitationView(generics.RetrieveAPIView[Invitation]):
     """One open invitation. 404 when it has ended, however it ended."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.TEAM
     queryset = Invitation.objects.none()
     serializer_class = InvitationSerializer
 
@@ -124,6 +133,7 @@ class InvitationView(generics.RetrieveAPIView[Invitation]):
     @extend_schema(request=None, responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
-        """Take an invitation back; for admins. Its link opens nothing from now on."""
+        """Take an invitation back; for admins, by a token with the scope team. Its link opens nothing from
+        now on."""
         invitations.invitation_revoke(invitation=self.get_object(), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
