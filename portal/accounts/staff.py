@@ -10,6 +10,9 @@ from portal.accounts.errors import AccountClosed, LastNocAdmin
 from portal.accounts.models import User
 from portal.accounts.new_account import account_make
 from portal.accounts.password_reset import account_opened_ask
+from portal.accounts.tokens import noc_tokens_revoke
+
+_RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)
 
 
 def noc_staff() -> QuerySet[User]:
@@ -27,7 +30,7 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
     """
     known = account_at(email, among=User.objects.filter(username__iexact=username))
     if known is not None:
-        noc_role_change(person=known, role=role)
+        noc_role_change(person=known, role=role, now=now)
         return known
     user = account_make(username=username, email=email, password=None, noc_role=role)
     account_opened_ask(user=user, now=now)
@@ -35,12 +38,19 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
 
 
 @transaction.atomic
-def noc_role_change(*, person: User, role: str) -> None:
-    """Make somebody NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin."""
+def noc_role_change(*, person: User, role: str, now: datetime) -> None:
+    """Make somebody NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin.
+
+    New rights are not for old tokens: with a rise, those with the scope ``noc`` are revoked.
+    """
     if role != User.NocRole.NOC_ADMIN:
         another_noc_admin_stays(person)
-    if not User.objects.filter(pk=person.pk, is_active=True).update(noc_role=role):
+    found = User.objects.select_for_update(no_key=True).filter(pk=person.pk, is_active=True).first()
+    if found is None:
         raise AccountClosed(username=person.username)
+    User.objects.filter(pk=person.pk).update(noc_role=role)
+    if _RISING.index(User.NocRole(role)) > _RISING.index(User.NocRole(found.noc_role)):
+        noc_tokens_revoke(user=found, now=now)
 
 
 def another_noc_admin_stays(person: User) -> None:

@@ -126,11 +126,19 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
-    """End it at once, with all that were made with it, or with these; done twice is done.
+    """End it at once, with all that were made with it, or with these; done twice is done."""
+    _end_with_offspring([token.pk], now)
 
-    From the maker on downwards: a token is locked before those that were made with it are looked for.
-    """
-    ending = [token.pk]
+
+@transaction.atomic
+def noc_tokens_revoke(*, user: User, now: datetime) -> None:
+    """End the user's tokens that act for the NOC, with all that were made with them."""
+    held = ApiToken.objects.filter(user=user, scopes__contains=[Scope.NOC], revoked_at__isnull=True)
+    _end_with_offspring(list(held.values_list("pk", flat=True)), now)
+
+
+def _end_with_offspring(ending: list[int], now: datetime) -> None:
+    """From the maker on downwards: a token is locked before those that were made with it are looked for."""
     while ending:
         ApiToken.objects.filter(pk__in=ending, revoked_at__isnull=True).update(revoked_at=now)
         ending = list(ApiToken.objects.filter(made_with__in=ending).values_list("pk", flat=True))

@@ -65,7 +65,7 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
     if form.is_valid():
         with telling(request, done=_("The role is changed.")):
-            noc_role_change(person=found, role=form.cleaned_data["role"])
+            noc_role_change(person=found, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:noc-person", user_id=user_id)
 
 

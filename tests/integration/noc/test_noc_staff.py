@@ -111,7 +111,32 @@ class TestRoles:
     def test_a_closed_account_gets_no_role(self, nina: User, nora: User) -> None:
         account_close(person=nora, now=clock.now())
         with pytest.raises(AccountClosed):
-            noc_role_change(person=nora, role="nocAdmin")
+            noc_role_change(person=nora, role="nocAdmin", now=clock.now())
+
+    def test_new_rights_are_not_for_the_tokens_that_are_there(
+        self, nina: User, nora: User, alice: User
+    ) -> None:
+        def live(user: User) -> list[str]:
+            found = ApiToken.objects.filter(user=user, revoked_at__isnull=True)
+            return sorted(found.values_list("name", flat=True))
+
+        for user in (nora, alice):
+            token_create(user=user, name="orders", scopes=["read", "order"], now=clock.now())
+            maker, _ = token_create(user=user, name="maker", scopes=["order"], now=clock.now())
+            token_create(user=user, name="made", scopes=["order"], made_with=maker, now=clock.now())
+            # As of somebody who was NOC staff before.
+            ApiToken.objects.filter(pk=maker.pk).update(scopes=["order", "noc"])
+        User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
+        press(nina, None, "add", username="alice", email="alice@isp.example", role="noc")
+        assert live(alice) == ["orders"]
+        for role in ("noc", "none"):
+            press(nina, nora, "role", role=role)
+            assert live(nora) == ["made", "maker", "orders"]
+        press(nina, nora, "role", role="noc")
+        assert live(nora) == ["orders"]
+        token_create(user=User.objects.get(pk=nora.pk), name="noc", scopes=["noc"], now=clock.now())
+        press(nina, nora, "role", role="nocAdmin")
+        assert live(nora) == ["orders"]
 
     def test_an_unknown_role_changes_nothing(self, nina: User, nora: User) -> None:
         press(nina, nora, "role", role="root")
@@ -253,7 +278,7 @@ class TestPages:
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda person: noc_role_change(person=person, role="noc"),
+        lambda person: noc_role_change(person=person, role="noc", now=clock.now()),
         lambda person: account_close(person=person, now=clock.now()),
     ],
     ids=["demoted", "closed"],
