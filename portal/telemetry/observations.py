@@ -29,7 +29,7 @@ def observation_take(
     if last is not None and now - last.reported_at > FRESH:
         # Of a while that nobody has marked, because the portal was away too, nothing is known. On its own:
         # the lines are locked in one order here, and in one order again below.
-        stale_vlls_mark(now=now)
+        stale_vlls_mark(now=now, router=router)
     return _take(router, last, report, ends, now)
 
 
@@ -43,7 +43,7 @@ def _take(
 ) -> bool:
     if not observed_store(router=router, report=report, now=now):
         return False
-    ends_observed(router=router, ends=ends, vpp_absent=report.vpp_absent, look=report.look, now=now)
+    ends_observed(router=router, ends=ends, look=report.look, now=now)
     ended = _is_back(last, report, now) and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
 
 from portal.accounts.models import User
 from portal.events.models import Event
 from portal.vll.models import Hold, Order, Vll, VllEnd
-from portal.vll.states import TERMINAL_ORDER_STATES, OrderState
+from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderState
 
 FAILED_FOR = timedelta(days=1)
 _ENDS = Prefetch(
@@ -54,8 +54,9 @@ def orders(user: User) -> QuerySet[Order]:
 
 
 def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
-    """Those of ``orders`` that failed in the last day and that nobody has retried."""
-    return orders.filter(state=OrderState.FAILED, state_at__gte=now - FAILED_FOR, retries=None)
+    """Those of ``orders`` that failed in the last day and that nobody retries or has retried."""
+    retries = Order.objects.filter(retry_of=OuterRef("pk")).exclude(state__in=CALLED_OFF)
+    return orders.filter(~Exists(retries), state=OrderState.FAILED, state_at__gte=now - FAILED_FOR)
 
 
 def jobs(user: User) -> QuerySet[Order]:

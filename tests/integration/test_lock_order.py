@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -13,9 +14,9 @@ from portal.accounts.models import Membership, User
 from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
-from portal.inventory.models import Port, Router
+from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import ends_observed, order_delete
+from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
 from provisioning.generations import next_intent
 from tests.integration.answers import activate, answer
@@ -109,6 +110,16 @@ def test_an_answer_that_comes_while_an_older_report_is_taken_in_is_not_undone(is
         VllEnd.objects.filter(vll=vll, side="a").update(status_look=2000, status_at=clock.now(), policed=True)
     end = vll.ends.get(side="a")
     assert (end.policed, end.link_up) == (True, None)
+
+
+def test_a_report_that_comes_while_silence_is_being_marked_stands(isp: Isp, vll: Vll) -> None:
+    Vll.objects.update(oper_status="op-up")
+    ObservedRouter.objects.update(reported_at=clock.now() - timedelta(hours=1))
+    with a_thread(partial(stale_vlls_mark, now=clock.now())) as start, transaction.atomic():
+        Vll.objects.select_for_update().get(pk=vll.pk)
+        start()
+        ObservedRouter.objects.update(reported_at=clock.now())
+    assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
 
 
 def test_a_document_with_a_higher_number_never_knows_less(isp: Isp, alice: User) -> None:

@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
-from portal.vll.models import Vll
+from portal.vll.models import EndMove, Vll
 from portal.vll.operations import ends_observed, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
 from tests.integration.answers import CONFLICT, activate, answer
@@ -96,11 +96,15 @@ def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll
 def test_without_a_vpp_nothing_is_forwarded(isp: Isp, line: Vll) -> None:
     observe(isp, line, "a")
     observe(isp, line, "z")
-    ends_observed(router=isp.routers["hippo"], ends=[], vpp_absent=True, now=clock.now())
+    hippo = ObservedRouter.objects.filter(router=isp.routers["hippo"])
+    hippo.update(vpp_absent=True)
+    ends_observed(router=isp.routers["hippo"], ends=[], now=clock.now())
     line.refresh_from_db()
-    assert line.oper_status == "op-down"
+    # Of its port nobody says anything.
+    assert (line.oper_status, line.ends.get(side="z").link_up) == ("op-down", None)
     observe(isp, line, "a")
     assert line.oper_status == "op-down"
+    hippo.update(vpp_absent=False)
     observe(isp, line, "z")
     assert line.oper_status == "op-up"
 
@@ -115,6 +119,27 @@ def test_silence_makes_unknown(isp: Isp, line: Vll) -> None:
     line.refresh_from_db()
     assert line.oper_status == "op-unknown"
     assert stale_vlls_mark(now=now) == 0
+
+
+def test_a_line_is_not_unknown_since_before_its_end_came_to_the_silent_router(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z")
+    now = clock.now()
+    silent = ObservedRouter.objects.filter(router=isp.routers["hippo"])
+    silent.update(reported_at=now - timedelta(hours=1))
+    EndMove.objects.create(
+        vll=line, side="z", router=isp.routers["rhino"], left_at=now - timedelta(minutes=5)
+    )
+    assert stale_vlls_mark(now=now) == 1
+    assert Event.objects.get(vll_id=line.pk, kind="vll.op-unknown").at == now - timedelta(minutes=5)
+
+
+def test_a_router_that_is_back_marks_its_own_lines_alone(isp: Isp, line: Vll) -> None:
+    observe(isp, line, "a")
+    observe(isp, line, "z")
+    ObservedRouter.objects.update(reported_at=clock.now() - timedelta(hours=1))
+    assert stale_vlls_mark(now=clock.now(), router=isp.routers["zebra"]) == 0
+    assert stale_vlls_mark(now=clock.now(), router=isp.routers["rhino"]) == 1
 
 
 def test_drift_is_out_of_sync_and_repair_is_in_sync_again(isp: Isp, line: Vll) -> None:

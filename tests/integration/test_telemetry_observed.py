@@ -211,6 +211,26 @@ def test_ends_become_up_by_the_word_of_their_own_router_alone(
     assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
 
 
+def test_without_any_vpp_lines_are_down_until_one_is_there_again(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    said = [
+        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
+    ]
+    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    away = later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING)
+    for one, status in (
+        (report, "op-up"),
+        (away, "op-unknown"),
+        (later(away, vpp_absent=True), "op-down"),
+        (later(report, sent_ms=report.sent_ms + 60_000), "op-up"),
+    ):
+        assert take(isp, one, now, *(said if one.vpp_connected else ()))
+        assert Vll.objects.get(pk=vll.pk).oper_status == status
+
+
 @pytest.fixture
 def backoff(isp: Isp, now: datetime) -> RouterConvergence:
     return RouterConvergence.objects.create(

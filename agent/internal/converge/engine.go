@@ -62,6 +62,7 @@ type Engine struct {
 	session Session
 	refused error // why there is no session, if that is more than that VPP is away
 	absent  bool
+	met     bool // VPP, since the agent began
 	seen    seen
 	made    map[uint32]int64 // by interface: the look after which it was made here
 	applied *Applied
@@ -145,6 +146,7 @@ func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied, e.seen, e.made = session, nil, seen{look: e.nextLook()}, make(map[uint32]int64)
+	e.met = e.met || session != nil
 }
 
 // Refused hears why VPP could not be used; nil when it could.
@@ -156,6 +158,7 @@ func (e *Engine) Refused(err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	absent = absent && e.met // a socket that never was there may only be looked for in the wrong place
 	if absent != e.absent {
 		e.notify()
 	}

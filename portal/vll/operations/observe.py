@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
 
 from portal.events.operations import announce
 from portal.inventory.models import ObservedRouter, Router
@@ -16,29 +16,24 @@ from portal.vll.states import IN_SERVICE, OperStatus
 
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
+_OBSERVED = "ends__port__router__observed"
 _FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift")
 
 
 @transaction.atomic
 def ends_observed(
-    *,
-    router: Router,
-    ends: Sequence[EndObservation],
-    now: datetime,
-    vpp_absent: bool = False,
-    look: int | None = None,
+    *, router: Router, ends: Sequence[EndObservation], now: datetime, look: int | None = None
 ) -> None:
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
 
     What it saw before it answered for an end is no news about that end: such a report was on its way already
-    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say. With
-    ``vpp_absent`` none of its ends forwards anything.
+    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
 
     All that is to be written is known before the first write: so the VLLs can be locked in one order,
     before their ends, as everybody does, and reports of two routers never wait for each other in a circle.
     """
     said = {(end.vll, end.side): end for end in ends}
-    fresh = _fresh_routers(now) | {router.pk}
+    forwarding = {router.pk: True} | _forwarding(now)
     changed: list[VllEnd] = []
     statuses: dict[UUID, OperStatus] = {}
     syncs: dict[UUID, bool] = {}
@@ -47,9 +42,9 @@ def ends_observed(
         for end in both:
             if end.port.router_id != router.pk or _answered_since(end, look, now):
                 continue
-            if _take(end, said.get((vll.pk, end.side)), vll.revision, vpp_absent):
+            if _take(end, said.get((vll.pk, end.side)), vll.revision):
                 changed.append(end)
-        status, in_sync = oper_status_of(both, fresh), _is_in_sync(both, vll.revision)
+        status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, vll.revision)
         if status != vll.oper_status:
             statuses[vll.pk] = status
         if in_sync != vll.in_sync:
@@ -66,34 +61,48 @@ def ends_observed(
 
 
 @transaction.atomic
-def stale_vlls_mark(*, now: datetime) -> int:
-    """Turn VLLs whose routers have fallen silent to op-unknown; how many.
+def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
+    """Turn VLLs (of ``router``) whose routers have fallen silent to op-unknown; how many.
 
     Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
-    nothing is known either.
+    nothing is known either. Not since before the line's ends are where they are now.
     """
-    silent = Q(ends__port__router__observed__isnull=True) | Q(
-        ends__port__router__observed__reported_at__lt=now - FRESH
-    )
-    stale = (
-        Vll.objects.filter(silent, lifecycle__in=IN_SERVICE)
-        .exclude(oper_status=OperStatus.UNKNOWN)
-        .annotate(heard=Min("ends__port__router__observed__reported_at"))
+    stale = _stale(now)
+    if router is not None:
+        stale = stale.filter(ends__port__router=router)
+    locked = set(stale.values_list("pk", flat=True))
+    _lock(locked)
+    # Looked at again: what a report said in between stays.
+    found = (
+        _stale(now)
+        .filter(pk__in=locked)
+        .annotate(heard=Min(f"{_OBSERVED}__reported_at"), moved=Max("moves__left_at"))
         .order_by("pk")
-        .values_list("pk", "heard")
     )
-    return sum(
-        _write_status(pk, OperStatus.UNKNOWN, now if heard is None else heard + FRESH) for pk, heard in stale
-    )
+    marked = 0
+    for pk, heard, moved in found.values_list("pk", "heard", "moved"):
+        since = now if heard is None else heard + FRESH
+        marked += _write_status(pk, OperStatus.UNKNOWN, since if moved is None else max(since, moved))
+    return marked
 
 
-def oper_status_of(ends: Iterable[VllEnd], fresh_routers: set[int]) -> OperStatus:
+def _stale(now: datetime) -> QuerySet[Vll]:
+    """What is not op-unknown though a router of it has fallen silent."""
+    silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
+    return Vll.objects.filter(silent, lifecycle__in=IN_SERVICE).exclude(oper_status=OperStatus.UNKNOWN)
+
+
+def oper_status_of(ends: Iterable[VllEnd], forwarding: dict[int, bool]) -> OperStatus:
     """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
 
-    Unknown is what nobody says, and not what is no longer there: without VPP no UNI has link.
+    ``forwarding``: the routers whose reports are fresh, and whether they run a VPP at all. Unknown is what
+    nobody says, and not what is no longer there.
     """
     ends = list(ends)
-    if any(end.port.router_id not in fresh_routers or end.link_up is None for end in ends):
+    routers = [end.port.router_id for end in ends]
+    if any(forwarding.get(router) is False for router in routers):
+        return OperStatus.DOWN
+    if any(router not in forwarding for router in routers) or any(end.link_up is None for end in ends):
         return OperStatus.UNKNOWN
     if all(end.link_up and end.reachable is not False for end in ends):
         return OperStatus.UP
@@ -110,9 +119,9 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
     )
 
 
-def _take(end: VllEnd, said: EndObservation | None, revision: int, vpp_absent: bool) -> bool:
+def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
     """Put what was said of this revision onto the end; whether that is news."""
-    facts: tuple[object, ...] = (False if vpp_absent else None, None, None, False, [])
+    facts: tuple[object, ...] = (None, None, None, False, [])
     if said is not None and said.revision == revision:
         in_sync = said.in_sync and not said.drift
         facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift)
@@ -154,9 +163,10 @@ def _in_service_on(router: Router) -> QuerySet[Vll]:
     )
 
 
-def _fresh_routers(now: datetime) -> set[int]:
+def _forwarding(now: datetime) -> dict[int, bool]:
+    """The routers whose reports are fresh, and whether they run a VPP."""
     fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH)
-    return set(fresh.values_list("router_id", flat=True))
+    return {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
 
 
 def _lock(vlls: set[UUID]) -> None:
