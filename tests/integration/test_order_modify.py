@@ -134,7 +134,8 @@ def test_more_than_the_port_has_left_is_refused_and_changes_nothing(isp: Isp, al
     Port.objects.update(speed_bps=100 * GBIT)
     with pytest.raises(PortFull) as refusal, transaction.atomic():
         modify(alice, vll, cir_bps=11 * GBIT)
-    assert refusal.value.free_bps == 9 * GBIT
+    # Of the whole line, which has 1 of the 10 itself.
+    assert (refusal.value.requested_bps, refusal.value.free_bps) == (11 * GBIT, 10 * GBIT)
     assert holders() == {vll.pk}
     assert Order.objects.filter(action="modify").count() == 0
 

@@ -162,7 +162,7 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api) -> None:
     assert alice("GET", f"{url}/loss")["a_to_z"]["loss_ratio"] is None
     token = live_stack.loaded["customer_token"]
     (month,) = csv.DictReader(io.StringIO(plain(live_stack, token, "GET", f"{url}/months.csv").text))
-    assert (float(month["up_s"]) > 0, month["a_to_z_loss_ratio"], month["a_p95_max"]) == (True, "", "")
+    assert (float(month["up_s"]) > 0, month["a_to_z_loss_ratio"], month["a_p95_max_bps"]) == (True, "", "")
     counted = list(csv.DictReader(io.StringIO(plain(live_stack, token, "GET", f"{url}/throughput.csv").text)))
     assert any(row["a_in"] for row in counted)
     alice.done("DELETE", url)
