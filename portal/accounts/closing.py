@@ -32,11 +32,12 @@ def account_close(*, person: User, now: datetime) -> None:
 def account_reopen(*, person: User, now: datetime) -> None:
     """With the roles that it had, and a mailed link to choose a password by. Raises NoAddress.
 
-    One that is open stays as it is.
+    One that is open stays as it is. An account that was closed with a customer had its password still.
     """
     if not person.email:
         raise NoAddress(username=person.username)
-    if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True, closed_with=None):
+    closed = User.objects.filter(pk=person.pk, is_active=False)
+    if closed.update(is_active=True, closed_with=None, password=make_password(None)):
         # Also one that was being made while the account was closed.
         _tokens_end(person, now)
         account_opened_ask(user=person, now=now)

@@ -17,16 +17,24 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
     elsewhere = Membership.objects.filter(customer__retired_at__isnull=True).values("user")
     members = User.objects.filter(memberships__customer=customer, noc_role=User.NocRole.NONE)
     leaving = list(members.exclude(pk__in=elsewhere).values_list("pk", flat=True))
-    ApiToken.objects.filter(user__in=leaving, revoked_at__isnull=True).update(revoked_at=now)
     User.objects.filter(pk__in=leaving, is_active=True).update(is_active=False, closed_with=customer)
+    _tokens_end(leaving, now)
 
 
-def customer_reopen(*, customer: Customer) -> None:
+def customer_reopen(*, customer: Customer, now: datetime) -> None:
     """Undo the retirement of ``customer``, which the caller has locked.
 
     The accounts of its members that were closed with it, or with another customer since, open again, with
-    the roles that they had. Tokens and invitations stay revoked: whoever held one may have handed it on.
+    the roles and passwords that they had, and with sessions that have not expired. Tokens and invitations
+    stay revoked: whoever held one may have handed it on.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=None)
     closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)
-    closed.update(is_active=True, closed_with=None)
+    returning = list(closed.values_list("pk", flat=True))
+    User.objects.filter(pk__in=returning, closed_with__isnull=False).update(is_active=True, closed_with=None)
+    # Also one that was being made while the account was closed.
+    _tokens_end(returning, now)
+
+
+def _tokens_end(users: list[int], now: datetime) -> None:
+    ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)

@@ -80,7 +80,7 @@ def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return
-    customer_reopen(customer=locked)
+    customer_reopen(customer=locked, now=now)
     data = {"id": customer.pk, "name": customer.name}
     announce("customer.reopened", now=now, actor=user.username, customer_id=customer.pk, data=data)
 

@@ -117,7 +117,7 @@ def test_who_was_closed_for_another_reason_stays_out(dora: User, charlie: User, 
 def test_an_account_that_was_opened_meanwhile_keeps_its_password(
     dora: User, dairy: Customer, invitation: Invitation
 ) -> None:
-    customer_reopen(customer=dairy)
+    customer_reopen(customer=dairy, now=clock.now())
     with pytest.raises(AccountNotClosed):
         accept_reopening(password=NEW, invitation=invitation, now=clock.now())
     assert "Sign in to accept" in text(accept(invitation)[1])
@@ -132,5 +132,5 @@ def test_a_reopened_customer_gets_back_members_who_were_closed_with_another_one_
     for customer in (dairy, bakery):
         customer_retire(customer=customer, now=clock.now())
     assert not User.objects.get(pk=dora.pk).is_active
-    customer_reopen(customer=dairy)
+    customer_reopen(customer=dairy, now=clock.now())
     assert User.objects.get(pk=dora.pk).is_active

@@ -16,6 +16,7 @@ from portal.accounts.closing import account_close, account_reopen
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.password_reset import SEND_ACCOUNT_OPENED, account_opened_mail
+from portal.accounts.retirement import customer_retire
 from portal.accounts.staff import noc_role_change
 from portal.accounts.tokens import token_create
 from portal.core import clock
@@ -175,6 +176,22 @@ class TestClosing:
         choose_password(mailed_link())
         sign_in(again, "nora", NEW_PASSWORD)
         assert again.get("/noc/").status_code == 200
+
+    def test_what_closed_with_a_customer_opens_by_a_new_password_alone_too(
+        self, nina: User, alice: User, dairy: Customer
+    ) -> None:
+        User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
+        browser = Client()
+        sign_in(browser, "alice")
+        customer_retire(customer=dairy, now=clock.now())
+        assert "The account is open." in text(press(nina, alice, "reopen"))
+        assert browser.get("/").status_code == 302
+        again = Client()
+        sign_in(again, "alice")
+        assert again.get("/").status_code == 302
+        choose_password(mailed_link())
+        sign_in(again, "alice", NEW_PASSWORD)
+        assert again.get("/").status_code == 200
 
     def test_opening_what_is_open_changes_nothing(self, nina: User, nora: User) -> None:
         User.objects.filter(pk=nora.pk).update(email="nora@isp.example")
