@@ -19,6 +19,11 @@ class VersionedForm(TablerForm):
     hidden, and who writes asks under the row's lock whether the row still says that.
     """
 
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """The form with what ``row`` says."""
+        return cls(initial={name: getattr(row, name) for name in cls().fields if hasattr(row, name)})
+
     def refuse(self, error: DomainError) -> None:
         """Put the operation's refusal beside the field that it names."""
         self.add_error(error.field if error.field in self.fields else None, words.sentence(error))

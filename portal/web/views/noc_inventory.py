@@ -1,10 +1,9 @@
 """The NOC's inventory: a list, a form and a removal, the same for every kind."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -19,8 +18,7 @@ from portal.web.forms.versioned import VersionedForm
 from portal.web.narrowing import narrowed
 from portal.web.noc_kinds import KINDS, Kind
 from portal.web.paging import in_order
-
-UNPROCESSABLE, CONFLICT = 422, 409
+from portal.web.saving import CONFLICT, UNPROCESSABLE, do, save
 
 
 @requires(policies.may_run_the_network)
@@ -40,7 +38,8 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """GET shows an empty form; POST makes the row, or answers 422 with what is wrong."""
     form = kind.create_form(request.POST or None)
-    if request.method == "POST" and _do(form, kind.create, request):
+    operation = partial(kind.create, user=request.user, now=clock.now())
+    if request.method == "POST" and do(form, operation):
         messages.success(request, _("It is added."))
         return redirect(f"web:noc-{kind.slug}")
     return _form(request, kind, form, None)
@@ -55,31 +54,28 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     and the form shows both, to be saved on top of that.
     """
     if request.method != "POST":
-        row = _row(kind.rows(), kind, ids)
-        form = _untouched(kind, row)
+        row = _row(kind, ids)
+        form = kind.change_form.of(row)
         return _form(request, kind, form, row, version=form.version)
-    seen = request.POST.get("version", "")
-    # Locked: of two who have seen one version, one is refused.
-    with transaction.atomic():
-        row = _row(kind.rows().select_for_update(of=("self",)), kind, ids)
-        now = _untouched(kind, row)
-        form = kind.change_form(request.POST, initial=now.initial)
-        outdated = form.is_outdated(seen=seen, now=now)
-        done = not outdated and _do(form, kind.change, request, **{kind.keyword: row})
-    if done:
+    saved = save(
+        rows=kind.rows(),
+        pk=_pk(kind, ids),
+        form=kind.change_form,
+        sent=request.POST,
+        operation=partial(kind.change, user=request.user, now=clock.now()),
+        keyword=kind.keyword,
+    )
+    if saved.refused is None:
         messages.success(request, _("It is changed."))
         return redirect(f"web:noc-{kind.slug}")
-    if outdated:
-        form.refuse_as_outdated(now)
-        return _form(request, kind, form, row, version=now.version, status=CONFLICT)
-    return _form(request, kind, form, row, version=seen)
+    return _form(request, kind, saved.form, saved.row, version=saved.version, status=saved.refused)
 
 
 @requires(policies.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """GET asks whether it is meant; POST removes the row, or says what uses it."""
-    row = _row(kind.rows(), kind, ids)
+    row = _row(kind, ids)
     refusal = ""
     if request.method == "POST":
         try:
@@ -93,28 +89,13 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     return _page(request, "noc/remove.html", kind, context, status=CONFLICT if refusal else None)
 
 
-def _row(rows: QuerySet[Any], kind: Kind, ids: dict[str, int]) -> Any:
-    """The one of ``rows`` that the address names as ``<keyword>_id``, or 404."""
-    return get_object_or_404(rows, pk=ids[f"{kind.keyword}_id"])
+def _pk(kind: Kind, ids: dict[str, int]) -> int:
+    """What the address names as ``<keyword>_id``."""
+    return ids[f"{kind.keyword}_id"]
 
 
-def _untouched(kind: Kind, row: Any) -> VersionedForm:
-    """The form with what the row says."""
-    fields = kind.change_form().fields
-    return kind.change_form(initial={name: getattr(row, name) for name in fields if hasattr(row, name)})
-
-
-def _do(form: VersionedForm, operation: Any, request: SignedInRequest, **row: Any) -> bool:
-    """Whether it is done; else the refusal is noted in the form."""
-    if not form.is_valid():
-        return False
-    try:
-        with transaction.atomic():
-            operation(**row, **form.cleaned_data, user=request.user, now=clock.now())
-    except DomainError as error:
-        form.refuse(error)
-        return False
-    return True
+def _row(kind: Kind, ids: dict[str, int]) -> Any:
+    return get_object_or_404(kind.rows(), pk=_pk(kind, ids))
 
 
 def _form(

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -29,6 +28,7 @@ from portal.notifications.webhooks import (
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.webhooks import WebhookAddForm, WebhookForm
 from portal.web.paging import in_order, newest_first
+from portal.web.saving import save
 from portal.web.telling import telling
 
 
@@ -79,44 +79,23 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     """GET shows it in a form; POST changes it, or answers 422 with what is wrong, or 409 where somebody has
     changed it since the form was opened."""
     if request.method != "POST":
-        form = _untouched(webhook)
-        return _change_page(request, webhook, form, version=form.version)
-    seen = request.POST.get("version", "")
-    with transaction.atomic():
-        locked = get_object_or_404(Webhook.objects.select_for_update(), pk=webhook.pk)
-        now = _untouched(locked)
-        form = WebhookForm(request.POST, initial=now.initial)
-        outdated = form.is_outdated(seen=seen, now=now)
-        done = not outdated and form.is_valid() and _changed(locked, form)
-    if done:
+        form = WebhookForm.of(webhook)
+        return render(
+            request, "webhooks/form.html", {"form": form, "webhook": webhook, "version": form.version}
+        )
+    saved = save(
+        rows=Webhook.objects.all(),
+        pk=webhook.pk,
+        form=WebhookForm,
+        sent=request.POST,
+        operation=webhook_change,
+        keyword="webhook",
+    )
+    if saved.refused is None:
         messages.success(request, _("The webhook is changed."))
         return redirect("web:webhook", webhook_id=webhook.pk)
-    if outdated:
-        form.refuse_as_outdated(now)
-        return _change_page(request, webhook, form, version=now.version, status=409)
-    return _change_page(request, webhook, form, version=seen, status=422)
-
-
-def _untouched(webhook: Webhook) -> WebhookForm:
-    known = {"url": webhook.url, "description": webhook.description, "types": webhook.types}
-    return WebhookForm(initial=known)
-
-
-def _changed(webhook: Webhook, form: WebhookForm) -> bool:
-    """Whether it is done; else the refusal is noted in the form."""
-    try:
-        webhook_change(webhook=webhook, **form.cleaned_data)
-    except DomainError as error:
-        form.refuse(error)
-        return False
-    return True
-
-
-def _change_page(
-    request: SignedInRequest, webhook: Webhook, form: WebhookForm, *, version: str, status: int | None = None
-) -> HttpResponse:
-    context = {"form": form, "webhook": webhook, "version": version}
-    return render(request, "webhooks/form.html", context, status=status)
+    context = {"form": saved.form, "webhook": webhook, "version": saved.version}
+    return render(request, "webhooks/form.html", context, status=saved.refused)
 
 
 @requires(policies.may_manage_webhooks, of=visible_webhook)
