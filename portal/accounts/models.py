@@ -6,7 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Upper
 
 from portal.accounts.fields import CidrField
 
@@ -69,8 +69,9 @@ class User(AbstractUser):
             ),
             # Single sign-on and invitations find people by it.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
-            # Whoever signs in need not know how it is written: of two, neither would be found.
-            models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
+            # Whoever signs in need not know how it is written: of two, neither would be found. As the lookup
+            # does it: a Σ has two small letters.
+            models.UniqueConstraint(Upper("username"), name="one_user_per_name"),
         ]
 
     @property

@@ -5,12 +5,12 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.core.management.base import CommandError
 from django.db import migrations, models
-from django.db.models.functions import Lower
+from django.db.models.functions import Upper
 
 
 def stop_at_twins(apps: Any, editor: Any) -> None:
     """Raises CommandError with the names that the constraint would not take."""
-    users = apps.get_model("accounts", "User").objects.order_by().annotate(same=Lower("username"))
+    users = apps.get_model("accounts", "User").objects.order_by().annotate(same=Upper("username"))
     found = (
         users.values("same")
         .annotate(names=ArrayAgg("username"), count=models.Count("pk"))
@@ -34,6 +34,6 @@ class Migration(migrations.Migration):
         migrations.RunPython(stop_at_twins, migrations.RunPython.noop),
         migrations.AddConstraint(
             model_name="user",
-            constraint=models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
+            constraint=models.UniqueConstraint(Upper("username"), name="one_user_per_name"),
         ),
     ]
