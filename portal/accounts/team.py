@@ -40,6 +40,12 @@ def team_lock(membership: Membership) -> None:
     Customer.objects.select_for_update().get(pk=membership.customer_id)
 
 
+def customer_lock(customer: Customer) -> Customer:
+    """``customer`` for whoever may delete it, with its memberships, which come first as in ``team_lock``."""
+    list(Membership.objects.select_for_update().filter(customer=customer.pk).order_by("pk"))
+    return Customer.objects.select_for_update().get(pk=customer.pk)
+
+
 def another_admin_stays(membership: Membership) -> None:
     """Raises LastAdmin where nobody else of its customer is one. Call it with the team locked."""
     admins = Membership.objects.filter(

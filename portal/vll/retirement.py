@@ -7,6 +7,7 @@ from django.db.models import ProtectedError
 
 from portal.accounts.models import Customer, User
 from portal.accounts.retirement import customer_reopen, customer_retire
+from portal.accounts.team import customer_lock
 from portal.events.operations import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.rows import in_use, row_remove
@@ -57,7 +58,7 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
     Removing a retired one again changes nothing.
     """
-    locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    locked = customer_lock(customer)
     if locked.retired_at is not None:
         return
     lines = Vll.objects.filter(customer=locked).exclude(lifecycle__in=TERMINAL_LIFECYCLES)

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from portal.accounts.models import Membership, User
+from portal.accounts.models import Customer, Membership, User
 from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
@@ -18,9 +18,10 @@ from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
+from portal.vll.retirement import customer_remove
 from provisioning.generations import next_intent
 from tests.integration.answers import activate, answer
-from tests.integration.isp import Isp
+from tests.integration.isp import Isp, member
 from tests.integration.orders import order
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,6 +89,20 @@ def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
         start()
         role_change(membership=of_bob, role="admin")
     assert bob.memberships.get().role == "operator"
+
+
+def test_a_customer_may_be_removed_while_its_team_changes(
+    bakery: Customer, charlie: User, nora: User
+) -> None:
+    dora = member("dora", bakery, "viewer")
+    of_dora = dora.memberships.select_related("customer").get()
+    removal = partial(customer_remove, customer=bakery, user=nora, now=clock.now())
+    with a_thread(removal) as start, transaction.atomic():
+        # As the API's conditional writes begin.
+        Membership.objects.select_for_update().get(pk=of_dora.pk)
+        start()
+        role_change(membership=of_dora, role="operator")
+    assert not Customer.objects.filter(pk=bakery.pk).exists()
 
 
 def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
