@@ -9,11 +9,13 @@ from portal.core.tagging import Tagging
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
 from portal.web.forms.order import OrderForm, rate_initial, unjudged
+from portal.web.forms.versioned import OUTDATED, digest, it_is_now
 
 
 class ChangeForm(OrderForm):
     """``revision``: the one that the reader saw; a form that was opened before another change is refused.
 
+    ``described``: the description that the reader saw, as its digest, which no revision counts.
     ``written``: what stands in the form while ports are looked for.
     """
 
@@ -24,13 +26,32 @@ class ChangeForm(OrderForm):
         super().__init__(user=user, data=data, initial=initial)
         source = data if written is None else written
         sent = source.get("revision", "") if source is not None else ""
+        seen = source.get("described", "") if source is not None else ""
+        self.described = seen or digest(vll.description)
         self.revision = int(sent) if sent.isdecimal() and len(sent) < 10 else vll.revision
+
+    def is_outdated(self, vll: Vll) -> bool:
+        """Whether somebody else has renamed the line since the form was opened, which renames it too; only
+        after ``is_valid``."""
+        renames = self._description() not in (None, vll.description)
+        return renames and self.described != digest(vll.description)
+
+    def refuse_as_outdated(self, vll: Vll) -> None:
+        """Say so, and what the line is called now; sent again as it then is, the form renames it."""
+        self.line.add_error(None, OUTDATED)
+        self.line.add_error("description", it_is_now(vll.description))
+        self.described = digest(vll.description)
+
+    def _description(self) -> str | None:
+        """None where it was left as it was shown: it stays as it is by now."""
+        written: str = self.line.cleaned_data["description"]
+        return None if digest(written) == self.described else written
 
     def changes(self) -> Changes:
         """Every value of the form; the operation looks which differ."""
         wanted = self.wanted()
         return Changes(
-            description=wanted["description"],
+            description=self._description(),
             svc_mtu=wanted["svc_mtu"],
             cir_bps=wanted["cir_bps"],
             eir_bps=wanted["eir_bps"],

@@ -11,6 +11,21 @@ from portal.core.errors import DomainError
 from portal.vll import words
 from portal.web.forms.look import TablerForm
 
+OUTDATED = _(
+    "Somebody has changed this since you opened it, and nothing was saved. The fields hold what you wrote,"
+    " and below those that differ stands what is there now. Decide for each, and save again."
+)
+
+
+def digest(text: str) -> str:
+    """What stands for a text in a hidden field, where browsers would write its ends of lines anew."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def it_is_now(value: str) -> str:
+    """What stands beside a field that somebody else has changed meanwhile."""
+    return _("It is %(value)s now.") % {"value": value} if value else str(_("It is empty now."))
+
 
 class VersionedForm(TablerForm):
     """A form whose cleaned data are an operation's keywords.
@@ -31,7 +46,7 @@ class VersionedForm(TablerForm):
     @property
     def version(self) -> str:
         """A digest of what stands in the fields."""
-        return hashlib.sha256(json.dumps(self._written()).encode()).hexdigest()[:32]
+        return digest(json.dumps(self._written()))
 
     def is_outdated(self, *, seen: str, now: Self) -> bool:
         """Whether it was opened on another version than ``now``, the form as the row fills it, and asks for
@@ -40,19 +55,10 @@ class VersionedForm(TablerForm):
 
     def refuse_as_outdated(self, now: Self) -> None:
         """Say so, and beside each field that differs what it says in ``now``."""
-        self.add_error(
-            None,
-            _(
-                "Somebody has changed this since you opened it, and nothing was saved. The fields hold what"
-                " you wrote, and below those that differ stands what is there now. Decide for each, and save"
-                " again."
-            ),
-        )
+        self.add_error(None, OUTDATED)
         for name in self._differing(now):
             value = _in_words(now[name])
-            self.add_error(
-                name, _("It is %(value)s now.") % {"value": value} if value else _("It is empty now.")
-            )
+            self.add_error(name, it_is_now(value))
 
     def _differing(self, now: Self) -> list[str]:
         here, there = self._written(), now._written()

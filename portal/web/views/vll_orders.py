@@ -29,12 +29,13 @@ from portal.web.forms.change import ChangeForm
 from portal.web.prospect import change_prospect_of
 from portal.web.telling import telling
 
-UNPROCESSABLE = 422
+UNPROCESSABLE, CONFLICT = 422, 409
 
 
 @requires(policies.may_order, of=visible_vll)
 def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form."""
+    """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form, or 409
+    where somebody else has renamed the line since it was opened."""
     if request.method != "POST":
         return render(
             request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
@@ -45,7 +46,11 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     if "check" in request.POST:
         return render(request, "vll/change.html", {"vll": vll, "form": form} | _prospect(form, request, vll))
-    if form.is_valid():
+    status = UNPROCESSABLE
+    if form.is_valid() and form.is_outdated(vll):
+        form.refuse_as_outdated(vll)
+        status = CONFLICT
+    elif form.is_valid():
         try:
             done = _change(request.user, vll, form)
         except DomainError as error:
@@ -54,7 +59,7 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
             messages.success(request, done)
             return redirect("web:vll", vll_id=vll.pk)
     context = {"vll": vll, "form": form, "problems": list(form.problems())}
-    return render(request, "vll/change.html", context, status=UNPROCESSABLE)
+    return render(request, "vll/change.html", context, status=status)
 
 
 @requires(policies.may_order, of=visible_vll)

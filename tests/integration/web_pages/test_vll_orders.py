@@ -1,5 +1,6 @@
 """What a line's page lets its owner order: changes, stops, removals, and the way back."""
 
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,49 @@ def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vl
     assert "The line has its new description." in text(answered)
     assert vll.description == "Cheese run"
     assert not Order.objects.filter(action="modify").exists()
+
+
+def described_in(page: Any) -> str:
+    """What a form says about the description that it shows."""
+    found = re.search(r'name="described" value="(\w+)"', page.content.decode())
+    assert found
+    return found[1]
+
+
+def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
+    isp: Isp, ada: User, alice: User, vll: Vll
+) -> None:
+    seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
+    press(ada, vll, "change", **changed(isp, vll, described=seen, description="Cheese run"))
+    renamed = changed(isp, vll, described=seen, description="Cream run", cir="2")
+    refused = signed_in(alice).post(f"/vlls/{vll.pk}/change/", renamed)
+    assert refused.status_code == 409
+    assert "Somebody has changed this since you opened it" in text(refused)
+    assert mistakes(refused)["id_description"] == "It is Cheese run now."
+    assert 'value="Cream run"' in refused.content.decode()
+    vll.refresh_from_db()
+    assert (vll.description, vll.cir_bps) == ("Cheese run", GBIT)
+    press(alice, vll, "change", **renamed | {"described": described_in(refused)})
+    assert (vll.description, vll.cir_bps) == ("Cream run", 2 * GBIT)
+
+
+def test_who_leaves_the_description_alone_does_not_bring_the_old_one_back(
+    isp: Isp, ada: User, alice: User, vll: Vll
+) -> None:
+    seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
+    press(ada, vll, "change", **changed(isp, vll, described=seen, description="Cheese run"))
+    press(alice, vll, "change", **changed(isp, vll, described=seen, cir="2"))
+    assert (vll.description, vll.cir_bps) == ("Cheese run", 2 * GBIT)
+
+
+def test_looking_for_ports_keeps_what_the_form_was_opened_on(
+    isp: Isp, ada: User, alice: User, vll: Vll
+) -> None:
+    seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
+    press(ada, vll, "change", **changed(isp, vll, described=seen, description="Cheese run"))
+    for button in ("find", "check"):
+        sent = changed(isp, vll, described=seen, description="Cream run") | {button: "1"}
+        assert described_in(signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent)) == seen
 
 
 def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
