@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.fields import Network, network_of
 from portal.accounts.models import Scope, User
-from portal.accounts.tokens import scopes_for
+from portal.accounts.policies import may_manage_teams
 from portal.web.forms.look import TablerForm
 
 MAX_NETWORKS = 20
@@ -28,7 +28,9 @@ class TokenForm(TablerForm):
     team = forms.BooleanField(
         label=_("It may also invite people, and change or end what members may"),
         required=False,
-        help_text=_("What it gives away stays when the token is revoked."),
+        help_text=_(
+            "For admins of a customer or the NOC. What it gives away stays when the token is revoked."
+        ),
     )
     days = forms.ChoiceField(label=_("It lives"), choices=_LIVES, required=False)
     networks = forms.CharField(
@@ -40,11 +42,17 @@ class TokenForm(TablerForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        offered = scopes_for(user)
-        choices = [(scope.value, label) for scope, label in _SCOPES.items() if scope in offered]
+        self._user = user
+        offered = [scope for scope in _SCOPES if scope != Scope.NOC or user.is_noc]
+        choices = [(scope.value, _SCOPES[scope]) for scope in offered]
         self.fields["scope"].choices = choices  # type: ignore[attr-defined]
-        if Scope.TEAM not in offered:
-            del self.fields["team"]
+
+    def clean_team(self) -> bool:
+        """Asked when it is ticked: showing the form takes no statement for it."""
+        ticked: bool = self.cleaned_data["team"]
+        if ticked and not may_manage_teams(self._user):
+            raise forms.ValidationError(_("Only admins of a customer and NOC admins may do this."))
+        return ticked
 
     def clean_networks(self) -> list[Network]:
         texts = self.cleaned_data["networks"].replace(",", " ").split()
@@ -59,7 +67,7 @@ class TokenForm(TablerForm):
         days = self.cleaned_data["days"]
         return {
             "name": self.cleaned_data["name"],
-            "scopes": [*scopes, Scope.TEAM] if self.cleaned_data.get("team") else scopes,
+            "scopes": [*scopes, Scope.TEAM] if self.cleaned_data["team"] else scopes,
             "allowed_networks": self.cleaned_data["networks"],
             "expires_at": now + timedelta(days=int(days)) if days else None,
         }
