@@ -42,8 +42,13 @@ def team_lock(membership: Membership) -> None:
 
 def customer_lock(customer: Customer) -> Customer:
     """``customer`` for whoever may delete it, with its memberships, which come first as in ``team_lock``."""
-    list(Membership.objects.select_for_update().filter(customer=customer.pk).order_by("pk"))
+    memberships_lock(customer_id=customer.pk)
     return Customer.objects.select_for_update().get(pk=customer.pk)
+
+
+def memberships_lock(*, customer_id: int) -> None:
+    """All of a customer's, before it."""
+    list(Membership.objects.select_for_update().filter(customer=customer_id).order_by("pk"))
 
 
 def another_admin_stays(membership: Membership) -> None:

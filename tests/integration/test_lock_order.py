@@ -23,6 +23,7 @@ from provisioning.generations import next_intent
 from tests.integration.answers import activate, answer
 from tests.integration.isp import Isp, member
 from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,13 +92,15 @@ def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
     assert bob.memberships.get().role == "operator"
 
 
+@pytest.mark.parametrize("door", ["page", "api"])
 def test_a_customer_may_be_removed_while_its_team_changes(
-    bakery: Customer, charlie: User, nora: User
+    door: str, bakery: Customer, charlie: User, nina: User
 ) -> None:
     dora = member("dora", bakery, "viewer")
     of_dora = dora.memberships.select_related("customer").get()
-    removal = partial(customer_remove, customer=bakery, user=nora, now=clock.now())
-    with a_thread(removal) as start, transaction.atomic():
+    page = partial(customer_remove, customer=bakery, user=nina, now=clock.now())
+    api = partial(client(nina).delete, f"/api/v1/customers/{bakery.pk}")
+    with a_thread(page if door == "page" else api) as start, transaction.atomic():
         # As the API's conditional writes begin.
         Membership.objects.select_for_update().get(pk=of_dora.pk)
         start()

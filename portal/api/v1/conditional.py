@@ -65,7 +65,8 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
     The object is looked up by the view's own ``get_queryset`` (404 outside the caller's scope) and stays
     locked until the write has committed: of many writers that saw one version, one wins and all others get
     412. Without If-Match the answer is 428 if it is ``required``; else the write just runs. ``If-Match: *``
-    is met by any version. The method receives the object in place of the URL's arguments.
+    is met by any version. The method receives the object in place of the URL's arguments. What has to be
+    locked before it, the view's ``lock_before`` locks, if there is any.
     """
 
     def conditional(write: Write) -> Write:
@@ -73,6 +74,8 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
         def checked(view: generics.GenericAPIView[Any], request: Request, **kwargs: Any) -> Response:
             header = request.headers.get("If-Match")
             with transaction.atomic():
+                if lock_before := getattr(view, "lock_before", None):
+                    lock_before(**kwargs)
                 rows = view.get_queryset().select_for_update(of=("self",))
                 found = get_object_or_404(rows, **kwargs)
                 if header is None and required:

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.accounts.models import Customer
+from portal.accounts.team import memberships_lock
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.v1.filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
@@ -167,6 +168,11 @@ class CustomerView(KeptItemView):
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
     change, remove, keyword = operations.customer_change, customer_remove, "customer"
+
+    def lock_before(self, pk: int) -> None:
+        """As ``customer_remove`` does, which deletes the memberships too."""
+        if self.request.method == "DELETE":
+            memberships_lock(customer_id=pk)
 
 
 class CustomerReopenView(APIView):
