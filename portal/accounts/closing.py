@@ -6,10 +6,11 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from portal.accounts.errors import NoAddress
-from portal.accounts.models import ApiToken, Membership, User
+from portal.accounts.models import Membership, User
 from portal.accounts.password_reset import account_opened_ask
 from portal.accounts.staff import another_noc_admin_stays
 from portal.accounts.team import another_admin_stays, team_lock
+from portal.accounts.tokens import tokens_end
 
 
 @transaction.atomic
@@ -25,7 +26,7 @@ def account_close(*, person: User, now: datetime) -> None:
         another_admin_stays(membership)
     another_noc_admin_stays(person)
     User.objects.filter(pk=person.pk).update(is_active=False, closed_with=None, password=make_password(None))
-    _tokens_end(person, now)
+    tokens_end([person.pk], now=now)
 
 
 @transaction.atomic
@@ -38,10 +39,5 @@ def account_reopen(*, person: User, now: datetime) -> None:
         raise NoAddress(username=person.username)
     closed = User.objects.filter(pk=person.pk, is_active=False)
     if closed.update(is_active=True, closed_with=None, password=make_password(None)):
-        # Also one that was being made while the account was closed.
-        _tokens_end(person, now)
+        tokens_end([person.pk], now=now)
         account_opened_ask(user=person, now=now)
-
-
-def _tokens_end(person: User, now: datetime) -> None:
-    ApiToken.objects.filter(user=person, revoked_at__isnull=True).update(revoked_at=now)

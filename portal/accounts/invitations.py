@@ -19,9 +19,10 @@ from portal.accounts.errors import (
     InvitationUsed,
 )
 from portal.accounts.invitation_limits import check_may_invite
-from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.accounts.new_account import account_make
 from portal.accounts.policies import managed_customers, visible_customers
+from portal.accounts.tokens import tokens_end
 from portal.events.operations import send_task
 
 GOOD_FOR = timedelta(days=7)
@@ -110,8 +111,7 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
     user.is_active, user.closed_with = True, None
     user.set_password(password)
     user.save(update_fields=["is_active", "closed_with", "password"])
-    # Also one that was being made while the account was closed.
-    ApiToken.objects.filter(user=user, revoked_at__isnull=True).update(revoked_at=now)
+    tokens_end([user.pk], now=now)
     _join(user, invitation)
     return user
 

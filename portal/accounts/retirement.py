@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.accounts.tokens import tokens_end
 
 
 def customer_retire(*, customer: Customer, now: datetime) -> None:
@@ -18,7 +19,7 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
     members = User.objects.filter(memberships__customer=customer, noc_role=User.NocRole.NONE)
     leaving = list(members.exclude(pk__in=elsewhere).values_list("pk", flat=True))
     User.objects.filter(pk__in=leaving, is_active=True).update(is_active=False, closed_with=customer)
-    _tokens_end(leaving, now)
+    tokens_end(leaving, now=now)
 
 
 def customer_reopen(*, customer: Customer, now: datetime) -> None:
@@ -32,9 +33,4 @@ def customer_reopen(*, customer: Customer, now: datetime) -> None:
     closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)
     returning = list(closed.values_list("pk", flat=True))
     User.objects.filter(pk__in=returning, closed_with__isnull=False).update(is_active=True, closed_with=None)
-    # Also one that was being made while the account was closed.
-    _tokens_end(returning, now)
-
-
-def _tokens_end(users: list[int], now: datetime) -> None:
-    ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)
+    tokens_end(returning, now=now)

@@ -130,6 +130,12 @@ def token_revoke(*, token: ApiToken, now: datetime) -> None:
     _end_with_offspring([token.pk], now)
 
 
+def tokens_end(users: Collection[int], *, now: datetime) -> None:
+    """End all tokens of these people: in the transaction that closes their accounts, or opens them again, as
+    one may have been in the making while an account was closed."""
+    ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)
+
+
 @transaction.atomic
 def noc_tokens_revoke(*, user: User, now: datetime) -> None:
     """End the user's tokens that act for the NOC, with all that were made with them."""

@@ -107,7 +107,7 @@ def _status_of(error: DomainError) -> int:
 def _headers_of_refusal(error: DomainError) -> dict[str, str]:
     if not isinstance(error, TooSoon):
         return {}
-    return {"Retry-After": str(int((error.again_at - clock.now()).total_seconds()) + 1)}
+    return _after((error.again_at - clock.now()).total_seconds())
 
 
 def _of_validation_error(error: exceptions.ValidationError) -> dict[str, Any]:
@@ -138,5 +138,9 @@ def _headers(error: exceptions.APIException) -> dict[str, str]:
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if wait := getattr(error, "wait", None):
-        headers["Retry-After"] = str(ceil(wait))
+        headers |= _after(wait)
     return headers
+
+
+def _after(seconds: float) -> dict[str, str]:
+    return {"Retry-After": str(ceil(seconds))}

@@ -1,7 +1,8 @@
 """What the NOC does about an order that does not end: press on, or end it without the routers' word.
 
 Ending gives nothing back. What the order leased stays with it until both routers confirm what is wanted of
-the line by then, whenever that is, and every router that an end left does too. Dead ones keep but the tunnel.
+the line by then, whenever that is, and every router that an end left does too. A dead router holds back
+the tunnel alone.
 """
 
 from collections.abc import Iterable
