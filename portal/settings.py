@@ -381,12 +381,19 @@ LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
 # Which file a worker, beat or the relay touches every few seconds while it works, for health checks.
 LONGLINE_ALIVE_FILE = env.str("LONGLINE_ALIVE_FILE", default="")
 
+# Below these, an address is a secret: a link that was mailed to somebody. No log shows what follows.
+SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "portal.core.json_log.formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
-    # What is sent to agents and receivers is told by those who send it, with what came of it.
-    "loggers": {"httpx": {"level": "WARNING"}},
+    "loggers": {
+        # What is sent to agents and receivers is told by those who send it, with what came of it.
+        "httpx": {"level": "WARNING"},
+        # Without Django's own handlers, which print and mail whole addresses.
+        "django": {"handlers": [], "level": "INFO"},
+        "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+    },
 }

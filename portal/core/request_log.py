@@ -8,8 +8,6 @@ from django.http import HttpRequest, HttpResponse
 
 log = logging.getLogger("longline.request")
 
-# Whoever reads these parts of an address could use them.
-_SECRETS = frozenset({"signed", "key", "uidb36", "token"})
 # Asked every few seconds by machines, and only of interest when they fail.
 _PROBES = frozenset({"/healthz", "/readyz"})
 
@@ -29,17 +27,10 @@ class RequestLogMiddleware:
             "request",
             extra={
                 "method": request.method,
-                "path": _path(request),
+                "path": request.path,
                 "status": response.status_code,
                 "duration_s": round(perf_counter() - began, 6),
                 "request_id": response.get("X-Request-Id", ""),
             },
         )
         return response
-
-
-def _path(request: HttpRequest) -> str:
-    match = request.resolver_match
-    if match is not None and not _SECRETS.isdisjoint(match.kwargs):
-        return "/" + match.route
-    return request.path
