@@ -5,7 +5,6 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.accounts.invitations import invitation_send, invitations_resend
-from portal.accounts.password_reset import account_opened_mail, password_reset_mail
 from portal.core import clock
 from portal.netbox_sync.sync import sync_due as netbox_sync_due
 from portal.telemetry.freezing import months_freeze
@@ -71,16 +70,6 @@ def freeze_percentiles() -> None:
 @shared_task(name="telemetry.roll_up", time_limit=_HARD_LIMIT_S)
 def roll_up() -> None:
     telemetry_roll_up(now=clock.now())
-
-
-@shared_task(name="notifications.send_password_reset", time_limit=_HARD_LIMIT_S)
-def send_password_reset(user_id: int, asked: str) -> None:
-    password_reset_mail(user_id=user_id, asked=asked)
-
-
-@shared_task(name="notifications.send_account_opened", time_limit=_HARD_LIMIT_S)
-def send_account_opened(user_id: int, asked: str) -> None:
-    account_opened_mail(user_id=user_id, asked=asked)
 
 
 @shared_task(name="notifications.send_invitation", time_limit=_HARD_LIMIT_S)

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from portal.accounts.errors import NoAddress
 from portal.accounts.models import Membership, User
-from portal.accounts.password_reset import account_opened_ask
+from portal.accounts.password_reset import account_opened_announce
 from portal.accounts.staff import another_noc_admin_stays
 from portal.accounts.team import another_admin_stays, team_lock
 from portal.accounts.tokens import tokens_end
@@ -40,4 +40,4 @@ def account_reopen(*, person: User, now: datetime) -> None:
     closed = User.objects.filter(pk=person.pk, is_active=False)
     if closed.update(is_active=True, closed_with=None, password=make_password(None)):
         tokens_end([person.pk], now=now)
-        account_opened_ask(user=person, now=now)
+        account_opened_announce(user=person, now=now)

@@ -9,7 +9,7 @@ from portal.accounts.addresses import account_at
 from portal.accounts.errors import AccountClosed, LastNocAdmin
 from portal.accounts.models import User
 from portal.accounts.new_account import account_make
-from portal.accounts.password_reset import account_opened_ask
+from portal.accounts.password_reset import account_opened_announce
 from portal.accounts.tokens import noc_tokens_revoke
 
 _RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)
@@ -33,7 +33,7 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
         noc_role_change(person=known, role=role, now=now)
         return known
     user = account_make(username=username, email=email, password=None, noc_role=role)
-    account_opened_ask(user=user, now=now)
+    account_opened_announce(user=user, now=now)
     return user
 
 

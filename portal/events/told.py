@@ -1,4 +1,4 @@
-"""Which kinds of events others are told of, by webhook and by mail: as what, portal.notifications says."""
+"""Which kinds of events others are told of, by webhook, mail or both: as what, portal.notifications says."""
 
 TOLD = frozenset(
     {
@@ -23,5 +23,7 @@ TOLD = frozenset(
         "vll.drift",
         "vll.not_carried",
         "webhook.disabled",
+        "account.password_reset_asked",
+        "account.opened",
     }
 )

@@ -5,15 +5,21 @@ from typing import Any
 from django.urls import reverse
 
 from portal.accounts import mail
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.monthly import report
 from portal.vll.models import Vll
 
 Letter = tuple[str, dict[str, Any]]
+# The templates of what is about the reader's own account.
+_ACCOUNT = {PASSWORD_RESET_ASKED: "password_reset", ACCOUNT_OPENED: "account_opened"}
 
 
 def letter(found: Mail) -> Letter | None:
     """Template and values of a mail, or None when what it is about is gone."""
+    if found.kind in _ACCOUNT:
+        link = mail.link(password_path(found.user))
+        return _ACCOUNT[found.kind], {"username": found.user.username, "link": link}
     settings_page = mail.link(reverse("web:notifications"))
     if found.month is not None:
         said = report(found)

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
 from portal.events.operations import send_tasks
 from portal.notifications.letters import letter
@@ -68,18 +69,18 @@ def mails_forget(*, before: datetime) -> int:
 
 
 def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
-    unsubscribe = mail.link(unsubscribe_path(found.user, found.group))
+    headers = {"Auto-Submitted": "auto-generated"}
+    if found.group:
+        unsubscribe = mail.link(unsubscribe_path(found.user, found.group))
+        headers["List-Unsubscribe"] = f"<{unsubscribe}>"
+        headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+        values = {"unsubscribe": unsubscribe, **values}
     subject = found.event_id or f"{found.customer_id}-{found.month:%Y-%m}"
     mail.send(
         to=found.user.email,
         template=template,
         event=f"{found.kind}-{subject}",
-        headers={
-            "List-Unsubscribe": f"<{unsubscribe}>",
-            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-            "Auto-Submitted": "auto-generated",
-        },
-        unsubscribe=unsubscribe,
+        headers=headers,
         **values,
     )
 
@@ -89,6 +90,8 @@ def _is_wanted(found: Mail) -> bool:
     user = found.user
     if not user.is_active or not user.email:
         return False
+    if not found.group:
+        return True
     is_theirs = user.is_noc
     if found.group != Group.NOC and not is_theirs:
         is_theirs = user.memberships.filter(customer=found.customer_id).exists()
@@ -96,7 +99,12 @@ def _is_wanted(found: Mail) -> bool:
 
 
 def _is_overtaken(found: Mail) -> bool:
-    """Flap damping: a status that did not last, or that its reader was told last, is no news."""
+    """A status that did not last, or that its reader was told last, is no news (flap damping); of several
+    links to choose a password by the last one is sent, and no first one to whoever has a password."""
+    if found.kind == ACCOUNT_OPENED and found.user.has_usable_password():
+        return True
+    if found.kind == PASSWORD_RESET_ASKED:
+        return Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id).exists()
     if found.kind not in (_DOWN, _UP):
         return False
     later = Event.objects.filter(vll_id=found.vll_id, id__gt=found.event_id, kind__in=_ENDS_A_STATUS)

@@ -1,11 +1,16 @@
-"""Reads of webhooks and deliveries. Tenant scope is each function's first step."""
+"""Reads of webhooks, deliveries and mails. Tenant scope is the first step of each that reads for a user."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Membership, User
-from portal.notifications.models import Delivery, Webhook
+from portal.accounts.password_reset import ACCOUNT_OPENED
+from portal.core import clock
+from portal.notifications.models import Delivery, Mail, Webhook
+
+_LATELY = timedelta(minutes=5)
 
 
 def webhooks(user: User) -> QuerySet[Webhook]:
@@ -28,3 +33,16 @@ def deliveries(user: User) -> QuerySet[Delivery]:
     """The deliveries that this user may know of."""
     found: QuerySet[Any] = Delivery.objects.visible_to(user).select_related("webhook__customer")
     return found
+
+
+def mails_are_late() -> bool:
+    """Whether the mail server has lately taken nothing of what it was offered, whoever it is for."""
+    refused = Mail.objects.filter(next_try_at__isnull=False, tries__gte=1)
+    taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _LATELY)
+    return refused.exists() and not taken.exists()
+
+
+def first_password_mail(person: User) -> Mail | None:
+    """The last mail with the link to choose a password by, for whom the NOC opened an account."""
+    found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=ACCOUNT_OPENED)
+    return found.order_by("-event_id").first()

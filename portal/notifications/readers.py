@@ -1,4 +1,5 @@
-"""Who is mailed about what: which events are mailed at all, to whom of a customer, and to the NOC."""
+"""Who is mailed about what: which events are mailed at all, to whom of a customer, to the NOC, and to the
+owner of an account."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -6,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.accounts.models import Membership, User
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
 from portal.notifications.models import Group, Mail, MailOptOut
 from portal.vll.differences import ChangeKind, change_kinds
@@ -35,6 +37,7 @@ _NOC: dict[str, Group] = {
     "vll.drift": Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }
+_OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED}
 # Their end is told by the line itself: it is suspended, in service again, or on its way out.
 _TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 
@@ -61,6 +64,8 @@ class Readers:
 
     def mails(self, event: Event, *, now: datetime) -> list[Mail]:
         """A mail for each reader of an event, once for whoever is two kinds of reader."""
+        if event.kind in _OWNERS:
+            return [_mail(event, event.data["user"], now=now, at=now)]
         customer = self._customers[event.pk]
         groups: dict[int, Group] = {}
         for reader in self._noc:
@@ -71,18 +76,7 @@ class Readers:
                 groups[reader.user] = group
         at = event.at + SETTLES_IN if event.kind in ("vll.op-down", "vll.op-up") else now
         return [
-            Mail(
-                user_id=user,
-                customer_id=customer,
-                group=group,
-                kind=event.kind,
-                event_id=event.pk,
-                vll_id=event.vll_id,
-                order_id=event.order_id,
-                data=event.data,
-                created_at=now,
-                next_try_at=at,
-            )
+            _mail(event, user, customer_id=customer, group=group, now=now, at=at)
             for user, group in groups.items()
             if (user, group.value) not in self._opted_out
         ]
@@ -127,6 +121,30 @@ def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Read
 def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
     """Who does not want what."""
     return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
+
+
+def _mail(
+    event: Event,
+    user: int,
+    *,
+    now: datetime,
+    at: datetime,
+    customer_id: int | None = None,
+    group: Group | None = None,
+) -> Mail:
+    """``at``: when it is sent first."""
+    return Mail(
+        user_id=user,
+        customer_id=customer_id,
+        group=group or "",
+        kind=event.kind,
+        event_id=event.pk,
+        vll_id=event.vll_id,
+        order_id=event.order_id,
+        data=event.data,
+        created_at=now,
+        next_try_at=at,
+    )
 
 
 def _noc() -> list[_Reader]:

@@ -87,13 +87,15 @@ def _deliveries_or_none(event: Event, known: _Known, now: datetime) -> list[Deli
 
 def _deliveries(event: Event, known: _Known, now: datetime) -> list[Delivery]:
     customer_id = known.customer_id(event)
+    public = BY_ANNOUNCED.get(event.kind)
+    if public is None:
+        return []
     owners = [None] if customer_id is None else [customer_id, None]
-    name = BY_ANNOUNCED[event.kind].name
     wanting = [
         webhook
         for owner in owners
         for webhook in known.webhooks[owner]
-        if webhook.created_at <= event.at and (not webhook.types or name in webhook.types)
+        if webhook.created_at <= event.at and (not webhook.types or public.name in webhook.types)
     ]
     if not wanting:
         return []
@@ -103,6 +105,8 @@ def _deliveries(event: Event, known: _Known, now: datetime) -> list[Delivery]:
     if body is None:
         return []
     return [
-        Delivery(webhook=webhook, event_id=event.pk, type=name, body=body, created_at=now, next_try_at=now)
+        Delivery(
+            webhook=webhook, event_id=event.pk, type=public.name, body=body, created_at=now, next_try_at=now
+        )
         for webhook in wanting
     ]

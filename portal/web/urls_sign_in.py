@@ -11,6 +11,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from portal.accounts import policies
+from portal.notifications.queries import mails_are_late
 from portal.web.access import public, requires
 
 signed_in = requires(policies.may_sign_in)
@@ -27,7 +28,11 @@ urlpatterns = [
     path("login/again/", signed_in(account.reauthenticate), name="account_reauthenticate"),
     path("login/again/second-factor/", signed_in(mfa.reauthenticate), name="mfa_reauthenticate"),
     path("password/forgotten/", public(account.password_reset), name="account_reset_password"),
-    path("password/forgotten/sent/", public(account.password_reset_done), name="account_reset_password_done"),
+    path(
+        "password/forgotten/sent/",
+        public(account.PasswordResetDoneView.as_view(extra_context={"mails_are_late": mails_are_late})),
+        name="account_reset_password_done",
+    ),
     path(
         # Told apart by the slash: a key has hyphens of its own.
         "password/new/<str:uidb36>/<str:key>/",

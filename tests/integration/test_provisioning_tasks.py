@@ -8,7 +8,6 @@ from django.conf import settings
 
 from portal.accounts.invitations import SEND_INVITATION
 from portal.accounts.models import User
-from portal.accounts.password_reset import SEND_ACCOUNT_OPENED, SEND_PASSWORD_RESET
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
@@ -30,8 +29,6 @@ SENT = {
     CONVERGE_ROUTER,
     PLAN_ORDER,
     SEND_INVITATION,
-    SEND_PASSWORD_RESET,
-    SEND_ACCOUNT_OPENED,
     WEBHOOK_TURN,
     DOUBTFUL_WEBHOOK_TURN,
     SEND_MAIL,

@@ -49,7 +49,8 @@ class Mail(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
     # None: of the NOC's business, or of the portal's.
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
-    group = models.CharField(max_length=10, choices=Group)
+    # Empty: of the reader's own account, which nobody opts out of.
+    group = models.CharField(max_length=10, choices=Group, blank=True)
     # As the event was announced; "monthly_report" for a month.
     kind = models.CharField(max_length=64)
     event_id = models.BigIntegerField(null=True)

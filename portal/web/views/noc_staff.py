@@ -13,6 +13,7 @@ from portal.accounts.second_factor import second_factor_reset, with_second_facto
 from portal.accounts.staff import noc_role_change, noc_staff, staff_add
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.notifications.queries import first_password_mail
 from portal.vll import words
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.staff import NocRoleForm, StaffForm
@@ -51,6 +52,7 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
         "kinds": KINDS,
         "person": found,
         "memberships": found.memberships.select_related("customer").order_by("customer__name"),
+        "first_mail": first_password_mail(found),
         "live_tokens": ApiToken.objects.filter(user=found, revoked_at__isnull=True).count(),
         "may_manage": policies.may_manage_people(request.user),
         "role_form": NocRoleForm(initial={"role": found.noc_role}),

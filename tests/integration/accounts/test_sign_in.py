@@ -10,9 +10,8 @@ from django.core.cache import cache
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.accounts.password_reset import SEND_PASSWORD_RESET, password_reset_mail
-from portal.events.models import Outbox
 from tests.integration.accounts.codes import code_of, recovery_code_of, with_totp
+from tests.integration.notifications.test_mails import send_all
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +38,7 @@ def test_who_forgot_the_password_chooses_another_by_the_mailed_link(alice: User)
     User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
     client, new = Client(), "battery horse staple"
     client.post("/password/forgotten/", {"email": "alice@dairy.example"})
-    user_id, asked = Outbox.objects.get(task=SEND_PASSWORD_RESET).args
-    password_reset_mail(user_id=user_id, asked=asked)
+    send_all()
     link = re.search(r"/password/new/\S+", str(mail.outbox[0].body))
     assert link is not None
     form = client.get(link[0])["Location"]

@@ -15,15 +15,16 @@ from rest_framework.test import APIClient
 from portal.accounts.closing import account_close, account_reopen
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
-from portal.accounts.password_reset import SEND_ACCOUNT_OPENED, account_opened_mail
+from portal.accounts.password_reset import ACCOUNT_OPENED
 from portal.accounts.retirement import customer_retire
 from portal.accounts.staff import noc_role_change
 from portal.accounts.tokens import token_create
 from portal.core import clock
-from portal.events.models import Outbox
+from portal.events.models import Event
 from tests.integration.accounts.codes import with_totp
 from tests.integration.accounts.test_sign_in import PASSWORD, sign_in
 from tests.integration.isp import member
+from tests.integration.notifications.test_mails import send_all
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -38,8 +39,8 @@ def press(user: User, person: User | None, what: str, **form: str) -> Any:
 
 def mailed_link() -> str:
     """Where the one mail that was asked for leads."""
-    (asked,) = Outbox.objects.filter(task=SEND_ACCOUNT_OPENED)
-    account_opened_mail(user_id=asked.args[0], asked=asked.args[1])
+    assert Event.objects.filter(kind=ACCOUNT_OPENED).count() == 1
+    send_all()
     found = re.search(r"https?://[^/\s]+(/password/new/\S+/)", str(mail.outbox[-1].body))
     assert found is not None
     return found[1]
@@ -75,7 +76,7 @@ class TestAdding:
         press(nina, None, "add", username="Alice", email="Alice@isp.example", role="nocAdmin")
         alice.refresh_from_db()
         assert (alice.noc_role, alice.check_password(PASSWORD)) == ("nocAdmin", True)
-        assert not Outbox.objects.filter(task=SEND_ACCOUNT_OPENED).exists()
+        assert not Event.objects.filter(kind=ACCOUNT_OPENED).exists()
 
     @pytest.mark.parametrize(
         ("username", "email", "why"),
@@ -199,7 +200,7 @@ class TestClosing:
         token_create(user=nora, name="hers", now=clock.now())
         account_reopen(person=nora, now=clock.now())
         assert ApiToken.objects.get().revoked_at is None
-        assert not Outbox.objects.filter(task=SEND_ACCOUNT_OPENED).exists()
+        assert not Event.objects.filter(kind=ACCOUNT_OPENED).exists()
 
     def test_without_an_address_nobody_comes_back(self, nina: User, nora: User) -> None:
         account_close(person=nora, now=clock.now())

@@ -11,6 +11,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core import clock
 from portal.events.models import Event
 from portal.events.operations import announce
@@ -209,7 +210,7 @@ def _members(kind: EventType) -> str:
 
 class TestCatalogue:
     def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
-        assert set(BY_ANNOUNCED) == TOLD
+        assert set(BY_ANNOUNCED) | {PASSWORD_RESET_ASKED, ACCOUNT_OPENED} == TOLD
 
     def test_the_page_in_docs_lists_it(self) -> None:
         listed = [f"| `{kind.name}` | {kind.about} | {_members(kind)} |" for kind in TYPES]
