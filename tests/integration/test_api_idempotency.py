@@ -13,6 +13,7 @@ from portal.api.models import KeptAnswer
 from portal.api.v1.idempotency import answers_sweep
 from portal.core import clock
 from portal.events.models import Outbox
+from portal.inventory.models import Router
 from portal.vll.models import Order, Vll
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
@@ -45,6 +46,18 @@ def test_a_refusal_is_repeated_too_and_leaves_nothing(isp: Isp, alice: User) -> 
     assert first.status_code == 422
     assert told(post(alice, body(isp, svc_mtu=67), "k-1")) == told(first)
     assert not Outbox.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_refusal_by_a_passing_state_is_another_try_once_it_has_passed(isp: Isp, alice: User) -> None:
+    Router.objects.filter(name="rhino").update(maintenance_since=clock.now())
+    first = post(alice, body(isp), "k-1")
+    assert (first.status_code, first.json()["type"]) == (409, "urn:longline:error:router-in-maintenance")
+    Router.objects.filter(name="rhino").update(maintenance_since=None)
+    again = post(alice, body(isp), "k-1")
+    assert (again.status_code, "Idempotency-Replayed" in again) == (202, False)
+    assert told(post(alice, body(isp), "k-1")) == told(again)
+    assert Order.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -28,7 +28,8 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "Draw one per write, such as a UUID. The same request with the same key gets the first"
-    " answer again for 24 hours, and nothing is done twice.",
+    " answer again for 24 hours, and nothing is done twice. A refusal by a state that passes (409)"
+    " is not kept: the same request later is another try.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!#-~]+$"},
 }
 _IF_NONE_MATCH = {

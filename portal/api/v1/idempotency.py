@@ -27,8 +27,10 @@ from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
-# These say nothing about the request: with the newest ETag, or later, it is another try.
+# These say nothing about the request: with the newest ETag, or once what is in the way has passed, it is
+# another try.
 _TO_TRY_AGAIN = {
+    status.HTTP_409_CONFLICT,
     status.HTTP_412_PRECONDITION_FAILED,
     status.HTTP_428_PRECONDITION_REQUIRED,
     status.HTTP_429_TOO_MANY_REQUESTS,
@@ -65,9 +67,9 @@ class KeyReused(APIException):
 def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
-    Without the header nothing changes. With it, whatever the method answered, refusals included, is
-    what every repetition within 24 hours gets; faults of ours (5xx), conditions that failed (412, 428)
-    and what came too soon (429) leave nothing behind.
+    Without the header nothing changes. With it, whatever the method answered, refusals of what was asked
+    included, is what every repetition within 24 hours gets; refusals by a state that passes (409), faults of
+    ours (5xx), conditions that failed (412, 428) and what came too soon (429) leave nothing behind.
     """
 
     @wraps(handler)
