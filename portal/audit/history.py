@@ -64,8 +64,8 @@ def router_history(pk: int) -> list[Change]:
     return _newest(
         [
             *changes(Router, {pk: "router"}),
-            *changes(RouterCertificate, _rows(RouterCertificate, "routercertificate", router_id=pk)),
-            *changes(RouterEnrolment, _rows(RouterEnrolment, "routerenrolment", router_id=pk)),
+            *changes(RouterCertificate, "routercertificate", among=_ever_of(RouterCertificate, router_id=pk)),
+            *changes(RouterEnrolment, "routerenrolment", among=_ever_of(RouterEnrolment, router_id=pk)),
         ]
     )
 
@@ -75,9 +75,9 @@ def customer_history(pk: int) -> list[Change]:
     return _newest(
         [
             *changes(Customer, {pk: "customer"}),
-            *changes(Membership, _rows(Membership, "membership", customer_id=pk)),
-            *changes(Invitation, _rows(Invitation, "invitation", customer_id=pk)),
-            *changes(Hold, _rows(Hold, "hold", customer_id=pk)),
+            *changes(Membership, "membership", among=_ever_of(Membership, customer_id=pk)),
+            *changes(Invitation, "invitation", among=_ever_of(Invitation, customer_id=pk)),
+            *changes(Hold, "hold", among=_ever_of(Hold, customer_id=pk)),
         ]
     )
 
@@ -88,12 +88,12 @@ def person_history(pk: int) -> list[Change]:
     return _newest(
         [
             *changes(User, {pk: "user"}),
-            *changes(Membership, _rows(Membership, "membership", user_id=pk)),
-            *changes(ApiToken, _rows(ApiToken, "apitoken", user_id=pk)),
-            *changes(Authenticator, _rows(Authenticator, "authenticator", user_id=pk)),
-            *changes(EmailAddress, _rows(EmailAddress, "emailaddress", user_id=pk)),
-            *changes(SocialAccount, _rows(SocialAccount, "socialaccount", user_id=pk)),
-            *changes(MailOptOut, _rows(MailOptOut, "mailoptout", user_id=pk)),
+            *changes(Membership, "membership", among=_ever_of(Membership, user_id=pk)),
+            *changes(ApiToken, "apitoken", among=_ever_of(ApiToken, user_id=pk)),
+            *changes(Authenticator, "authenticator", among=_ever_of(Authenticator, user_id=pk)),
+            *changes(EmailAddress, "emailaddress", among=_ever_of(EmailAddress, user_id=pk)),
+            *changes(SocialAccount, "socialaccount", among=_ever_of(SocialAccount, user_id=pk)),
+            *changes(MailOptOut, "mailoptout", among=_ever_of(MailOptOut, user_id=pk)),
         ]
     )
 
@@ -108,10 +108,10 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
     return found
 
 
-def _rows(model: type[models.Model], name: str, **owner: int) -> dict[Any, str]:
-    """The rows that ever were the owner's, by their events: those that are gone are in none other place."""
-    found = EVENTS[model].objects.filter(**owner).values_list("pgh_obj_id", flat=True)
-    return dict.fromkeys(found, name)
+def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
+    """The rows that ever were the owner's, by their events: those that are gone are in no other place."""
+    found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
+    return found
 
 
 def _newest(found: list[Change]) -> list[Change]:
@@ -121,18 +121,29 @@ def _newest(found: list[Change]) -> list[Change]:
 def changes(
     model: type[models.Model], names: dict[Any, str] | str, *, among: models.QuerySet[Any, Any] | None = None
 ) -> list[Change]:
-    """All changes of rows of ``model``, oldest first: of those that ``names`` gives each a name, or of the
-    rows ``among``, which share one."""
+    """The newest changes of rows of ``model``, at most SHOWN, oldest first: of those that ``names``
+    gives each a name, or of the rows ``among``, which share one."""
     rows = list(names) if among is None else among
-    events = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("pgh_id").values()
-    last: dict[Any, dict[str, Any]] = {}
-    found = []
-    for event in events:
-        row = event["pgh_obj_id"]
-        what = names if isinstance(names, str) else names[row]
-        found.append(change_of(event, what=what, before=last.get(row, {})))
-        last[row] = event
-    return found
+    newest = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("-pgh_id")[:SHOWN]
+    return [
+        change_of(event, what=names if isinstance(names, str) else names[event["pgh_obj_id"]], before=before)
+        for event, before in reversed(with_before(model, newest))
+    ]
+
+
+def with_before(
+    model: type[models.Model], events: QuerySet[Any]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each of ``events`` of ``model``, with the one before it of the same row, or nothing."""
+    every = EVENTS[model].objects
+    earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
+    # Named as what is the event's own, so that it is no column of the row.
+    found = events.annotate(pgh_previous=Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1]))
+    rows = list(found.values())
+    was = {row["pgh_id"]: row for row in rows}
+    missing = {row["pgh_previous"] for row in rows} - was.keys() - {None}
+    was |= {row["pgh_id"]: row for row in every.filter(pgh_id__in=missing).values()}
+    return [(row, was.get(row["pgh_previous"], {})) for row in rows]
 
 
 def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import OuterRef, Subquery
 
-from portal.audit.history import Change, change_of, columns_of
+from portal.audit.history import Change, change_of, columns_of, with_before
 from portal.audit.models import EVENTS
 
 PAGE_SIZE = 50
@@ -77,14 +76,9 @@ def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
 
 
 def _entries(name: str, numbers: list[int]) -> list[Entry]:
-    events = EVENTS[MODELS[name]].objects
-    earlier = events.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
-    previous = Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1])
-    # Named as what is the event's own, so that it is no column of the row.
-    rows = list(events.filter(pgh_id__in=numbers).annotate(pgh_previous=previous).values())
-    before = [row["pgh_previous"] for row in rows if row["pgh_previous"]]
-    was = {row["pgh_id"]: row for row in events.filter(pgh_id__in=before).values()}
-    return [_entry(name, row, was.get(row["pgh_previous"], {})) for row in rows]
+    model = MODELS[name]
+    events = EVENTS[model].objects.filter(pgh_id__in=numbers)
+    return [_entry(name, event, before) for event, before in with_before(model, events)]
 
 
 def _entry(name: str, event: dict[str, Any], before: dict[str, Any]) -> Entry:

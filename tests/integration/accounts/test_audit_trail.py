@@ -1,23 +1,25 @@
 """Every change leaves who, what, before and after; by trigger, so that nothing goes past it."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
 from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.context import working
-from portal.audit.history import changes, customer_history, vll_history
+from portal.audit.history import SHOWN, changes, customer_history, object_history, vll_history
 from portal.audit.models import EVENTS, TRACKED
 from portal.celery import app
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.vll.models import Vll
+from portal.vll.models import Hold, Vll
 from portal.vll.operations import Changes, order_delete, order_modify, order_reject
 from tests.integration.accounts.codes import with_totp
 from tests.integration.answers import activate
@@ -37,6 +39,60 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 def of(row: Any) -> list[Any]:
     return changes(type(row), {row.pk: "row"})
+
+
+class TestLongTrails:
+    def test_a_long_trail_is_not_read_to_its_beginning(self, isp: Isp) -> None:
+        rhino = isp.routers["rhino"]
+        _rename_often(Router, rhino.pk, "agent_url")
+        with CaptureQueriesContext(connection) as asked:
+            told = object_history(Router, rhino.pk)
+        assert len(told) == SHOWN
+        assert [change.after["agent_url"] for change in told[:2]] == [
+            f"https://r/{RENAMED}",
+            f"https://r/{RENAMED - 1}",
+        ]
+        assert told[-1].before["agent_url"] == f"https://r/{RENAMED - SHOWN}"
+        assert _rows_read(asked) <= 2 * SHOWN
+
+    def test_a_customer_with_many_holds_has_no_longer_trail(
+        self, isp: Isp, ada: User, dairy: Customer
+    ) -> None:
+        at = clock.now()
+        for _ in range(SHOWN + 50):
+            hold = Hold.objects.create(
+                customer=dairy,
+                slot=1,
+                held_by="ada",
+                created_at=at,
+                expires_at=at + timedelta(minutes=15),
+                cir_bps=1000,
+                ends={},
+            )
+            hold.delete()
+        with CaptureQueriesContext(connection) as asked:
+            told = customer_history(dairy.pk)
+        assert len(told) == SHOWN
+        assert {change.operation for change in told} == {"insert", "delete"}
+        assert _rows_read(asked) <= 2 * SHOWN
+
+
+RENAMED = 600
+
+
+def _rename_often(model: Any, pk: int, column: str) -> None:
+    for number in range(1, RENAMED + 1):
+        model.objects.filter(pk=pk).update(**{column: f"https://r/{number}"})
+
+
+def _rows_read(asked: CaptureQueriesContext) -> int:
+    """How many rows the statements brought."""
+    with connection.cursor() as cursor:
+        found = 0
+        for query in asked.captured_queries:
+            cursor.execute(f"SELECT count(*) FROM ({query['sql']}) AS brought")  # noqa: S608 - the portal's own
+            found += cursor.fetchone()[0]
+    return found
 
 
 class TestWhatIsRecorded:
