@@ -14,7 +14,7 @@ from portal.core.alive import alive
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 app = Celery("longline", task_cls="portal.audit.context:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["provisioning", "portal.api", "portal.notifications"])
+app.autodiscover_tasks(["provisioning", "portal.accounts", "portal.api", "portal.notifications"])
 
 
 @setup_logging.connect(dispatch_uid="longline_logs")

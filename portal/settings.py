@@ -305,6 +305,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
+    "sessions": {"task": "accounts.clear_sessions", "schedule": 3600.0, "options": {"expires": 3600}},
 }
 
 # NetBox (docs/netbox.md): off until NETBOX_URL names one.

@@ -1,15 +1,20 @@
 """Getting in: by name or address, with a second factor, and not by guessing."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
 from portal.accounts.models import User
+from portal.accounts.tasks import clear_sessions
+from portal.core import clock
 from tests.integration.accounts.codes import code_of, recovery_code_of, with_totp
 from tests.integration.notifications.test_mails import send_all
 from tests.integration.web_pages.browser import signed_in, text
@@ -45,6 +50,14 @@ def test_who_forgot_the_password_chooses_another_by_the_mailed_link(alice: User)
     assert client.post(form, {"password1": new, "password2": new})["Location"] == "/password/new/done/"
     assert sign_in(client, "alice", new)["Location"] == "/"
     assert "too old" in text(Client().get(link[0]))
+
+
+def test_sessions_are_deleted_once_their_time_is_over(alice: User, bob: User) -> None:
+    over, open_ = signed_in(alice), signed_in(bob)
+    Session.objects.filter(pk=over.session.session_key).update(expire_date=clock.now() - timedelta(seconds=1))
+    clear_sessions()
+    assert [each.pk for each in Session.objects.all()] == [open_.session.session_key]
+    assert "accounts.clear_sessions" in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
 def test_nobody_signs_up() -> None:
