@@ -18,8 +18,14 @@ type Boot struct {
 	MS  int64  `json:"ms"` // boot time, ms since the Unix epoch; 0 when unknown
 }
 
-// Known is true when two boots can be told apart for sure.
-func (b Boot) Known() bool { return b.MS != 0 }
+// is: both are the same run for sure.
+func (b Boot) is(other Boot) bool { return b == other && b.MS != 0 }
+
+// mayBe: nothing tells them apart. Without the stats segment only the process is known, and in a container each run of VPP
+// may have the same number.
+func (b Boot) mayBe(other Boot) bool {
+	return b.PID == other.PID && (b.MS == other.MS || b.MS == 0 || other.MS == 0)
+}
 
 // Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel
 // and Port is set. The first two are about to be made; a port is somebody else's interface, perhaps with
@@ -99,12 +105,21 @@ func OpenJournal(folder string) (*JournalFile, error) {
 // Lost is why what was claimed before is not known, nil when it is.
 func (f *JournalFile) Lost() error { return f.lost }
 
-// Of is the journal of that run of VPP; what was claimed in another run is gone.
+// Of is the journal of that run of VPP; what was claimed in another run is gone. Where nothing but the process tells the
+// runs apart, it is what VPP has to bear out before anything is done (plan): ports.
 func (f *JournalFile) Of(boot Boot) Journal {
-	if !boot.Known() || f.journal.Boot != boot {
-		return Journal{Boot: boot}
+	journal := Journal{Boot: boot}
+	switch {
+	case f.journal.Boot.is(boot):
+		journal.Claims, journal.Applied = f.journal.Claims, f.journal.Applied
+	case f.journal.Boot.mayBe(boot):
+		for _, claim := range f.journal.Claims {
+			if claim.Port != "" {
+				journal.Claims = append(journal.Claims, claim)
+			}
+		}
 	}
-	return f.journal
+	return journal
 }
 
 // Claim replaces the journal and returns when it is safe on disk: what is about to be made must be known

@@ -3,6 +3,7 @@ package own
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -33,6 +34,38 @@ func TestAJournalOutlivesItsReader(t *testing.T) {
 		})
 		claimed.Boot.PID++
 		boot.PID++
+	}
+}
+
+// TestWithoutABootTimeOnlyPortsAreClaimedAndOnlyOfTheSameProcess: in a container each run of VPP may have the same number,
+// and what was about to be made is adopted by its key alone. A port is taken only as far as VPP bears it out.
+func TestWithoutABootTimeOnlyPortsAreClaimedAndOnlyOfTheSameProcess(t *testing.T) {
+	port := Claim{VLL: "v", End: "a", Revision: 3, Port: "cust1"}
+	tunnel := Claim{VLL: "v", End: "a", Revision: 3, Tunnel: &Tunnel{VNI: 7}}
+	for name, c := range map[string]struct {
+		then, now     Boot
+		ports, others bool
+	}{
+		"both known":                  {Boot{7, 1000}, Boot{7, 1000}, true, true},
+		"both known, and not one run": {Boot{7, 1000}, Boot{7, 2000}, false, false},
+		"known then":                  {Boot{7, 1000}, Boot{7, 0}, true, false},
+		"known now":                   {Boot{7, 0}, Boot{7, 1000}, true, false},
+		"never known":                 {Boot{7, 0}, Boot{7, 0}, true, false},
+		"another process":             {Boot{7, 0}, Boot{8, 0}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			journal, err := OpenJournal(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := journal.Claim(Journal{Boot: c.then, Claims: []Claim{port, tunnel}, Applied: 9}); err != nil {
+				t.Fatal(err)
+			}
+			got := journal.Of(c.now)
+			if slices.Contains(got.Claims, port) != c.ports || slices.Contains(got.Claims, tunnel) != c.others || (got.Applied == 9) != c.others {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 
