@@ -29,7 +29,9 @@ _REASON_CODES = {
             "verify_mismatch",
         }
     ),
-    "conflict": frozenset({"foreign_subinterface", "foreign_tunnel", "foreign_xconnect", "port_in_use"}),
+    "conflict": frozenset(
+        {"foreign_subinterface", "foreign_tunnel", "foreign_xconnect", "port_in_use", "relabelled"}
+    ),
     "failed": frozenset({"vpp_refused", "unsupported"}),
 }
 

@@ -1,5 +1,6 @@
 """Converging a router against a real TLS agent: claims, generations, backoff, and no lost wake-ups."""
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,16 +13,18 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 
 from portal.accounts.models import User
+from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
 from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, RouterConvergence, Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations import order_delete, orders_overdue_alarm
+from portal.vll.operations.overdue import OVERDUE
 from portal.vll.router_care import router_retry
 from provisioning.claims import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
 from provisioning.doubt import CONVERGE_DOUBTFUL
-from provisioning.due import is_at_rest
+from provisioning.due import ASK_AGAIN, is_at_rest, routers_due
 from provisioning.generations import BEHIND_AGENT
 from provisioning.jobs import converge_promptly, converge_router
 from tests.integration.certificates import certificates, register
@@ -30,6 +33,8 @@ from tests.integration.orders import end, order
 from tests.integration.stand_in_agent import StandInAgent, end_status, problem, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+CONTRACT = Path(__file__).parent.parent / "contract"
 
 
 @pytest.fixture
@@ -89,6 +94,41 @@ def test_a_removal_is_confirmed_by_both_routers(
     converge(isp, "hippo")
     assert status_of(vll) == ("terminated", "completed")
     assert agents["rhino"].intents[-1]["removed"][0]["vll"] == str(vll.pk)
+
+
+def test_a_line_that_somebody_relabelled_keeps_its_leases_until_its_router_says_removed(
+    isp: Isp, alice: User, agents: dict[str, StandInAgent]
+) -> None:
+    vll = order(isp, alice).vll
+    for name in agents:
+        converge(isp, name)
+    removal = order_delete(user=alice, vll=Vll.objects.get(pk=vll.pk), now=clock.now())
+    relabelled = json.loads((CONTRACT / "replies" / "relabelled.json").read_text())["ends"][0]
+    answered = {name: relabelled[name] for name in ("status", "reason")}
+    agents["rhino"].answer = lambda intent: agents["rhino"].accept(intent, a=answered)
+    for name in agents:
+        converge(isp, name)
+
+    def leases() -> tuple[int, int, int]:
+        return (
+            PortVlanLease.objects.filter(holder=vll.pk).count(),
+            BandwidthBooking.objects.filter(holder=vll.pk).count(),
+            VniLease.objects.filter(vni=vll.vni, released_at__isnull=True).count(),
+        )
+
+    vll.refresh_from_db()
+    assert status_of(vll) == ("pendingTerminate", "inProgress")
+    assert leases() == (2, 2, 1)
+    end_a = vll.ends.get(side="a")
+    assert (end_a.status, end_a.reason["object"]) == ("conflict", "host-cust1.100 (sw_if_index 7)")
+    assert isp.routers["rhino"].pk in routers_due(now=clock.now() + ASK_AGAIN)
+    assert orders_overdue_alarm(now=removal.ordered_at + OVERDUE + timedelta(seconds=1)) == 1
+    assert Event.objects.filter(kind="order.overdue", order_id=removal.pk).exists()
+
+    agents["rhino"].answer = None  # it was claimed, and is removed, or somebody let go of it
+    converge(isp, "rhino")
+    assert status_of(vll) == ("terminated", "completed")
+    assert leases() == (0, 0, 0)
 
 
 def test_a_refusal_for_good_cleans_the_other_end(

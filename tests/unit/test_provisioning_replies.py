@@ -35,7 +35,7 @@ def reply() -> dict[str, Any]:
     return json.loads((REPLIES / "applied.json").read_text())
 
 
-@pytest.mark.parametrize("name", ["applied", "vpp-refused", "vpp-unavailable"])
+@pytest.mark.parametrize("name", ["applied", "relabelled", "vpp-refused", "vpp-unavailable"])
 def test_every_reply_of_the_contract_is_understood(name: str) -> None:
     document = json.loads((REPLIES / f"{name}.json").read_text())
     decoded = reply_decode(json.dumps(document).encode(), sent=sent_for(document))

@@ -117,13 +117,15 @@ func TestAPlanOfAWrongDocumentNamesItsErrors(t *testing.T) {
 
 func TestWithoutAnAgentTheCommandsSaySo(t *testing.T) {
 	a := newAgent(t)
-	_, err := invoke(t, "state", "-config", a.config)
-	if err == nil || !strings.Contains(err.Error(), "no agent is running") {
-		t.Errorf("got %v", err)
+	for _, args := range [][]string{{"state"}, {"claim", "-vll", "x", "-end", "a"}, {"release", "-vll", "x", "-end", "z"}} {
+		_, err := invoke(t, append(args, "-config", a.config)...)
+		if err == nil || !strings.Contains(err.Error(), "no agent is running") {
+			t.Errorf("%v: got %v", args, err)
+		}
 	}
 }
 
-func TestTheControlSocketIsPrivateAndChangesNothing(t *testing.T) {
+func TestTheControlSocketIsPrivateAndTakesNoIntent(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -198,12 +200,12 @@ func TestHelpNamesEveryCommandOptionAndKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wants(t, out, "SYNOPSIS", "plan -intent FILE", "state [-json]", "-check-config", "report.store_limit (default 512MiB)", "EXIT STATUS")
+		wants(t, out, "SYNOPSIS", "plan -intent FILE", "state [-json]", "claim -vll UUID -end a|z", "release -vll UUID -end a|z", "-check-config", "report.store_limit (default 512MiB)", "EXIT STATUS")
 	}
 }
 
 func TestAWrongCommandLineIsRefused(t *testing.T) {
-	for _, args := range [][]string{{"apply"}, {"-nonsense"}, {"plan"}, {"state", "now"}, {"plan", "-intent", "x", "y"}} {
+	for _, args := range [][]string{{"apply"}, {"-nonsense"}, {"plan"}, {"state", "now"}, {"claim"}, {"release", "-vll", "x"}, {"claim", "-vll", "x", "-end", "b"}, {"plan", "-intent", "x", "y"}} {
 		var usage *usageError
 		if _, err := invoke(t, args...); !errors.As(err, &usage) {
 			t.Errorf("%v: got %v", args, err)

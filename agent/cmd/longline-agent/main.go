@@ -63,6 +63,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return runPlan(ctx, args[1:], stdout)
 		case "state":
 			return runState(ctx, args[1:], stdout)
+		case "claim", "release":
+			return runDecide(ctx, args[0], args[1:], stdout)
 		case "health":
 			return runHealth(ctx, args[1:], stdout)
 		case "enroll":

@@ -14,6 +14,8 @@ SYNOPSIS
   longline-agent [-config FILE] [-check-config]
   longline-agent plan -intent FILE [-json] [-config FILE]
   longline-agent state [-json] [-config FILE]
+  longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
+  longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent health [-ready] [-config FILE]
   longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
@@ -27,11 +29,18 @@ DESCRIPTION
   plan    shows what applying the intent in FILE would do now, in order: stage, the equivalent line of VPP's
           CLI, and why. Nothing is written.
   state   shows which intent is held and applied, what the agent owns in VPP, what is in conflict, what
-          differs from the intent, and what is quarantined. Nothing is written.
+          differs from the intent, what is quarantined, and what somebody relabelled. Nothing is written.
+
+  claim   puts the agent's tag back on what it made for an end of a line and somebody relabelled since: cleared or
+          replaced its tag. Until then nothing is done to it, and the end is in conflict with it (relabelled).
+          Then the line goes on, or its removal does.
+  release lets go of it instead: the agent forgets that it made it. It stays as it is, without the line's policer, and is
+          yours; its removal is then answered with removed, and the portal gives its VNI and VLAN to others.
+          Both are about all of the end that state lists as relabelled, or about one interface.
 
   health  exits with 0 if the agent lives; with -ready, if it is connected to VPP and its intent is applied.
 
-  plan, state and health ask the agent that runs with the same configuration, over its control socket, which only the
+  All of these ask the agent that runs with the same configuration, over its control socket, which only the
   agent's user and root may use.
 
   enroll  gets this router its certificate. It makes a private key, which never leaves this machine, and sends
@@ -47,6 +56,9 @@ OPTIONS
   -config FILE    the configuration (default ` + defaultConfig + `)
   -check-config   check the configuration, name every error by its key, and exit
   -intent FILE    an intent document as in the portal's PUT /v1/intent; /dev/stdin reads standard input
+  -vll UUID       the line, as state and the portal have it
+  -end a|z        its end on this router
+  -interface NAME this interface alone
   -json           print the agent's answer as it came (docs/agent-api.md)
   -ready          ask for more than life
   -portal URL     https URL of the portal's web pages
@@ -71,6 +83,7 @@ const manualTail = `
 FILES
   state_dir/intent.json     the intent held
   state_dir/journal.json    what the agent was about to make; lets it know its own after a crash
+  state_dir/tagged.log      what the agent tagged in this run of VPP; lets it know its own after somebody relabelled it
   state_dir/counters/       counter samples that the portal has not taken
   state_dir/events/         events that the portal has not taken
   state_dir/control.sock    control socket
@@ -87,6 +100,8 @@ EXAMPLES
         what a document would do to this VPP; with the document from state_dir/intent.json: what differs now
   longline-agent state -json | jq '.conflicts'
         what is in the way, and of which line
+  longline-agent claim -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
+        somebody cleared the tags of that line by mistake: let it go on
   longline-agent enroll -portal https://portal.example.net -token-file /dev/stdin
         asks for the first certificate; the token is typed and does not get into the shell's history
 

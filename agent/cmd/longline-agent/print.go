@@ -26,6 +26,10 @@ type (
 		Quarantined []quarantined
 	}
 	quarantined struct{ VLL, End, Interface string }
+	relabelled  struct {
+		VLL, End, Kind, Interface, Tag string
+		SwIfIndex                      uint32 `json:"sw_if_index"`
+	}
 	stateAnswer struct {
 		Router string
 		VPP    struct {
@@ -51,6 +55,7 @@ type (
 			Reason   *reason
 		}
 		Quarantined []quarantined
+		Relabelled  []relabelled
 		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
 	}
 )
@@ -100,6 +105,17 @@ func printState(w io.Writer, s *stateAnswer) {
 		fmt.Fprintf(w, "  %s %s  %s of %s is %q, wanted %q\n", d.VLL, d.End, d.Field, d.Object, d.Actual, d.Desired)
 	}
 	printQuarantined(w, s.Quarantined)
+	fmt.Fprintf(w, "relabelled: %d\n", len(s.Relabelled))
+	for _, r := range s.Relabelled {
+		fmt.Fprintf(w, "  %s %s  %s (sw_if_index %d) has %s\n", r.VLL, r.End, r.Interface, r.SwIfIndex, r.tag())
+	}
+}
+
+func (r relabelled) tag() string {
+	if r.Tag == "" {
+		return "no tag"
+	}
+	return fmt.Sprintf("the tag %q", r.Tag)
 }
 
 func printQuarantined(w io.Writer, all []quarantined) {

@@ -178,6 +178,9 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) 
 		e.log.Warn("drift check failed", "error", err)
 		return nil, nil, nil
 	}
+	if todo != nil {
+		e.noteTagged(snapshot, todo)
+	}
 	if todo != nil && e.Repair == Hold {
 		for key, reason := range e.settled.drifted(todo.Ops) {
 			withheld[key] = reason

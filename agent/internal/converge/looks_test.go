@@ -148,8 +148,8 @@ func TestAGlanceFindsWhatAHandChanged(t *testing.T) {
 				for _, drift := range p.Drift[gre.Key] {
 					fields = append(fields, drift.Field)
 				}
-				if c.field == "" { // without its tag it is not the agent's any more
-					if reason := p.Plan.Blocked[gre.Key]; reason == nil || reason.Code != "foreign_subinterface" {
+				if c.field == "" { // without its tag nothing is done to it
+					if reason := p.Plan.Blocked[gre.Key]; reason == nil || reason.Code != "relabelled" {
 						t.Errorf("the end is blocked by %+v", reason)
 					}
 				} else if !slices.Contains(fields, c.field) {

@@ -49,9 +49,10 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		if snapshot, err = lookBack(ctx, session, snapshot, touched, result); err != nil {
 			return nil, writes, err
 		}
-		journal := own.Journal{Boot: snapshot.Boot, Claims: slices.Concat(todo.Standing, unfinished(todo.Creations, result))}
+		journal := e.journalOf(snapshot, todo.Standing, unfinished(todo.Creations, result))
 		todo = e.diffAgain(todo, in, snapshot, journal, withheld)
 	}
+	e.noteTagged(snapshot, todo)
 	e.see(session, snapshot, readBack)
 	e.clean.note(session, todo)
 	if len(failed) > 0 {
@@ -66,7 +67,9 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 }
 
 func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []own.Claim) own.Journal {
-	return own.Journal{Boot: s.Boot, Claims: slices.Concat(standing, creations), Applied: e.journal.Of(s.Boot).Applied}
+	journal := e.journal.Of(s.Boot)
+	journal.Claims = slices.Concat(standing, creations)
+	return journal
 }
 
 // without leaves out what belongs to failed ends.

@@ -138,3 +138,15 @@ func (s *Snapshot) tunnelIndices() map[uint32]bool {
 	}
 	return indices
 }
+
+// IsPoliced asks whether a policer works on what comes in from a sub-interface, whoever's it is.
+func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface) (bool, error) {
+	if !i.IsSub() || s.Policing != SubInterfacePolicing {
+		return false, nil
+	}
+	policed, err := s.enabledOn(ctx, session, []*Interface{i})
+	if err != nil {
+		return false, fmt.Errorf("observe policing of %s: %w", i.Name, err)
+	}
+	return policed[0], nil
+}

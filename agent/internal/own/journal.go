@@ -72,20 +72,27 @@ type Journal struct {
 	Claims []Claim `json:"claims"`
 	// Applied is the generation that has been carried out in this run, 0 for none.
 	Applied int64 `json:"applied,omitempty"`
+	// Tagged is what has been tagged in this run. It is not changed by whoever is given it.
+	Tagged Tagged `json:"-"`
 }
 
-// JournalFile keeps a journal on disk.
+// JournalFile keeps a journal on disk, in two files: what was tagged grows with the number of lines.
 type JournalFile struct {
 	path    string
 	written []byte
 	journal Journal
+	tagged  *taggedFile
 	lost    error
 }
 
 // OpenJournal reads the journal in the folder; none is an empty one, and so is one that cannot be understood:
 // a power cut may have torn it, and that was the end of the VPP that it speaks of. Error: it cannot be read.
 func OpenJournal(folder string) (*JournalFile, error) {
-	f := &JournalFile{path: filepath.Join(folder, "journal.json")}
+	tagged, err := openTagged(folder)
+	if err != nil {
+		return nil, err
+	}
+	f := &JournalFile{path: filepath.Join(folder, "journal.json"), tagged: tagged}
 	data, err := os.ReadFile(f.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
@@ -106,7 +113,7 @@ func OpenJournal(folder string) (*JournalFile, error) {
 func (f *JournalFile) Lost() error { return f.lost }
 
 // Of is the journal of that run of VPP; what was claimed in another run is gone. Where nothing but the process tells the
-// runs apart, it is what VPP has to bear out before anything is done (plan): ports.
+// runs apart, it is what VPP has to bear out before anything is done (plan): ports, and what was tagged.
 func (f *JournalFile) Of(boot Boot) Journal {
 	journal := Journal{Boot: boot}
 	switch {
@@ -119,7 +126,16 @@ func (f *JournalFile) Of(boot Boot) Journal {
 			}
 		}
 	}
+	if f.tagged.boot.mayBe(boot) {
+		journal.Tagged = f.tagged.tagged
+	}
 	return journal
+}
+
+// Tag notes what bears the agent's tag by now, and which interfaces no longer count as tagged, without waiting for the
+// disk. Error: it is known until the agent ends, and not on disk.
+func (f *JournalFile) Tag(boot Boot, marked Tagged, gone []uint32) error {
+	return f.tagged.note(boot, marked, gone)
 }
 
 // Claim replaces the journal and returns when it is safe on disk: what is about to be made must be known

@@ -48,7 +48,7 @@ type (
 	SetTag struct {
 		Interface Ref
 		Tag       string
-		// Was is the tag that a port to let go of must still carry.
+		// Was is the tag that a port to let go of, or what is claimed again, must still carry.
 		Was string
 	}
 	// SetMTU sets the L3 MTU (bytes), which a GRE TEB tunnel applies to whole frames.

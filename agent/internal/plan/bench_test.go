@@ -27,3 +27,23 @@ func BenchmarkDiffOfAThousandEnds(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTaggedOfAThousandEnds times what is done once for each change of one VLL: nothing new is found.
+func BenchmarkTaggedOfAThousandEnds(b *testing.B) {
+	m := newModel(b)
+	in := want()
+	for n := range 1000 {
+		in.Present = append(in.Present, end(n, func(e *intent.End) { e.Access.Outer = uint16(1 + n) }))
+	}
+	m.carryOut(m.diff(in).Ops)
+	p := m.diff(in)
+	known, _ := p.Tagged(m.s, nil)
+	if len(known) != 2000 {
+		b.Fatalf("%d are tagged", len(known))
+	}
+	for b.Loop() {
+		if marked, gone := p.Tagged(m.s, known); len(marked)+len(gone) != 0 {
+			b.Fatalf("news: %v, %v", marked, gone)
+		}
+	}
+}

@@ -17,6 +17,8 @@ type Plan struct {
 	Policed map[intent.Key]bool
 	// Owned is everything of the agent's in VPP; Quarantined the part that the intent does not name.
 	Owned, Quarantined []*Holding
+	// Relabelled is what the agent made and tagged and what bears its tag no longer.
+	Relabelled []*Holding
 	// SentInto are indices of interfaces that are gone, or go with this plan, and into which somebody sends all the
 	// same: a new interface that gets such an index must not be put to use.
 	SentInto map[uint32]*Reason
@@ -91,7 +93,7 @@ func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 		}
 		maps.Copy(blocked, found)
 	}
-	p := &Plan{Blocked: blocked, Owned: d.holdings}
+	p := &Plan{Blocked: blocked, Owned: d.holdings, Relabelled: d.relabelled}
 	for _, h := range d.holdings {
 		if _, named := d.present[h.End]; !named && !d.removed[h.End] {
 			p.Quarantined = append(p.Quarantined, h)

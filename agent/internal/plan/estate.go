@@ -54,14 +54,16 @@ func selects(port uint32, a intent.Access) selection {
 // estate is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
 type estate struct {
 	*observe.Snapshot
-	holdings []*Holding              // sorted by interface index
-	byIndex  map[uint32]*Holding     // by interface index
-	byEnd    map[intent.Key]*Holding // the first of each end; sorted by interface index
-	subs     map[selection]*observe.Interface
-	tunnels  map[intent.Identity][]*observe.Tunnel
-	isTunnel map[uint32]*observe.Tunnel
-	into     map[uint32][]uint32    // interface -> those whose cross-connect leads to it, sorted
-	ports    map[string][]own.Claim // what the journal knows of ports, by name
+	holdings []*Holding // sorted by interface index
+	// relabelled is what was tagged and is so no longer, sorted by interface index; it is in no other list.
+	relabelled []*Holding
+	byIndex    map[uint32]*Holding     // by interface index
+	byEnd      map[intent.Key]*Holding // the first of each end; sorted by interface index
+	subs       map[selection]*observe.Interface
+	tunnels    map[intent.Identity][]*observe.Tunnel
+	isTunnel   map[uint32]*observe.Tunnel
+	into       map[uint32][]uint32    // interface -> those whose cross-connect leads to it, sorted
+	ports      map[string][]own.Claim // what the journal knows of ports, by name
 }
 
 func survey(s *observe.Snapshot, journal own.Journal) *estate {
@@ -90,6 +92,8 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 		}
 		if h := e.holdingOf(i, claims); h != nil {
 			e.byIndex[i.Index] = h
+		} else if h := e.relabelledOf(i, journal.Tagged); h != nil {
+			e.relabelled = append(e.relabelled, h)
 		}
 	}
 	e.ports = claims.ports
@@ -117,8 +121,9 @@ func (e *estate) of(end intent.Key) iter.Seq[*Holding] {
 // takeClaimedPorts gives ports that no tag of the agent marks to the ends that claim them, as far as VPP
 // bears them out: the port is cross-connected to something of the same VLL.
 func (e *estate) takeClaimedPorts(c claims) {
-	claimed := func(name, vll string) bool {
-		return slices.ContainsFunc(c.ports[name], func(claim own.Claim) bool { return claim.VLL == vll })
+	claimed := func(i *observe.Interface, vll string) bool {
+		return slices.ContainsFunc(c.ports[i.Name], func(claim own.Claim) bool { return claim.VLL == vll }) ||
+			slices.ContainsFunc(e.relabelled, func(h *Holding) bool { return h.Interface == i && h.End.VLL == vll })
 	}
 	taken := make(map[uint32]*Holding)
 	for name, all := range c.ports {
@@ -131,7 +136,7 @@ func (e *estate) takeClaimedPorts(c claims) {
 			continue
 		}
 		for _, claim := range all {
-			if h := e.byIndex[to.Index]; h != nil && h.End.VLL == claim.VLL || h == nil && claimed(to.Name, claim.VLL) {
+			if h := e.byIndex[to.Index]; h != nil && h.End.VLL == claim.VLL || h == nil && claimed(to, claim.VLL) {
 				taken[port.Index] = &Holding{End: claim.Key(), Revision: claim.Revision, Interface: port, Claim: &claim}
 			}
 		}

@@ -18,6 +18,7 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 			found[key] = reason
 		}
 	}
+	d.relabelledObstacles(block)
 	for _, end := range in.Present {
 		if !d.planned(end.Key) {
 			continue
@@ -144,8 +145,8 @@ func (d *differ) subObstacle(end intent.End, port *observe.Interface) *Reason {
 		return conflict("foreign_subinterface", Describe(there), "the VLAN on %s is carried by VLL end %s on %s",
 			port.Name, h.End, there.Name)
 	}
-	return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s belongs to %s, which the agent did not make",
-		vlan(end.Access), port.Name, there.Name)
+	return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s belongs to %s, %s",
+		vlan(end.Access), port.Name, there.Name, d.notOurs(there))
 }
 
 func vlan(a intent.Access) string {
@@ -224,7 +225,7 @@ func (d *differ) tunnelObstacle(end intent.End) *Reason {
 		case i == nil:
 			return conflict("foreign_tunnel", d.describe(there.Index), "a tunnel with the same key is there")
 		}
-		return conflict("foreign_tunnel", Describe(i), "%s has the same key, and the agent did not make it", i.Name)
+		return conflict("foreign_tunnel", Describe(i), "%s has the same key, %s", i.Name, d.notOurs(i))
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ import (
 type Engine interface {
 	Put(context.Context, *intent.Intent) (*converge.Outcome, error)
 	Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
+	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
+	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Status() converge.Status
 	Ready() error
 }
@@ -58,8 +60,14 @@ func (s *Server) Handler() http.Handler {
 	return s.portalOnly(mux)
 }
 
-// ControlHandler is what the commands of this machine may ask: nothing that changes anything.
-func (s *Server) ControlHandler() http.Handler { return s.readingDoors() }
+// ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
+// what somebody relabelled, which the portal cannot know.
+func (s *Server) ControlHandler() http.Handler {
+	mux := s.readingDoors()
+	mux.Handle("/v1/claim", only(http.MethodPost, s.decide(s.engine.Claim)))
+	mux.Handle("/v1/release", only(http.MethodPost, s.decide(s.engine.Release)))
+	return mux
+}
 
 // MetricsHandler is what Prometheus and load balancers may ask.
 func (s *Server) MetricsHandler() http.Handler { return s.healthDoors() }

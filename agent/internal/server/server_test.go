@@ -46,6 +46,14 @@ func (e *engine) Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Sna
 	return nil, nil, converge.ErrNoVPP
 }
 
+func (e *engine) Claim(context.Context, intent.Key, string) ([]*plan.Holding, error) {
+	return nil, converge.ErrNoVPP
+}
+
+func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.Holding, error) {
+	return nil, converge.ErrNoVPP
+}
+
 func (e *engine) Status() converge.Status { return converge.Status{} }
 func (e *engine) Ready() error            { return converge.ErrNoVPP }
 
@@ -275,7 +283,12 @@ func TestAnswersHaveTheShapeOfTheContract(t *testing.T) {
 		Object: "host-cust1.100", Retval: -56, VPPMessage: "create_subif"}
 	away := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
+	gone := intent.Key{VLL: "0d9c5f0e-6f55-4f6b-8f2f-3f9a5f2f7b02", End: "a"}
+	relabelled := &plan.Reason{Status: "conflict", Code: "relabelled", Object: "host-cust1.100 (sw_if_index 7)",
+		Message: "somebody took the agent's tag from what was made for this end: host-cust1.100 (sw_if_index 7), which has no tag now. " +
+			"Nothing is done until it is claimed again or let go of on the router (longline-agent claim, longline-agent release)"}
 	for path, outcome := range map[string]*converge.Outcome{
+		"replies/relabelled.json":      {Generation: 42, Look: look, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
 		"replies/vpp-refused.json":     {Generation: 42, Look: look, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
 		"replies/vpp-unavailable.json": {Generation: 42, Look: look, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
 	} {
@@ -299,7 +312,7 @@ func TestStateWithoutVPPNamesEveryMember(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"agent_version", "applied", "conflicts", "drift", "held", "owned", "quarantined", "router", "schema", "vpp"}
+	want := []string{"agent_version", "applied", "conflicts", "drift", "held", "owned", "quarantined", "relabelled", "router", "schema", "vpp"}
 	if status != http.StatusOK || !slices.Equal(names, want) {
 		t.Errorf("got %d %v", status, names)
 	}

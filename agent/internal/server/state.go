@@ -60,6 +60,7 @@ type stateBody struct {
 	Owned        []ownedBody       `json:"owned"`
 	Conflicts    []conflictBody    `json:"conflicts"`
 	Quarantined  []quarantinedBody `json:"quarantined"`
+	Relabelled   []relabelledBody  `json:"relabelled"`
 	Drift        []driftBody       `json:"drift"`
 }
 
@@ -68,7 +69,7 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	status := s.engine.Status()
 	body := stateBody{
 		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
-		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Drift: []driftBody{},
+		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Relabelled: []relabelledBody{}, Drift: []driftBody{},
 	}
 	held := status.Held
 	if held != nil {
@@ -108,5 +109,5 @@ func (b *stateBody) fill(todo *plan.Plan) {
 	for _, op := range todo.Ops {
 		b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
 	}
-	b.Quarantined = quarantinedOf(todo.Quarantined)
+	b.Quarantined, b.Relabelled = quarantinedOf(todo.Quarantined), relabelledOf(todo.Relabelled)
 }

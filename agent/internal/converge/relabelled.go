@@ -1,0 +1,172 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"longline.dev/agent/internal/apply"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// NotRelabelledError says why there is nothing to claim or to release.
+type NotRelabelledError struct{ Why string }
+
+func (e *NotRelabelledError) Error() string { return e.Why }
+
+// NotClaimedError says what VPP or somebody else did instead of taking the tag.
+type NotClaimedError struct{ Reason *plan.Reason }
+
+func (e *NotClaimedError) Error() string { return e.Reason.Message }
+
+// noteTagged remembers what bears the agent's tag; with busy.
+func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
+	marked, gone := p.Tagged(s, e.journal.Of(s.Boot).Tagged)
+	if err := e.journal.Tag(s.Boot, marked, gone); err != nil {
+		e.log.Warn("what is tagged is not on disk: after a restart of the agent, what is relabelled until then counts as somebody else's",
+			"error", err)
+	}
+}
+
+// Claim puts the agent's tag back on what was made for an end and relabelled since, all of it or the named interface, on
+// an operator's word; then the end goes on. It returns what it found. Error: *NotRelabelledError, *NotClaimedError,
+// ErrNoVPP or that of the connection.
+func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
+	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
+		var ops []plan.Op
+		for _, h := range found {
+			ops = append(ops, h.Reclaim())
+		}
+		return e.send(ctx, session, s, ops)
+	})
+}
+
+// Release forgets what was made for an end and relabelled since, all of it or the named interface, on an operator's word:
+// it stays as it is, and is somebody else's from now on. A policer of the agent's is taken off, because it goes with the
+// end. It returns what it found. Error: as for Claim, or that it is not on disk.
+func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
+	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
+		var ops []plan.Op
+		var gone []uint32
+		for _, h := range found {
+			policed, err := s.IsPoliced(ctx, session, h.Interface)
+			if err != nil {
+				return err
+			}
+			if op, needed := h.Unpolice(s, policed); needed {
+				ops = append(ops, op)
+			}
+			gone = append(gone, h.Interface.Index)
+		}
+		if err := e.send(ctx, session, s, ops); err != nil {
+			return err
+		}
+		if err := e.journal.Tag(s.Boot, nil, gone); err != nil {
+			return fmt.Errorf("it is released until the agent starts again, and then counts as relabelled: %w", err)
+		}
+		return nil
+	})
+}
+
+// decide does what an operator decided about what is relabelled, and then looks what follows from it.
+func (e *Engine) decide(
+	ctx context.Context, end intent.Key, name, word string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
+) ([]*plan.Holding, error) {
+	ctx = context.WithoutCancel(ctx) // half of it is worse than all of it
+	found, err := func() ([]*plan.Holding, error) {
+		e.busy.Lock()
+		defer e.busy.Unlock()
+		session, err := e.Session()
+		if err != nil {
+			return nil, err
+		}
+		s, err := e.take(ctx, session)
+		if err != nil {
+			return nil, err
+		}
+		todo := e.diff(e.heldOrEmpty(), s, e.journal.Of(s.Boot), nil)
+		found, err := relabelled(todo, s, end, name)
+		if err != nil {
+			return nil, err
+		}
+		defer e.doubt()
+		if err := do(session, s, found); err != nil {
+			return nil, err
+		}
+		for _, h := range found {
+			e.log.Warn(word+" by an operator", "end", end.String(), "object", plan.Describe(h.Interface), "tag_before", h.Interface.Tag)
+		}
+		return found, nil
+	}()
+	if err == nil {
+		e.repair(ctx)
+		e.notify()
+	}
+	return found, err
+}
+
+// send carries out operations that no intent asks for.
+func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot, ops []plan.Op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	result, err := apply.Run(ctx, counting{session, e}, ops, nil, &again{e, session, s, targets(ops)})
+	if err != nil {
+		return err
+	}
+	for _, reason := range result.Failed {
+		return &NotClaimedError{reason}
+	}
+	return nil
+}
+
+// relabelled are the end's relabelled interfaces, or the one of that name.
+func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.Holding, error) {
+	var found []*plan.Holding
+	for _, h := range todo.Relabelled {
+		if h.End == end && (name == "" || name == h.Interface.Name) {
+			found = append(found, h)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, &NotRelabelledError{whyNot(todo, s, end, name)}
+}
+
+func whyNot(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) string {
+	if name == "" {
+		var owned []string
+		for _, h := range todo.Owned {
+			if h.End == end {
+				owned = append(owned, plan.Describe(h.Interface))
+			}
+		}
+		if len(owned) > 0 {
+			return fmt.Sprintf("nothing of VLL end %s is relabelled: %s is known to be its own; there is nothing to do", end, strings.Join(owned, ", "))
+		}
+		return fmt.Sprintf("nothing that was made for VLL end %s is there: it is deleted, was released, or was made before VPP started anew; "+
+			"`longline-agent state` lists what is relabelled", end)
+	}
+	i := s.ByName(name)
+	if i == nil {
+		return fmt.Sprintf("VPP has no interface %s; `longline-agent state` lists what is relabelled", name)
+	}
+	for _, h := range todo.Owned {
+		switch {
+		case h.Interface != i:
+		case h.End == end:
+			return fmt.Sprintf("%s is not relabelled: it is known to be of VLL end %s; there is nothing to do", plan.Describe(i), end)
+		default:
+			return fmt.Sprintf("%s belongs to VLL end %s and not to %s; nothing was changed", plan.Describe(i), h.End, end)
+		}
+	}
+	for _, h := range todo.Relabelled {
+		if h.Interface == i {
+			return fmt.Sprintf("%s was made for VLL end %s and not for %s; nothing was changed", plan.Describe(i), h.End, end)
+		}
+	}
+	return fmt.Sprintf("%s was not made by the agent in this run of VPP, or was released; nothing was changed", plan.Describe(i))
+}
