@@ -79,7 +79,8 @@ func (p *Plan) Tagged(s *observe.Snapshot, known own.Tagged) (marked own.Tagged,
 	return marked, gone
 }
 
-// relabelledObstacles: while something of an end is relabelled, all of its VLL on this router stays as it is.
+// relabelledObstacles: while something of an end is relabelled, all of its VLL on this router stays as it is. Also of ends
+// that are not planned for: that is no less true.
 func (d *differ) relabelledObstacles(block func(intent.Key, *Reason)) {
 	found := make(map[intent.Key][]*Holding)
 	var ends []intent.Key
@@ -91,17 +92,20 @@ func (d *differ) relabelledObstacles(block func(intent.Key, *Reason)) {
 	}
 	for _, end := range ends {
 		reason := relabelled(found[end])
-		d.ifNamed(end, func() { block(end, reason) })
 		other := *reason
 		other.Message = "the other end: " + reason.Message
-		d.ifNamed(end.Other(), func() { block(end.Other(), &other) })
+		if d.named(end) {
+			block(end, reason)
+		}
+		if d.named(end.Other()) {
+			block(end.Other(), &other)
+		}
 	}
 }
 
-func (d *differ) ifNamed(end intent.Key, do func()) {
-	if _, present := d.present[end]; (present || d.removed[end]) && d.planned(end) {
-		do()
-	}
+func (d *differ) named(end intent.Key) bool {
+	_, present := d.present[end]
+	return present || d.removed[end]
 }
 
 func relabelled(all []*Holding) *Reason {
