@@ -21,10 +21,12 @@ class SimulatedDataplane:
     name: str = "vppsim"
 
     def start(self, router: Router) -> Sockets:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        config = self.folder / f"{router.name}.json"
+        # An agent locks the folder of its VPP's API socket.
+        folder = self.folder / router.name
+        folder.mkdir(parents=True, exist_ok=True)
+        config = folder / "vppsim.json"
         config.write_text(json.dumps(config_of(router, self.isp), indent=1))
-        sockets = Sockets(self.folder / f"{router.name}-api.sock", self.folder / f"{router.name}-stats.sock")
+        sockets = Sockets(folder / "api.sock", folder / "stats.sock")
         child = Child(
             name=f"vppsim-{router.name}",
             argv=[

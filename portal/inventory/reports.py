@@ -43,7 +43,7 @@ class ObservedReport:
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
     ``vpp_plugins``: those that VPP has loaded; None: not known. ``vpp_absent``: no VPP runs; one that is
-    there and does not answer may forward all the same.
+    there and does not answer may forward all the same. ``vpp_hangs``: it takes connections and answers nothing.
     """
 
     boot_id: UUID
@@ -63,3 +63,4 @@ class ObservedReport:
     look: int | None = None
     vpp_plugins: tuple[str, ...] | None = None
     vpp_absent: bool = False
+    vpp_hangs: bool = False

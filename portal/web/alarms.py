@@ -92,6 +92,8 @@ def _of_routers(now: datetime) -> Iterator[Alarm]:
     routers = Router.objects.order_by("name")
     with_agent = routers.exclude(agent_url="")
     yield _alarm(_("Routers silent"), with_agent.exclude(observed__reported_at__gte=now - FRESH), _router)
+    hanging = with_agent.filter(observed__vpp_hangs=True, observed__reported_at__gte=now - FRESH)
+    yield _alarm(_("Routers whose VPP hangs and has to be restarted"), hanging.select_related("observed"), _hanging)
     ahead = with_agent.filter(observed__generation_held__gt=F("generation"))
     yield _alarm(_("Agents ahead of the database"), ahead, _router)
     withheld = routers.exclude(held_since=None, maintenance_since=None)
@@ -189,6 +191,11 @@ def _order_to_decide(order: Order) -> Row:
 
 def _router(router: Router) -> Row:
     return Row(router, reverse("web:noc-router", args=[router.pk]))
+
+
+def _hanging(router: Router) -> Row:
+    note = _("It takes connections and answers nothing. What it forwards may go on.")
+    return replace(_router(router), note=note, since=router.observed.vpp_away_since)
 
 
 def _line(vll: Vll) -> Row:

@@ -141,6 +141,9 @@ def test_each_router_has_its_own_series(isp: Isp, scrape: Callable[[], Value]) -
         (now - timedelta(minutes=2)).timestamp()
     )
     assert value("router_last_report_timestamp_seconds", router="hippo") is None
+    assert value("router_vpp_hangs", router="rhino") == 0
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(vpp_hangs=True)
+    assert scrape()("router_vpp_hangs", router="rhino") == 1
     assert value("router_failures", router="hippo") == 3
     assert value("router_certificate_expiry_timestamp_seconds", router="rhino") == pytest.approx(
         ends.timestamp()

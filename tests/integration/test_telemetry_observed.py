@@ -170,6 +170,14 @@ def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedRe
     assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
 
 
+def test_a_vpp_hangs_until_it_answers(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    hangs = ObservedRouter.objects.filter(router=isp.routers["rhino"]).values_list("vpp_hangs", flat=True)
+    take(isp, replace(report, vpp_connected=False, vpp_hangs=True, interfaces=(), routes=(), **NOTHING), now)
+    assert list(hangs) == [True]
+    take(isp, later(report), now)
+    assert list(hangs) == [False]
+
+
 def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:

@@ -139,10 +139,10 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		})
 	}
 	work(func() error {
-		dialer.Keep(ctx, log, engine.Refused, func(ctx context.Context, session *vpp.Session) {
+		dialer.Keep(ctx, vpp.Keeper{Log: log, Refused: engine.Refused, Noticed: figures.Noticed, Use: func(ctx context.Context, session *vpp.Session) {
 			figures.Connected()
 			engine.Serve(ctx, session)
-		})
+		}})
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })

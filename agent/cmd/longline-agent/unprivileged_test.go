@@ -30,7 +30,7 @@ func TestTheAgentNeedsNothingButTheGroupOfVPP(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		a := newAgent(t)
 		for _, socket := range []string{a.sim.APISocket(), a.sim.StatsSocket()} {
-			allow(t, os.Chmod(filepath.Dir(socket), 0o711), os.Chown(socket, 0, vppGroup), os.Chmod(socket, 0o770))
+			allow(t, os.Chmod(filepath.Dir(socket), 0o755), os.Chown(socket, 0, vppGroup), os.Chmod(socket, 0o770))
 		}
 		a.asService(t)
 	})

@@ -98,13 +98,16 @@ type Status struct {
 	SHA256  string
 	Applied *Applied
 	VPP     *vpp.Info // nil when not connected
-	Refused error     // why VPP is not used although it is there; nil for no such reason
+	Refused error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
 	Absent  bool      // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
 	Totals  Totals
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
 	// smaller number was seen earlier.
 	Look int64
 }
+
+// Hangs is true when VPP takes connections and answers nothing.
+func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status is a copy.
 func (e *Engine) Status() Status {
@@ -131,7 +134,7 @@ func (e *Engine) Ready() error {
 	return nil
 }
 
-// Session is the connection to VPP. Error: ErrNoVPP or *vpp.OtherAgentError.
+// Session is the connection to VPP. Error: ErrNoVPP, vpp.ErrHangs or *vpp.OtherAgentError.
 func (e *Engine) Session() (Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,15 +154,15 @@ func (e *Engine) Attach(session Session) {
 
 // Refused hears why VPP could not be used; nil when it could.
 func (e *Engine) Refused(err error) {
-	absent := vpp.IsAbsent(err)
+	absent, hangs := vpp.IsAbsent(err), errors.Is(err, vpp.ErrHangs)
 	var other *vpp.OtherAgentError
-	if !errors.As(err, &other) {
+	if !errors.As(err, &other) && !hangs {
 		err = nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	absent = absent && e.met // a socket that never was there may only be looked for in the wrong place
-	if absent != e.absent {
+	if absent != e.absent || hangs != errors.Is(e.refused, vpp.ErrHangs) {
 		e.notify()
 	}
 	e.refused, e.absent = err, absent

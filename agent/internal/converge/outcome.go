@@ -76,7 +76,7 @@ func unavailable(in *intent.Intent, err error) *Outcome {
 	var other *vpp.OtherAgentError
 	switch {
 	case errors.As(err, &other):
-		reason.Code, reason.Object = "other_agent", other.Name
+		reason.Code, reason.Object = "other_agent", other.Folder
 		reason.Message = "the intent is held and not applied: " + err.Error()
 	case !errors.Is(err, ErrNoVPP):
 		reason.Message = "the intent is held and will be applied again; this time: " + err.Error()

@@ -4,25 +4,39 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
 // ErrLocked says that another process works in the folder.
 var ErrLocked = errors.New("another process works in this folder")
 
-// Lock makes a folder the caller's until the result is closed or the process ends, however it ends.
+// Lock makes a folder the caller's until the result is closed or the process ends, however it ends. The lock is on the
+// folder itself: whoever may read it can lock it, and it holds in every container that shares it.
 func Lock(folder string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrLocked
+	for {
+		file, err := os.Open(folder)
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
 		}
-		return nil, fmt.Errorf("lock %s: %w", folder, err)
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			file.Close()
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				err = ErrLocked
+			}
+			return nil, fmt.Errorf("lock %s: %w", folder, err)
+		}
+		if isStill(file, folder) {
+			return file, nil
+		}
+		file.Close() // somebody put another folder there meanwhile
 	}
-	return file, nil
+}
+
+func isStill(file *os.File, folder string) bool {
+	locked, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(folder)
+	return err == nil && os.SameFile(locked, now)
 }

@@ -30,6 +30,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	info        = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
 	connected   = describe("vpp_connected", "1 while the agent is connected to VPP.")
+	hangs       = describe("vpp_hangs", "1 while VPP takes connections and answers nothing: it has to be restarted.")
+	overlooked  = describe("vpp_overlooked_clients_total", "API clients that were gone and that VPP noticed only when the agent saw to it.")
 	connections = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
 	generation  = describe("intent_generation", "Generation of the intent, held and applied.", "state")
 	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
@@ -51,7 +53,7 @@ var (
 		"vll", "end", "colour")
 
 	all = []*prometheus.Desc{
-		info, connected, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, hangs, overlooked, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
 		segmentSize, segmentUsed, policedBytes, policedFrames,
 	}
 )
@@ -63,6 +65,7 @@ type Metrics struct {
 	reporter    Reporter
 	version     string
 	connections atomic.Uint64
+	overlooked  atomic.Uint64
 
 	// Segment says how full VPP's stats segment is; nil: it is not shown. Set it before the first scrape.
 	Segment func() (statseg.Memory, error)
@@ -78,6 +81,9 @@ func New(engine Engine, reporter Reporter, version string) *Metrics {
 // Connected counts a connection to VPP.
 func (m *Metrics) Connected() { m.connections.Add(1) }
 
+// Noticed counts API clients that VPP had overlooked to be gone.
+func (m *Metrics) Noticed(clients []string) { m.overlooked.Add(uint64(len(clients))) }
+
 // collector keeps Collect and Describe off Metrics, which has those of its registry.
 type collector struct{ m *Metrics }
 
@@ -92,6 +98,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter{ch}
 	e.agent(c.m.version, status)
 	e.count(connections, float64(c.m.connections.Load()))
+	e.count(overlooked, float64(c.m.overlooked.Load()))
 	e.reports(c.m.reporter)
 	e.segment(c.m.Segment)
 	for _, end := range c.m.reporter.Totals() {

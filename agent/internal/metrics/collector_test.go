@@ -51,6 +51,7 @@ func gather(t *testing.T) map[string]*dto.MetricFamily {
 	m := New(busyRouter{}, busyRouter{}, "0.1.0")
 	m.Connected()
 	m.Connected()
+	m.Noticed([]string{"a", "b", "c"})
 	m.Segment = func() (statseg.Memory, error) { return statseg.Memory{Total: 32 << 20, Used: 8 << 20}, nil }
 	families, err := m.Gather() // also checks for duplicates and consistency
 	if err != nil {
@@ -87,6 +88,8 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 	}{
 		"longline_vpp_connected":                       {nil, 1},
 		"longline_vpp_connections_total":               {nil, 2},
+		"longline_vpp_hangs":                           {nil, 0},
+		"longline_vpp_overlooked_clients_total":        {nil, 3},
 		"longline_intent_generation":                   {[]string{"applied"}, 42},
 		"longline_vpp_operations_total":                {[]string{"create_subif", "refused"}, 1},
 		"longline_drift_repairs_total":                 {nil, 1},

@@ -20,12 +20,16 @@ func (e emitter) count(d *prometheus.Desc, value float64, labels ...string) {
 }
 
 func (e emitter) agent(version string, s converge.Status) {
-	vppVersion, up := "", 0.0
+	vppVersion, up, hung := "", 0.0, 0.0
 	if s.VPP != nil {
 		vppVersion, up = s.VPP.Version, 1
 	}
+	if s.Hangs() {
+		hung = 1
+	}
 	e.gauge(info, 1, version, vppVersion)
 	e.gauge(connected, up)
+	e.gauge(hangs, hung)
 	if s.Held != nil {
 		e.gauge(generation, float64(s.Held.Generation), "held")
 	}

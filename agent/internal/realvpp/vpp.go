@@ -47,8 +47,8 @@ func Start(ctx context.Context, install Install, options Options) (*VPP, error) 
 		return nil, err
 	}
 	if options.Group != 0 {
-		// VPP opens its sockets to the group, and somebody has to open the way to them.
-		if err := os.Chmod(folder, 0o711); err != nil {
+		// VPP opens its sockets to the group, and somebody has to open their folder, as VPP does with one it makes.
+		if err := os.Chmod(folder, 0o755); err != nil {
 			os.RemoveAll(folder)
 			return nil, err
 		}

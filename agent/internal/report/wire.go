@@ -102,11 +102,13 @@ type vppBody struct {
 	Plugins []string `json:"plugins"`
 	// Absent is true when no VPP runs, as far as its socket tells.
 	Absent bool `json:"absent"`
+	// Hangs is true when VPP takes connections and answers nothing.
+	Hangs bool `json:"hangs"`
 }
 
 func vppOf(status converge.Status) vppBody {
 	if status.VPP == nil {
-		return vppBody{Absent: status.Absent}
+		return vppBody{Absent: status.Absent, Hangs: status.Hangs()}
 	}
 	info, simulated := *status.VPP, status.VPP.Simulated()
 	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers, Plugins: info.Plugins}

@@ -1,49 +1,33 @@
 package vpp
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"strings"
+	"os"
+	"path/filepath"
 
-	"go.fd.io/govpp/binapi/vlib"
+	"longline.dev/agent/internal/durable"
 )
 
-// An agent is in VPP's list of clients as longline/<drawn at its start>/<router>, of which the list shows the
-// first nameShown characters.
-const (
-	agentMark = "longline/"
-	nameShown = 20
-	fourOf36  = 36 * 36 * 36 * 36
-)
-
-// AgentName is a name for one run of the agent of a router.
-func AgentName(router string) string {
-	drawn := strconv.FormatUint(fourOf36+rand.Uint64N(35*fourOf36), 36) // five digits
-	return fmt.Sprintf("%s%s/%.40s", agentMark, drawn, router)
-}
+// AgentName is as what VPP lists the agent of a router.
+func AgentName(router string) string { return fmt.Sprintf("longline/%.50s", router) }
 
 // OtherAgentError says that another agent works with this VPP. Two with different intents would undo each
 // other's work for ever.
-type OtherAgentError struct{ Name string }
+type OtherAgentError struct{ Folder string }
 
 func (e *OtherAgentError) Error() string {
-	return fmt.Sprintf("another agent works with this VPP: its API client %s; one of the two has to be stopped", e.Name)
+	return fmt.Sprintf("another agent works with this VPP: it has locked %s; one of the two has to be stopped", e.Folder)
 }
 
-// alone looks for other agents among VPP's clients. Only its CLI tells them; unlike a lock on a file this sees
-// an agent in another container too. A VPP that does not tell is taken at its word.
-func (s *Session) alone(ctx context.Context, name string) error {
-	reply, err := s.Call(ctx, &vlib.CliInband{Cmd: "show api clients"})
-	if err != nil {
-		return err
+// alone makes a VPP the caller's until the result is closed or the process ends, however it ends. What is locked is
+// the folder of its API socket: agents in other containers see that too, and nobody has to be able to write there.
+// VPP's own list of clients is no proof of life (overlooked.go).
+func alone(socket string) (*os.File, error) {
+	folder := filepath.Dir(socket)
+	lock, err := durable.Lock(folder)
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, &OtherAgentError{folder}
 	}
-	shown := name[:min(len(name), nameShown)]
-	for field := range strings.FieldsSeq(reply.(*vlib.CliInbandReply).Reply) {
-		if strings.HasPrefix(field, agentMark) && field != shown {
-			return &OtherAgentError{field}
-		}
-	}
-	return nil
+	return lock, err
 }

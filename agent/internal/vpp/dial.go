@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,8 +37,8 @@ func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 // Dialer opens sessions.
 type Dialer struct {
 	Socket string
-	// Name is an AgentName: Dial then refuses a VPP with which another agent works. Empty for whoever does not
-	// change VPP by an intent.
+	// Name is an AgentName: a session is then alone with its VPP, and refused where another agent works with it.
+	// Empty for whoever does not change VPP by an intent.
 	Name string
 	// Timeout is the longest silence of VPP, while an answer is due, that does not end a session.
 	Timeout time.Duration
@@ -48,33 +49,45 @@ type Dialer struct {
 // pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
 const pingEvery = time.Second
 
-// Dial opens a session, reads who VPP is and subscribes to its interface events. Error: *OtherAgentError or
+// Dial opens a session, reads who VPP is and subscribes to its interface events. Error: *OtherAgentError, ErrTimeout or
 // that of the connection.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
-	wire, err := dialWire(ctx, d.Socket, cmp.Or(d.Name, "longline-tool"), d.Timeout)
+	greeting, cancel := context.WithTimeoutCause(ctx, d.Timeout, ErrTimeout)
+	defer cancel()
+	return d.dial(ctx, greeting)
+}
+
+// dial waits for VPP's first answer until greeting ends, and then as Dial does.
+func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
+	var lock *os.File
+	if d.Name != "" {
+		var err error
+		if lock, err = alone(d.Socket); err != nil {
+			return nil, err
+		}
+	}
+	wire, err := dialWire(greeting, d.Socket, cmp.Or(d.Name, "longline-tool"))
 	if err != nil {
+		lock.Close()
 		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
 	}
 	s := &Session{
 		wire:    wire,
+		lock:    lock,
 		timeout: d.Timeout,
 		types:   make(map[uint16]messageType),
 		events:  make(chan *interfaces.SwInterfaceEvent, window),
 		calls:   make(map[uint32]func(api.Message)),
 		givenUp: make(map[uint32]bool),
 		done:    make(chan struct{}),
+		silent:  make(chan struct{}),
+		left:    make(chan struct{}),
 	}
 	s.learnMessages()
 	go s.receiveAll()
 	if err := s.introduce(ctx, d.BootMS); err != nil {
 		s.Close()
 		return nil, err
-	}
-	if d.Name != "" {
-		if err := s.alone(ctx, d.Name); err != nil {
-			s.Close()
-			return nil, err
-		}
 	}
 	go s.keepAlive(d.BootMS)
 	return s, nil

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.fd.io/govpp/codec"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/memclnt"
 )
 
 var (
@@ -34,6 +36,9 @@ var (
 // in flight 101,626 requests/s, hardly more beyond.
 const window = 64
 
+// goodbye is how long the end of a session may take.
+const goodbye = time.Second
+
 // minMessage is a message number and a context, the least a reply consists of; minRequest has the number of a
 // client between them (bytes).
 const (
@@ -46,6 +51,7 @@ const (
 type Session struct {
 	info    Info
 	wire    *wire
+	lock    *os.File // of an agent; nil for others
 	timeout time.Duration
 	types   map[uint16]messageType
 	events  chan *interfaces.SwInterfaceEvent
@@ -56,6 +62,8 @@ type Session struct {
 	givenUp map[uint32]bool // requests whose answers nobody waits for any more
 	err     error
 	done    chan struct{}
+	silent  chan struct{} // closed when nothing more can come
+	left    chan struct{} // closed when VPP has let go, or does not answer
 }
 
 func key(msg api.Message) string { return msg.GetMessageName() + "_" + msg.GetCrcString() }
@@ -83,8 +91,11 @@ func (s *Session) Err() error {
 // only "look again".
 func (s *Session) Events() <-chan *interfaces.SwInterfaceEvent { return s.events }
 
-// Close ends the session.
-func (s *Session) Close() { s.fail(ErrClosed) }
+// Close ends the session, and returns when VPP knows.
+func (s *Session) Close() {
+	s.fail(ErrClosed)
+	<-s.left
+}
 
 func (s *Session) fail(err error) {
 	s.mu.Lock()
@@ -99,7 +110,25 @@ func (s *Session) failLocked(err error) {
 	s.err = err
 	clear(s.calls)
 	close(s.done)
-	s.wire.conn.Close()
+	go s.leave(err)
+}
+
+// leave says goodbye to a VPP that answers, because it may overlook a connection that is merely closed
+// (overlooked.go). The lock is held until VPP has carried out what is on its way.
+func (s *Session) leave(why error) {
+	defer close(s.left)
+	defer s.lock.Close()
+	defer s.wire.conn.Close()
+	if errors.Is(why, ErrTimeout) {
+		return // what it answers later finds nobody, which it does not overlook
+	}
+	_ = s.wire.conn.SetDeadline(time.Now().Add(goodbye))
+	id := s.wire.table[key(&memclnt.SockclntDelete{})]
+	data, err := codec.EncodeMsg(&memclnt.SockclntDelete{Index: s.wire.client}, id)
+	if err != nil || s.wire.request(0, data) != nil || s.wire.flush() != nil {
+		return
+	}
+	<-s.silent
 }
 
 // Has reports whether this VPP knows the message, with the same fields.
@@ -163,6 +192,7 @@ func (s *Session) forget(givenUp bool, contexts ...uint32) {
 
 // receiveAll runs until the connection ends.
 func (s *Session) receiveAll() {
+	defer close(s.silent)
 	for {
 		data, err := s.wire.read()
 		if err != nil {

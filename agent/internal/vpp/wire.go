@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
 
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/codec"
@@ -36,33 +35,43 @@ type wire struct {
 	writer *bufio.Writer
 }
 
-// dialWire connects and fetches the table of messages. Silence for longer than the timeout is an error.
-func dialWire(ctx context.Context, socket, name string, timeout time.Duration) (*wire, error) {
+// dialWire connects and fetches the table of messages, however long that takes: before ctx ends.
+func dialWire(ctx context.Context, socket, name string) (*wire, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, err
 	}
 	w := &wire{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), writer: bufio.NewWriterSize(conn, 64<<10), table: make(map[string]uint16)}
-	if err := w.greet(name, timeout); err != nil {
+	gone := context.AfterFunc(ctx, func() { conn.Close() })
+	err = w.greet(name)
+	if !gone() {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *wire) greet(name string, timeout time.Duration) error {
-	if err := w.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return err
+// hello is the frame that a connection begins with.
+func hello(name string) ([]byte, error) {
+	message, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: name}, createID)
+	if err != nil {
+		return nil, err
 	}
-	hello, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: name}, createID)
+	frame := make([]byte, frameHeader, frameHeader+len(message))
+	binary.BigEndian.PutUint32(frame[8:12], uint32(len(message)))
+	return append(frame, message...), nil
+}
+
+func (w *wire) greet(name string) error {
+	hello, err := hello(name)
 	if err != nil {
 		return err
 	}
-	if err := w.write(hello); err != nil {
-		return err
-	}
-	if err := w.flush(); err != nil {
+	if _, err := w.conn.Write(hello); err != nil {
 		return err
 	}
 	data, err := w.read()
@@ -81,7 +90,7 @@ func (w *wire) greet(name string, timeout time.Duration) error {
 		message, _, _ := strings.Cut(entry.Name, "\x00")
 		w.table[strings.TrimSuffix(message, "\x13")] = entry.Index
 	}
-	return w.conn.SetDeadline(time.Time{})
+	return nil
 }
 
 // read returns the next message; it is valid until the next read.

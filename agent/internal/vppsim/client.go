@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
@@ -24,7 +25,7 @@ type client struct {
 	index uint32
 	name  string // as it gave it; with the lock of the VPP
 	conn  net.Conn
-	table *messageTable
+	vpp   *vpp
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -40,14 +41,15 @@ type call struct {
 
 func (c *call) reply(m api.Message) { c.client.send(m, c.context) }
 
-func newClient(conn net.Conn, index uint32, table *messageTable) *client {
-	c := &client{index: index, conn: conn, table: table}
+func newClient(conn net.Conn, index uint32, v *vpp) *client {
+	c := &client{index: index, conn: conn, vpp: v}
 	c.wake = sync.NewCond(&c.mu)
 	return c
 }
 
+// send runs with the lock of the VPP.
 func (c *client) send(m api.Message, context uint32) {
-	id, known := c.table.id(m)
+	id, known := c.vpp.table.id(m)
 	if !known {
 		return
 	}
@@ -69,6 +71,9 @@ func (c *client) send(m api.Message, context uint32) {
 		return
 	}
 	c.backlog = append(append(c.backlog, header[:]...), data...)
+	if len(c.backlog) > socketBuffer {
+		c.vpp.setErrno(syscall.EAGAIN)
+	}
 	if len(c.backlog) > maxBacklog {
 		c.closed = true
 		c.conn.Close()
@@ -91,6 +96,7 @@ func (c *client) write() {
 			return
 		}
 		if _, err := c.conn.Write(pending); err != nil {
+			c.vpp.failed(err)
 			c.close()
 		}
 	}
@@ -123,7 +129,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 // request finds the operation and decodes its message. VPP ignores a message it cannot
 // place or read, and so does its stand-in: false.
 func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
-	op, known := c.table.serving[binary.BigEndian.Uint16(data)]
+	op, known := c.vpp.table.serving[binary.BigEndian.Uint16(data)]
 	if !known {
 		return operation{}, nil, nil, false
 	}

@@ -114,7 +114,12 @@ func (s *Sim) tick(ctx context.Context) {
 		case <-count.C:
 			s.Count()
 		case <-heartbeat.C:
-			s.look(func(v *vpp) error { v.segment.beat(s.config.Clock()); return nil })
+			s.look(func(v *vpp) error {
+				if !v.hangs() {
+					v.segment.beat(s.config.Clock())
+				}
+				return nil
+			})
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (v *vpp) attach(conn net.Conn) *client {
 		return nil
 	}
 	v.lastClient++
-	c := newClient(conn, v.lastClient, v.table)
+	c := newClient(conn, v.lastClient, v)
 	v.clients[c] = true
 	return c
 }
@@ -58,6 +58,7 @@ func (v *vpp) serveClient(c *client) {
 	for {
 		data, err := readFrame(reader)
 		if err != nil {
+			v.awaitNotice(err)
 			return
 		}
 		op, asked, message, ok := c.request(data)
@@ -74,6 +75,9 @@ func (v *vpp) serveClient(c *client) {
 func (v *vpp) serve(op operation, asked *call, message api.Message) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for v.hangs() && !v.stopped {
+		v.turned.Wait()
+	}
 	if v.stopped {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +25,9 @@ type vpp struct {
 	clients    map[*client]bool
 	watchers   map[*client]uint32 // want_interface_events: client -> the pid it gave
 	lastClient uint32
+	errno      syscall.Errno // of the main thread
+	overlooked int           // clients that are gone and still among clients
+	turned     *sync.Cond    // errno, stopped
 
 	interfaces []*iface // by sw_if_index; nil where deleted
 	freed      []uint32 // sw_if_index, the last freed is the next given out
@@ -59,6 +63,7 @@ func boot(config Config) (*vpp, error) {
 		routes:    append([]Route(nil), config.Routes...),
 		counted:   config.Clock(),
 	}
+	v.turned = sync.NewCond(&v.mu)
 	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))
 	if err != nil {
 		return nil, err
@@ -90,6 +95,7 @@ func boot(config Config) (*vpp, error) {
 func (v *vpp) halt() {
 	v.mu.Lock()
 	v.stopped = true
+	v.turned.Broadcast()
 	v.api.Close()
 	v.stats.Close()
 	for c := range v.clients {

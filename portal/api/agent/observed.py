@@ -49,6 +49,7 @@ _REPORT = record(
             later={
                 "plugins": (nullable(array(foreign_text(maximum=64), maximum=1000)), None),
                 "absent": (boolean, False),
+                "hangs": (boolean, False),
             },
         ),
         "encapsulations": array(one_of(*(each.value for each in Encapsulation)), maximum=len(Encapsulation)),
@@ -112,6 +113,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
         agent_version=body["agent_version"],
         vpp_connected=vpp["connected"],
         vpp_absent=vpp["absent"],
+        vpp_hangs=vpp["hangs"],
         vpp_version=vpp["version"],
         vpp_boot_ms=vpp["boot_ms"],
         vpp_workers=vpp["workers"],

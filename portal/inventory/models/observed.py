@@ -16,9 +16,11 @@ class ObservedRouter(models.Model):
     sent_ms = models.BigIntegerField()
     agent_version = models.CharField(max_length=50)
     vpp_connected = models.BooleanField()
-    # Since when the agent reports, but has no VPP to look at; null while it has.
     # No VPP runs at all; one that is only not connected may forward.
     vpp_absent = models.BooleanField(default=False, db_default=False)
+    # It takes connections and answers nothing: only a restart helps.
+    vpp_hangs = models.BooleanField(default=False, db_default=False)
+    # Since when the agent reports, but has no VPP to look at; null while it has.
     vpp_away_since = models.DateTimeField(null=True)
     vpp_version = models.CharField(max_length=100, blank=True)
     vpp_booted_at = models.DateTimeField(null=True)

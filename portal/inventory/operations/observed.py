@@ -63,6 +63,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "agent_version": report.agent_version,
         "vpp_connected": report.vpp_connected,
         "vpp_absent": report.vpp_absent,
+        "vpp_hangs": report.vpp_hangs,
         "vpp_away_since": None if report.vpp_connected else now,
         "vpp_version": report.vpp_version or "",
         "vpp_booted_at": booted_at,

@@ -20,24 +20,27 @@ def families(now: datetime) -> Iterator[Metric]:
     yield _by_state(with_agent.aggregate(**_states(now)))
     reported = _of_each("last_report_timestamp_seconds", "When the portal took the last report of its agent.")
     connected = _of_each("vpp_connected", "1 if its agent says that it has a VPP to work with.")
+    hangs = _of_each("vpp_hangs", "1 if its agent says that its VPP answers nothing any more.")
     failures = _of_each("failures", "Tries to reach its agent that failed since the last that did not.")
     valid = _of_each("certificate_expiry_timestamp_seconds", "When the last of its certificates ends.")
     rows = with_agent.annotate(
         reported_at=F("observed__reported_at"),
         connected=F("observed__vpp_connected"),
+        hung=F("observed__vpp_hangs"),
         failures=F("convergence__failures"),
         valid_until=_NAMES_VALID_UNTIL,
     ).order_by("name")
-    for name, reported_at, is_connected, failed, valid_until in rows.values_list(
-        "name", "reported_at", "connected", "failures", "valid_until"
+    for name, reported_at, is_connected, is_hung, failed, valid_until in rows.values_list(
+        "name", "reported_at", "connected", "hung", "failures", "valid_until"
     )[:LISTED]:
         if reported_at is not None:
             reported.add_metric([name], reported_at.timestamp())
             connected.add_metric([name], is_connected)
+            hangs.add_metric([name], is_hung)
         failures.add_metric([name], failed or 0)
         if valid_until is not None:
             valid.add_metric([name], valid_until.timestamp())
-    yield from (reported, connected, failures, valid)
+    yield from (reported, connected, hangs, failures, valid)
 
 
 def _states(now: datetime) -> dict[str, Count]:

@@ -231,6 +231,19 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         assert alarm in loud
 
 
+def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: User) -> None:
+    page, title = signed_in(nora), "Routers whose VPP hangs and has to be restarted"
+    observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])
+    observed.update(vpp_connected=False, vpp_away_since=clock.now())
+    assert f"{title}: none" in text(page.get("/noc/")), "away is not hanging"
+    observed.update(vpp_hangs=True)
+    assert f"{title} (1) rhino It takes connections and answers nothing." in text(page.get("/noc/"))
+    for address in ("/routers/", f"/noc/routers/{isp.routers['rhino'].pk}/"):
+        assert "Hangs" in text(page.get(address))
+    observed.update(reported_at=clock.now() - timedelta(minutes=5))
+    assert f"{title}: none" in text(page.get("/noc/")), "its agent is silent, which is another alarm"
+
+
 @pytest.mark.parametrize(
     ("age_h", "retried", "loud"), [(23, False, True), (25, False, False), (1, True, False)]
 )
