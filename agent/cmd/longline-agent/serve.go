@@ -77,6 +77,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	files.Log = log
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 
 	"longline.dev/agent/internal/config"
 )
@@ -26,11 +26,14 @@ func RoleOf(certificate *x509.Certificate) string {
 	return certificate.URIs[0].String()
 }
 
-// Files are a router's own certificate and the CA. The certificate is read anew for each handshake, so
-// that a renewed one is used without a restart.
+// Files are a router's own certificate and the CA. Both are read anew for each handshake, so that renewed ones
+// are used without a restart.
 type Files struct {
-	paths config.TLS
-	roots *x509.CertPool
+	// Log hears of a CA that has changed, and of one that cannot be read; set it before the first connection.
+	Log *slog.Logger
+
+	paths       config.TLS
+	authorities *authorities
 }
 
 // Load reads the files and checks that the certificate is the router's. An Install that was cut off is
@@ -39,14 +42,11 @@ func Load(paths config.TLS, router string) (*Files, error) {
 	if err := Finish(paths); err != nil {
 		return nil, err
 	}
-	pem, err := os.ReadFile(paths.CA)
+	authorities, err := loadAuthorities(paths.CA)
 	if err != nil {
-		return nil, fmt.Errorf("identity: %w", err)
+		return nil, err
 	}
-	f := &Files{paths: paths, roots: x509.NewCertPool()}
-	if !f.roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("identity: %s holds no certificate", paths.CA)
-	}
+	f := &Files{Log: slog.New(slog.DiscardHandler), paths: paths, authorities: authorities}
 	own, err := f.own()
 	if err != nil {
 		return nil, err
@@ -80,12 +80,14 @@ func (f *Files) own() (*tls.Certificate, error) {
 // Server is the TLS configuration of the listener: TLS 1.3, a client certificate from the CA. Roles are
 // checked per request, so that a wrong one gets an answer.
 func (f *Files) Server() *tls.Config {
-	return &tls.Config{
-		MinVersion:     tls.VersionTLS13,
-		ClientAuth:     tls.RequireAndVerifyClientCert,
-		ClientCAs:      f.roots,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.own() },
-	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{
+			MinVersion:     tls.VersionTLS13,
+			ClientAuth:     tls.RequireAndVerifyClientCert,
+			ClientCAs:      f.authorities.now(f.Log),
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.own() },
+		}, nil
+	}}
 }
 
 // Client is the TLS configuration for connections to the portal. The portal is known by its role and not
@@ -108,7 +110,7 @@ func (f *Files) verifyPortal(state tls.ConnectionState) error {
 		between.AddCert(c)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: f.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: f.authorities.now(f.Log), Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	if err != nil {
 		return fmt.Errorf("identity: %w", err)

@@ -1,0 +1,84 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+)
+
+// authorities are the CAs in a file. It is read anew for each handshake, so that a new CA counts without a restart;
+// what cannot be read replaces nothing, and is told once.
+type authorities struct {
+	path string
+
+	mu   sync.Mutex
+	text []byte
+	pool *x509.CertPool
+	told string
+}
+
+func loadAuthorities(path string) (*authorities, error) {
+	a := &authorities{path: path}
+	_, err := a.read()
+	return a, err
+}
+
+// read returns true when the file has changed. Error: what is wrong with it; then all stays as it was.
+func (a *authorities) read() (changed bool, err error) {
+	text, err := os.ReadFile(a.path)
+	if err != nil {
+		return false, fmt.Errorf("identity: %w", err)
+	}
+	if a.pool != nil && bytes.Equal(text, a.text) {
+		return false, nil
+	}
+	pool, err := parseAuthorities(text)
+	if err != nil {
+		return false, fmt.Errorf("identity: %s: %w", a.path, err)
+	}
+	a.text, a.pool = text, pool
+	return true, nil
+}
+
+// now are those that count at this moment.
+func (a *authorities) now(log *slog.Logger) *x509.CertPool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed, err := a.read()
+	switch {
+	case err != nil && err.Error() != a.told:
+		a.told = err.Error()
+		log.Error("the CA's file cannot be used; what was read before still counts", "error", err)
+	case err == nil:
+		a.told = ""
+	}
+	if changed {
+		log.Info("the CA has changed", "file", a.path)
+	}
+	return a.pool
+}
+
+// parseAuthorities takes all of a file or nothing: one that is being written ends amid a certificate.
+func parseAuthorities(text []byte) (*x509.CertPool, error) {
+	pool, found := x509.NewCertPool(), 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		pool.AddCert(certificate)
+		found++
+	}
+	switch begun := bytes.Count(text, []byte("-----BEGIN ")); {
+	case found == 0:
+		return nil, errors.New("it holds no certificate")
+	case found < begun:
+		return nil, errors.New("a certificate in it is cut off")
+	}
+	return pool, nil
+}
