@@ -43,7 +43,8 @@ class ObservedReport:
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
     ``vpp_plugins``: those that VPP has loaded; None: not known. ``vpp_absent``: no VPP runs; one that is
-    there and does not answer may forward all the same. ``vpp_hangs``: it takes connections and answers nothing.
+    there and does not answer may forward all the same. ``vpp_hangs``: it takes connections and answers
+    nothing.
     """
 
     boot_id: UUID

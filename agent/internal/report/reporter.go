@@ -183,7 +183,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		r.mu.Lock()
 		r.meter.Forget()
 		r.mu.Unlock()
-		report.VPP = vppBody{Absent: status.Absent}
+		report.VPP = awayOf(status)
 		picture = nil
 	case count:
 		sample = r.count(accesses(picture), picture.Snapshot.Boot.MS)

@@ -106,9 +106,14 @@ type vppBody struct {
 	Hangs bool `json:"hangs"`
 }
 
+// awayOf is what is known of a VPP that cannot be looked at.
+func awayOf(status converge.Status) vppBody {
+	return vppBody{Absent: status.Absent, Hangs: status.Hangs()}
+}
+
 func vppOf(status converge.Status) vppBody {
 	if status.VPP == nil {
-		return vppBody{Absent: status.Absent, Hangs: status.Hangs()}
+		return awayOf(status)
 	}
 	info, simulated := *status.VPP, status.VPP.Simulated()
 	body := vppBody{Connected: true, Version: printableOr(&info.Version), Simulated: &simulated, Workers: &info.Workers, Plugins: info.Plugins}
