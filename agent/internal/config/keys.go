@@ -42,7 +42,7 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.TLS.Key })},
 	{path: "tls.revoked", meaning: "list of portal certificates that are refused although the CA signed them: a SHA-256 fingerprint in each line (64 hexadecimal digits, colons allowed), # begins a comment; read anew for each request, and while it cannot be read nobody is served",
 		set: path(func(c *Config) *string { return &c.TLS.Revoked })},
-	{path: "vpp.api_socket", standard: "/run/vpp/api.sock", meaning: "VPP's binary API (socksvr in its startup.conf)",
+	{path: "vpp.api_socket", standard: "/run/vpp/api.sock", meaning: "VPP's binary API (socksvr in its startup.conf); its folder is locked",
 		set: path(func(c *Config) *string { return &c.VPP.APISocket })},
 	{path: "vpp.stats_socket", standard: "/run/vpp/stats.sock", meaning: "VPP's stats segment (statseg in its startup.conf)",
 		set: path(func(c *Config) *string { return &c.VPP.StatsSocket })},

