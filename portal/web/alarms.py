@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -21,9 +21,10 @@ from portal.netbox_sync.queries import lines_in_error, standing
 from portal.netbox_sync.words import error_sentence
 from portal.notifications.models import Mail, Webhook
 from portal.vll import queries
-from portal.vll.models import Order, Vll
+from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.observe import FRESH
 from portal.vll.states import (
+    IN_SERVICE,
     TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
     Lifecycle,
@@ -105,6 +106,9 @@ def _of_lines() -> Iterator[Alarm]:
     active = Vll.objects.filter(lifecycle=Lifecycle.ACTIVE).select_related("customer").order_by("-created_at")
     yield _alarm(_("Lines down"), active.filter(oper_status=OperStatus.DOWN), _line)
     yield _alarm(_("Lines that differ from what is wanted"), active.filter(in_sync=False), _line)
+    contested = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
+    by_router = contested.select_related("vll", "port__router").order_by("port__router__name", "pk")
+    yield _alarm(_("Somebody else changes what routers hold of lines"), by_router, _contested)
     # Their orders were ended by force; their leases wait.
     under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
     left = Vll.objects.filter(~Exists(under_way), wanted_present=False).exclude(
@@ -201,6 +205,20 @@ def _hanging(router: Router) -> Row:
 
 def _line(vll: Vll) -> Row:
     return Row(vll, reverse("web:vll", args=[vll.pk]), str(vll.customer))
+
+
+def _contested(end: VllEnd) -> Row:
+    """It leads to the router, where the other writer is to be looked for."""
+    changes = [
+        _("%(field)s of %(object)s is changed to “%(actual)s”, repairs so far: %(repairs)d") % each
+        for each in end.contested
+    ]
+    return Row(
+        f"{end.port.router}: {end.vll}",
+        reverse("web:noc-router", args=[end.port.router_id]),
+        "; ".join(changes),
+        datetime.fromtimestamp(min(each["since_ms"] for each in end.contested) / 1000, UTC),
+    )
 
 
 def _link(link: Any) -> Row:

@@ -17,13 +17,17 @@ SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a hand changed in VPP: ``actual`` is there, ``desired`` is what the agent made."""
+    """What a hand changed in VPP: ``actual`` is there, ``desired`` is what the agent made.
+
+    ``repairs``: how often, where somebody changes it again after each; else 0.
+    """
 
     end: VllEnd
     object: str
     field: str
     desired: str
     actual: str
+    repairs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Holdings:
     answered_at: datetime | None
     conflicts: list[VllEnd]
     drift: list[Difference]
+    contested: list[Difference]
     cores: CoreUse | None
 
 
@@ -57,6 +62,9 @@ def holdings_of(router: Router) -> Holdings:
         answered_at=answered.finished_at if answered else None,
         conflicts=list(shown.filter(status=VllEnd.Status.CONFLICT)[:SHOWN]),
         drift=[_difference(end, each) for end in shown.exclude(drift=[])[:SHOWN] for each in end.drift],
+        contested=[
+            _difference(end, each) for end in shown.exclude(contested=[])[:SHOWN] for each in end.contested
+        ],
         cores=core_use_of([router])[router.pk] if router.has_agent else None,
     )
 
@@ -68,4 +76,4 @@ def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
 
 def _difference(end: VllEnd, said: dict[str, Any]) -> Difference:
     names = ("object", "field", "desired", "actual")
-    return Difference(end, *(str(said.get(name, "–")) for name in names))
+    return Difference(end, *(str(said.get(name, "–")) for name in names), repairs=said.get("repairs", 0))

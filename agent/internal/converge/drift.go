@@ -27,13 +27,18 @@ type settled struct {
 	all  bool // after a start of the agent: the generation had been carried out before
 }
 
-func (s *settled) note(o *Outcome) {
+// note learns from what came of an attempt; withheld ends were not attempted and stay as settled as they were.
+func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	if !o.Applied {
 		return
 	}
+	before := *s
 	*s = settled{ends: make(map[intent.Key]bool, len(o.Ends))}
 	for _, end := range o.Ends {
 		s.ends[end.Key] = end.Reason == nil
+	}
+	for key := range withheld {
+		s.ends[key] = before.all || before.ends[key]
 	}
 }
 
@@ -100,14 +105,15 @@ func (e *Engine) Glance(ctx context.Context) { e.repair(ctx) }
 
 // repair looks at VPP, converges when it differs from the held intent, and says whether it did. A glance is
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
-// refused wait for their time, and under Hold drift is left alone. What a converge left unfinished is finished.
+// refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
+// finished.
 func (e *Engine) repair(ctx context.Context) bool {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if e.unfinished && held != nil {
 		withheld := e.patience.withheld(held, e.now())
-		e.convergeLocked(ctx, held, nil, withheld, e.lookAhead(ctx, e.take, held, nil, withheld))
+		e.convergeLocked(ctx, held, nil, withheld, e.lookAhead(ctx, e.take, held, nil, withheld, nil))
 		return true
 	}
 	withheld, todo, _ := e.compare(ctx, held, e.glance)
@@ -118,17 +124,17 @@ func (e *Engine) repair(ctx context.Context) bool {
 	if todo == nil || len(todo.Ops) == 0 {
 		return false
 	}
+	drifted := e.settled.drift(todo.Ops)
+	e.contests.repaired(held, todo.Ops, drifted, e.now())
 	e.mu.Lock()
 	e.totals.Repairs++
-	e.seen.repaired = e.settled.drift(todo.Ops)
+	e.seen.repaired = drifted
 	e.mu.Unlock()
 	for _, op := range todo.Ops {
 		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
 			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
 	}
-	before := e.settled
 	e.convergeLocked(ctx, held, nil, withheld, ahead)
-	e.settled.keep(before, withheld)
 	return true
 }
 
@@ -143,6 +149,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 		was, is := endOf(before, key), endOf(in, key)
 		return was == nil || is == nil || *was != *is
 	})
+	e.contests.repaired(in, ops, found, e.now())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks everything, and that is no drift
@@ -171,8 +178,12 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) 
 	if held != nil {
 		withheld = e.patience.withheld(held, e.now())
 	}
-	ahead := e.lookAhead(ctx, look, held, nil, withheld)
-	_, snapshot, todo, err := ahead.wait()
+	leave := e.contested
+	if e.Repair == Hold {
+		leave = e.settled.drifted
+	}
+	ahead := e.lookAhead(ctx, look, held, nil, withheld, leave)
+	session, snapshot, todo, err := ahead.wait()
 	if err != nil {
 		e.clean = clean{}
 		e.log.Warn("drift check failed", "error", err)
@@ -181,21 +192,17 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) 
 	if todo != nil {
 		e.noteTagged(snapshot, todo)
 	}
-	if todo != nil && e.Repair == Hold {
-		for key, reason := range e.settled.drifted(todo.Ops) {
-			withheld[key] = reason
-		}
-		if len(withheld) > 0 {
-			ahead.todo = e.diff(held, snapshot, e.journal.Of(snapshot.Boot), withheld)
-		}
-	}
-	e.clean.note(ahead.session, ahead.todo)
-	return withheld, ahead.todo, ahead
+	e.clean.note(session, todo)
+	return withheld, todo, ahead
 }
 
-// keep lets ends that were not attempted stay as settled as they were.
-func (s *settled) keep(before settled, withheld map[intent.Key]*plan.Reason) {
-	for key := range withheld {
-		s.ends[key] = before.all || before.ends[key]
+// contested are the ends that wait because somebody else undoes their repairs.
+func (e *Engine) contested(ops []plan.Op) map[intent.Key]*plan.Reason {
+	now := e.now()
+	for _, op := range e.contests.found(ops, now) {
+		e.log.Warn("somebody else changes again what was repaired", "end", op.End.String(), "object", op.Drift.Object,
+			"field", op.Drift.Field, "desired", op.Drift.Desired, "actual", op.Drift.Actual)
+		e.notify()
 	}
+	return e.contests.waiting(ops, now)
 }

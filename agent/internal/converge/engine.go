@@ -54,6 +54,7 @@ type Engine struct {
 	settled  settled    // with busy
 	clean    clean      // with busy
 	patience patience   // with busy
+	contests contests   // with busy
 	// unfinished is true after a converge that did not get to its end, for example because the disk took no
 	// journal: until one does, no difference is drift, not even under Hold. With busy.
 	unfinished bool
@@ -79,7 +80,7 @@ type Applied struct {
 
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
-	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), patience: make(patience)}
+	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), patience: make(patience), contests: make(contests)}
 }
 
 // Changed gets a token after something in VPP may have changed.
@@ -182,13 +183,13 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
-	look, before, withheld := looker(e.glance), held, e.patience.withheld(in, e.now())
+	look, before, withheld, leave := looker(e.glance), held, e.patience.withheld(in, e.now()), e.contested
 	if again {
-		look, before, withheld = e.take, nil, nil
+		look, before, withheld, leave = e.take, nil, nil, nil
 	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
 		before = nil // a new number for the same content asks to look again
 	}
-	ahead := e.lookAhead(ctx, look, in, before, withheld)
+	ahead := e.lookAhead(ctx, look, in, before, withheld, leave)
 	if err := e.store.Accept(in); err != nil {
 		ahead.cancel()
 		<-ahead.done // or what it sees would replace what is seen later
@@ -208,7 +209,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take, held, nil, nil))
+	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take, held, nil, nil, nil))
 }
 
 // Look compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
@@ -243,7 +244,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, 
 	}
 	outcome.Look, _ = e.seenNow()
 	e.unfinished = !outcome.Applied
-	e.settled.note(outcome)
+	e.settled.note(outcome, withheld)
 	e.patience.note(in, outcome, withheld, e.now())
 	e.mu.Lock()
 	e.totals.Converges++

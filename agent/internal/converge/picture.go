@@ -20,6 +20,8 @@ type Picture struct {
 	// Drift are the differences that others made: those that are held, and those that were repaired since
 	// somebody last asked for a picture.
 	Drift map[intent.Key][]plan.Drift
+	// Contested is what others change again after each repair.
+	Contested map[intent.Key][]Contested
 	// Made is, by index, after which look the agent last made an interface there; absent if it found it there.
 	Made map[uint32]int64
 }
@@ -61,7 +63,7 @@ func (e *Engine) Picture(ctx context.Context) (*Picture, error) {
 	}
 	p := &Picture{Look: look, Intent: e.heldOrEmpty(), Snapshot: snapshot}
 	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
-	p.Drift = e.settled.drift(p.Plan.Ops)
+	p.Drift, p.Contested = e.settled.drift(p.Plan.Ops), e.contests.now(p.Intent, e.now())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.Made = maps.Clone(e.made)

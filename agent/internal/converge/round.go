@@ -168,10 +168,16 @@ type ahead struct {
 // more than of others.
 type looker func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
+// leaver chooses, by what is to be done, the ends that are left as they are, each with its reason.
+type leaver func([]plan.Op) map[intent.Key]*plan.Reason
+
 // lookAhead only reads, so it may run before the intent is safe; in is nil when none is held. The one who asked may
 // go away meanwhile: half of a plan is worse than all of it. Until it is waited for, nothing else uses the engine.
-// before is the document held so far when it is enough to look at what in changes of it, else nil.
-func (e *Engine) lookAhead(ctx context.Context, look looker, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) *ahead {
+// before is the document held so far when it is enough to look at what in changes of it, else nil. The ends that leave
+// names are withheld too; it is nil for none.
+func (e *Engine) lookAhead(
+	ctx context.Context, look looker, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, leave leaver,
+) *ahead {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &ahead{done: make(chan struct{}), cancel: cancel}
 	if a.session, a.err = e.Session(); a.err != nil {
@@ -188,7 +194,14 @@ func (e *Engine) lookAhead(ctx context.Context, look looker, in, before *intent.
 			wanted = append(wanted, in)
 		}
 		if a.snapshot, a.err = look(ctx, a.session, wanted...); a.err == nil && in != nil {
-			a.todo = e.diff(in, a.snapshot, e.journal.Of(a.snapshot.Boot), withheld)
+			journal := e.journal.Of(a.snapshot.Boot)
+			if a.todo = e.diff(in, a.snapshot, journal, withheld); leave == nil {
+				return
+			}
+			if left := leave(a.todo.Ops); len(left) > 0 {
+				maps.Copy(withheld, left)
+				a.todo = e.diff(in, a.snapshot, journal, withheld)
+			}
 		}
 	}()
 	return a

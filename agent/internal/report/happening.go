@@ -19,6 +19,7 @@ type view struct {
 	conflicts   map[intent.Key]string
 	quarantined map[quarantine]bool
 	drift       map[intent.Key]string // what others changed
+	contested   map[intent.Key]string // what others change again after each repair
 }
 
 // runOf is one run of VPP.
@@ -44,7 +45,8 @@ func viewOf(status converge.Status, p *converge.Picture) view {
 	}
 	todo, s := p.Plan, p.Snapshot
 	v.seen, v.links = true, make(map[string]bool)
-	v.conflicts, v.quarantined, v.drift = make(map[intent.Key]string), make(map[quarantine]bool), make(map[intent.Key]string)
+	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
+	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {
@@ -58,6 +60,13 @@ func viewOf(status converge.Status, p *converge.Picture) view {
 	}
 	for key, differences := range p.Drift {
 		v.drift[key] = inWords(differences)
+	}
+	for key, fields := range p.Contested {
+		differences := make([]plan.Drift, len(fields))
+		for i, c := range fields {
+			differences[i] = c.Drift
+		}
+		v.contested[key] = inWords(differences)
 	}
 	for _, h := range todo.Quarantined {
 		v.quarantined[quarantine{h.End, h.Interface.Name}] = true
@@ -110,6 +119,16 @@ func eventsBetween(before, after view) []eventBody {
 		for key, text := range after.drift {
 			if _, known := before.drift[key]; !known {
 				add(eventBody{Kind: "end.drift", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
+		for key, text := range after.contested {
+			if _, known := before.contested[key]; !known {
+				add(eventBody{Kind: "end.contested", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
+		for key := range before.contested {
+			if _, still := after.contested[key]; !still {
+				add(eventBody{Kind: "end.contested_cleared", VLL: &key.VLL, End: &key.End})
 			}
 		}
 		for q := range after.quarantined {
@@ -168,7 +187,8 @@ func sortKey(e eventBody) []string {
 // next is the view to compare with later: what was seen last is kept while VPP is away.
 func (v view) next(after view) view {
 	if !after.seen {
-		after.links, after.conflicts, after.quarantined, after.drift = v.links, v.conflicts, v.quarantined, v.drift
+		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined
+		after.drift, after.contested = v.drift, v.contested
 	}
 	return after
 }

@@ -61,6 +61,12 @@ func TestWhatHappenedIsTold(t *testing.T) {
 		"and that is held": {func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} },
 			func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil},
 		"and that was repaired": {func(v *view) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil, nil},
+		"repairs that somebody undoes": {nil, func(v *view) { v.contested = map[intent.Key]string{vll: "mtu"} },
+			[]string{"end.contested 6f0b a mtu"}},
+		"and still does": {func(v *view) { v.contested = map[intent.Key]string{vll: "mtu"} },
+			func(v *view) { v.contested = map[intent.Key]string{vll: "admin_up"} }, nil},
+		"and no longer does": {func(v *view) { v.contested = map[intent.Key]string{vll: "mtu"} }, nil,
+			[]string{"end.contested_cleared 6f0b a"}},
 		"many, in order": {nil, func(v *view) {
 			v.links["bb0"], v.links["cust0"] = false, false
 			v.applied = &converge.Applied{Generation: 43}

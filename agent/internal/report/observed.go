@@ -52,6 +52,7 @@ func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable
 		if end.Drift == nil {
 			end.Drift = []driftBody{}
 		}
+		end.Contested = contestedOf(p.Contested[e.Key])
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
 		}
@@ -78,6 +79,14 @@ func interfaceOf(i *observe.Interface) interfaceBody {
 
 func driftOf(d plan.Drift) driftBody {
 	return driftBody{printable(d.Object), printable(d.Field), printable(d.Desired), printable(d.Actual)}
+}
+
+func contestedOf(fields []converge.Contested) []contestedBody {
+	bodies := []contestedBody{}
+	for _, c := range fields {
+		bodies = append(bodies, contestedBody{driftOf(c.Drift), c.Since.UnixMilli(), c.Repairs})
+	}
+	return bodies
 }
 
 // ipMTU is the smallest of the MTUs that are set (bytes), nil when none is.

@@ -173,6 +173,8 @@ type endBody struct {
 	InSync    bool        `json:"in_sync"`
 	Policed   bool        `json:"policed"`
 	Drift     []driftBody `json:"drift"`
+	// Contested is what others change again after each repair.
+	Contested []contestedBody `json:"contested"`
 }
 
 type driftBody struct {
@@ -180,6 +182,12 @@ type driftBody struct {
 	Field   string `json:"field"`
 	Desired string `json:"desired"`
 	Actual  string `json:"actual"`
+}
+
+type contestedBody struct {
+	driftBody
+	SinceMS int64 `json:"since_ms"` // when it was first repaired
+	Repairs int   `json:"repairs"`
 }
 
 type watchBody struct {

@@ -17,6 +17,8 @@ KINDS = (
     "end.conflict",
     "end.conflict_cleared",
     "end.drift",
+    "end.contested",
+    "end.contested_cleared",
     "end.quarantined",
     "intent.applied",
 )

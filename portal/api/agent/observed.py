@@ -30,6 +30,10 @@ from portal.vll.operations.answers import EndObservation
 _MS = integer(0, 2**53)
 _GENERATION = nullable(integer(1))
 _DRIFT = record({each: foreign_text(maximum=1000) for each in ("object", "field", "desired", "actual")})
+_CONTESTED = record(
+    {each: foreign_text(maximum=1000) for each in ("object", "field", "desired", "actual")}
+    | {"since_ms": _MS, "repairs": integer(1, 2**31 - 1)}
+)
 _BPS = integer(0, 2**53)
 _LOAD = record({"rx_bps": _BPS, "tx_bps": _BPS, "speed_bps": nullable(integer(1, 2**53))})
 _REPORT = record(
@@ -85,7 +89,7 @@ _REPORT = record(
                     "in_sync": boolean,
                     "drift": array(_DRIFT, maximum=1000),
                 },
-                later={"policed": (boolean, False)},
+                later={"policed": (boolean, False), "contested": (array(_CONTESTED, maximum=1000), ())},
             ),
             maximum=100_000,
         ),
@@ -152,6 +156,7 @@ def _ends(body: dict[str, Any]) -> list[EndObservation]:
             in_sync=end["in_sync"],
             policed=end["policed"],
             drift=list(end["drift"]),
+            contested=list(end["contested"]),
         )
         for end in body["ends"]
     ]

@@ -2,7 +2,7 @@ import uuid
 
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
@@ -195,6 +195,8 @@ class VllEnd(models.Model):
     # From both: read back, VPP holds what comes in here to the line's bandwidth profile.
     policed = models.BooleanField(default=False)
     drift = models.JSONField(default=list)
+    # What somebody else changes again after each repair.
+    contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))
 
     class Meta:
         constraints = [
@@ -228,6 +230,7 @@ class VllEnd(models.Model):
             ),
             models.Index(fields=["port"], condition=Q(status="conflict"), name="vll_end_in_conflict"),
             models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
+            models.Index(fields=["port"], condition=~Q(contested=[]), name="vll_end_contested"),
         ]
 
     def __str__(self) -> str:

@@ -25,7 +25,10 @@ class EndAnswer:
 
 @dataclass(frozen=True, slots=True)
 class EndObservation:
-    """What an agent observes about one VLL end; ``reachable`` is None for a local cross-connect."""
+    """What an agent observes about one VLL end; ``reachable`` is None for a local cross-connect.
+
+    ``contested``: what somebody else changes again after each repair.
+    """
 
     vll: UUID
     side: str
@@ -35,3 +38,4 @@ class EndObservation:
     in_sync: bool
     policed: bool = False
     drift: list[dict[str, Any]] = field(default_factory=list)
+    contested: list[dict[str, Any]] = field(default_factory=list)

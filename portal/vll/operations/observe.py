@@ -17,7 +17,7 @@ from portal.vll.states import IN_SERVICE, OperStatus
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
 _OBSERVED = "ends__port__router__observed"
-_FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift")
+_FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift", "contested")
 
 
 @transaction.atomic
@@ -121,10 +121,10 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
 
 def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
     """Put what was said of this revision onto the end; whether that is news."""
-    facts: tuple[object, ...] = (None, None, None, False, [])
+    facts: tuple[object, ...] = (None, None, None, False, [], [])
     if said is not None and said.revision == revision:
         in_sync = said.in_sync and not said.drift
-        facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift)
+        facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested)
     if facts == tuple(getattr(end, name) for name in _FACTS):
         return False
     for name, fact in zip(_FACTS, facts, strict=True):

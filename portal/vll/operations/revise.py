@@ -10,7 +10,13 @@ from portal.vll.content import Content, EndContent
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.converging import CONVERGE_ROUTER, converge_routers_of
 
-_NOT_OBSERVED: dict[str, Any] = {"link_up": None, "reachable": None, "observed_in_sync": None, "drift": []}
+_NOT_OBSERVED: dict[str, Any] = {
+    "link_up": None,
+    "reachable": None,
+    "observed_in_sync": None,
+    "drift": [],
+    "contested": [],
+}
 
 
 def revise(vll: Vll, content: Content, *, now: datetime) -> None:

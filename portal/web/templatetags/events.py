@@ -56,6 +56,8 @@ _SENTENCES = {
     "router.end.conflict": gettext_noop("An end met something that is not ours"),
     "router.end.conflict_cleared": gettext_noop("What stood in an end's way is gone"),
     "router.end.drift": gettext_noop("An end was found changed by other hands"),
+    "router.end.contested": gettext_noop("Somebody else changes an end again after each repair"),
+    "router.end.contested_cleared": gettext_noop("Nobody else has changed that end for an hour"),
     "router.end.quarantined": gettext_noop("An end that nobody wants was left alone"),
     "router.intent.applied": gettext_noop("An intent is applied"),
     "router.behind_agent": gettext_noop("The agent holds a newer intent than the database"),

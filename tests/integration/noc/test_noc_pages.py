@@ -1,5 +1,6 @@
 """The NOC's pages: every kind can be kept without the API, and a router's page shows what matters."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,8 @@ from portal.inventory.models import (
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhooks import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
+from portal.vll.operations import ends_observed
+from portal.vll.operations.answers import EndObservation
 from tests.integration.answers import activate
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
@@ -242,6 +245,29 @@ def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: Us
         assert "Hangs" in text(page.get(address))
     observed.update(reported_at=clock.now() - timedelta(minutes=5))
     assert f"{title}: none" in text(page.get("/noc/")), "its agent is silent, which is another alarm"
+
+
+def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice: User, nora: User) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    fight = {"object": "host-cust1.100", "field": "admin_up", "desired": "true", "actual": "false"}
+    seen = EndObservation(
+        vll=vll.pk,
+        side="a",
+        revision=vll.revision,
+        link_up=True,
+        reachable=True,
+        in_sync=True,
+        contested=[fight | {"since_ms": 1_790_000_000_000, "repairs": 7}],
+    )
+    rhino, page = isp.routers["rhino"], signed_in(nora)
+    ends_observed(router=rhino, ends=[seen], now=clock.now())
+    said = "admin_up of host-cust1.100 is changed to “false”, repairs so far: 7"
+    assert f"(1) rhino: Milk run {said}" in text(page.get("/noc/"))
+    shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
+    assert "host-cust1.100 admin_up true false 7" in shown
+    ends_observed(router=rhino, ends=[replace(seen, contested=[])], now=clock.now())
+    assert said not in text(page.get("/noc/"))
 
 
 @pytest.mark.parametrize(

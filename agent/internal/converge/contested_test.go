@@ -1,0 +1,206 @@
+package converge
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// stopped gives the engine a clock that goes on only when the test moves it.
+func (r *router) stopped() *time.Time {
+	clock := time.Now()
+	r.now = func() time.Time { return clock }
+	return &clock
+}
+
+func (r *router) setDown(name string) {
+	r.t.Helper()
+	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(name)})
+}
+
+func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		clock := r.stopped()
+		end := vxlanEnd(1, r.ports[0])
+		access := r.ports[0] + ".101"
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		began := r.Status().Totals
+		r.setDown(access)
+		if !r.repair(t.Context()) {
+			t.Fatal("a first drift is to be repaired at once")
+		}
+		for start := *clock; clock.Sub(start) < 10*time.Minute; *clock = clock.Add(time.Second) {
+			r.setDown(access)
+			r.repair(t.Context())
+		}
+		totals := r.Status().Totals
+		repairs, fullLooks := totals.Repairs-began.Repairs, totals.FullLooks-began.FullLooks
+		// With pauses of 5, 10, 20, ... 300 s these are the first and seven more.
+		if repairs < 4 || repairs > 8 {
+			t.Errorf("%d repairs in ten minutes", repairs)
+		}
+		if fullLooks > repairs {
+			t.Errorf("%d full looks for %d repairs", fullLooks, repairs)
+		}
+		*clock = clock.Add(longestRetry)
+		if !r.repair(t.Context()) || len(r.fieldsOff()) != 0 {
+			t.Error("it is not repaired at last")
+		}
+	})
+}
+
+func TestWhatNobodyFightsOverIsRepairedAtOnceBesideWhatIsContested(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		clock := r.stopped()
+		contested, other := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+		r.put([]intent.End{contested, other}).mustAllBe(t, "verified")
+		access, tunnel := r.ports[0]+".101", r.tunnelOf(contested.Key)
+		for range 3 {
+			r.setDown(access)
+			r.repair(t.Context())
+		}
+		if off := r.fieldsOff(); !off["admin_up"] {
+			t.Fatal("nothing is left alone: there is no contest to test")
+		}
+		*clock = clock.Add(time.Second)
+		r.setDown(r.ports[0] + ".102")
+		if !r.repair(t.Context()) || r.isDown(r.ports[0]+".102") {
+			t.Error("another line's first drift was not repaired at once")
+		}
+		if !r.isDown(access) {
+			t.Error("what is contested was repaired together with another line")
+		}
+		r.disconnect(tunnel)
+		if !r.repair(t.Context()) || len(r.fieldsOff()) != 0 {
+			t.Error("another object of the same line was not repaired at once")
+		}
+	})
+}
+
+func (r *router) isDown(name string) bool {
+	r.t.Helper()
+	return !r.snapshot().ByName(name).AdminUp
+}
+
+func TestDocumentsForOtherLinesDoNotRepairWhatIsContested(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.stopped()
+		ends := []intent.End{vxlanEnd(1, r.ports[0])}
+		r.put(ends).mustAllBe(t, "verified")
+		access := r.ports[0] + ".101"
+		for n := 2; n < 8; n++ {
+			r.setDown(access)
+			r.repair(t.Context())
+			ends = append(ends, vxlanEnd(n, r.ports[0]))
+			if made := r.put(ends).of(t, ends[n-1].Key); made.Status != "verified" {
+				t.Fatalf("the new line: %+v %+v", made, made.Reason)
+			}
+		}
+		if repairs := r.Status().Totals.Repairs; repairs != 1 {
+			t.Errorf("%d repairs within a moment", repairs)
+		}
+		if !r.isDown(access) {
+			t.Error("a document for other lines repaired it")
+		}
+		held, _ := r.store.Held()
+		again, err := r.Put(t.Context(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.mustAllBe(t, "verified"); r.isDown(access) {
+			t.Error("the same document again is to repair everything")
+		}
+		r.setDown(access)
+		ends[0].Revision, ends[0].AdminUp = 2, false
+		r.put(ends).mustAllBe(t, "verified")
+	})
+}
+
+func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		clock := r.stopped()
+		end := vxlanEnd(1, r.ports[0])
+		access := r.ports[0] + ".101"
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		contested := func() []Contested {
+			t.Helper()
+			p, err := r.Picture(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Contested[end.Key]
+		}
+		r.setDown(access)
+		r.repair(t.Context())
+		if found := contested(); len(found) != 0 {
+			t.Errorf("a single change is no contest: %+v", found)
+		}
+		first := *clock
+		*clock = clock.Add(time.Second)
+		r.setDown(access)
+		r.repair(t.Context())
+		want := Contested{Drift: plan.Drift{Object: access, Field: "admin_up", Desired: "true", Actual: "false"}, Since: first, Repairs: 1}
+		if found := contested(); !slices.Equal(found, []Contested{want}) {
+			t.Errorf("got %+v, want %+v", found, want)
+		}
+		select {
+		case <-r.Changed():
+		default:
+			t.Error("nobody is told to look")
+		}
+		*clock = clock.Add(longestRetry)
+		r.repair(t.Context())
+		if found := contested(); len(found) != 1 || found[0].Repairs != 2 {
+			t.Errorf("once repaired again it is told no more, or wrongly: %+v", found)
+		}
+		*clock = clock.Add(calm)
+		r.repair(t.Context())
+		if found := contested(); len(found) != 0 {
+			t.Errorf("after a calm hour still %+v", found)
+		}
+		r.setDown(access)
+		if !r.repair(t.Context()) || len(contested()) != 0 {
+			t.Error("after a calm hour it is a first drift again")
+		}
+	})
+}
+
+func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		began, access := r.Status().Totals, r.index(r.ports[0]+".101")
+		ctx, stop := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { r.Serve(ctx, r.session) })
+		both.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = r.session.Call(ctx, &interfaces.SwInterfaceSetFlags{SwIfIndex: access})
+				time.Sleep(50 * time.Millisecond)
+			}
+		})
+		repairs := func() uint64 { return r.Status().Totals.Repairs - began.Repairs }
+		for deadline := time.Now().Add(time.Minute); repairs() < 2 && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		first := time.Now()
+		time.Sleep(4 * time.Second)
+		within := time.Since(first)
+		stop()
+		both.Wait()
+		totals := r.Status().Totals
+		if got := repairs(); got < 2 || within < 9*time.Second && got > 2 {
+			t.Errorf("%d repairs, of which the last but two within %s", got, within)
+		}
+		// The first look at all, the one that a repair is planned from, and one more where an attempt failed.
+		if looks := totals.FullLooks - began.FullLooks; looks > 2*repairs()+1 {
+			t.Errorf("%d full looks for %d repairs", looks, repairs())
+		}
+	})
+}
