@@ -26,6 +26,7 @@ _REASON_CODES = {
             "vpp_unavailable",
             "other_agent",
             "stats_segment_full",
+            "contested",
             "verify_mismatch",
         }
     ),
