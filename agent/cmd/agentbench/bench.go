@@ -34,6 +34,7 @@ type bench struct {
 	vlls    int
 	samples map[string][]float64 // milliseconds
 	version string
+	reports bool // count and report meanwhile
 }
 
 func (b *bench) median(name string) float64 {
@@ -67,6 +68,13 @@ func (b *bench) round(ctx context.Context) error {
 	engine.FullLook = time.Hour
 	stats := statseg.Watch(b.stats)
 	engine.Room, engine.Epoch = stats.Room, stats.Epoch
+	if b.reports {
+		stop, err := b.startReports(ctx, engine, folder)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	session, err := b.connect(ctx, engine)
 	if err != nil {
 		return err

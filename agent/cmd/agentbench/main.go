@@ -4,7 +4,8 @@
 //
 // It runs the engine in its own process, with its own temporary state folder, against the VPP behind
 // -api-socket, or against a private one: a real VPP where one is installed, else vppsim. Ten times as many
-// VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own.
+// VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own that counts and
+// reports as the agent does, also with as many VLL ends as a stats segment of 256 MB has room for.
 package main
 
 import (
@@ -19,6 +20,9 @@ import (
 
 	"longline.dev/agent/internal/memory"
 )
+
+// fullRouter is how many VLL ends docs/agent-guide.md promises.
+const fullRouter = 15_000
 
 func main() {
 	debug.SetGCPercent(memory.GCPercent) // as the agent does
@@ -62,7 +66,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := timed(ctx, used, 10**vlls, 1, []string{converged, resynced, added, addedNext}, stdout); err != nil {
 		return err
 	}
-	return memoryOfAProcess(ctx, used, *vlls, stdout, stderr)
+	for _, n := range []int{*vlls, fullRouter} {
+		if err := memoryOfAProcess(ctx, used, n, stdout, stderr); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // timed runs rounds and prints the named figures.

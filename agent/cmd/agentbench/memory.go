@@ -23,10 +23,11 @@ func memoryOfAProcess(ctx context.Context, used plane, vlls int, stdout, stderr 
 	return child.Run()
 }
 
-// measureMemory converges, adds VLLs and removes all, and prints the most memory of its own that was resident.
-// VPP's stats segment, which is mapped from VPP's memory, is a figure of its own.
+// measureMemory converges, adds VLLs and removes all while a reporter counts and reports as the agent's does, and prints
+// the most memory of its own that was resident. VPP's stats segment, which is mapped from VPP's memory, is a figure of
+// its own.
 func measureMemory(ctx context.Context, used plane, vlls int, stdout io.Writer) error {
-	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64)}
+	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watched := make(chan peak)

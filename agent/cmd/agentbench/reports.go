@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/report"
+)
+
+// portalAway is how long the portal takes no reports, so that a full batch of samples waits for it.
+const portalAway = 15 * time.Second
+
+// portal takes reports as the portal does for the agent: each is encoded whole.
+type portal struct{ back time.Time }
+
+var errAway = errors.New("the portal is away")
+
+func (p portal) Post(_ context.Context, _ string, body, _ any) error {
+	if _, err := json.Marshal(body); err != nil {
+		return err
+	}
+	if time.Now().Before(p.back) {
+		return errAway
+	}
+	return nil
+}
+
+// startReports counts and reports ten times as often as the agent does, until the function that it returns is called.
+func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func(), err error) {
+	reporter, err := report.New(report.Options{
+		Engine: engine, Client: portal{time.Now().Add(portalAway)}, Folder: folder, StoreLimit: 512 << 20, StatsSocket: b.stats,
+		Interval: time.Second, Router: router, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { reporter.Run(ctx) })
+	return func() { cancel(); running.Wait() }, nil
+}
