@@ -48,8 +48,9 @@ DEMO = (
 TEST = (
     *DEMO,
     Package("chromium", _command("chromium")),
-    # The whole package would start a Prometheus.
+    # The whole packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
+    Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
 )
 SETS = {"demo": DEMO, "test": TEST}
 

@@ -18,10 +18,10 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def accepts(port: int) -> bool:
-    """True when something on loopback accepts a connection to `port`."""
+def accepts(port: int, address: str = LOOPBACK) -> bool:
+    """True when something on this machine accepts a connection to `port`."""
     try:
-        socket.create_connection((LOOPBACK, port), timeout=0.5).close()
+        socket.create_connection((address, port), timeout=0.5).close()
     except OSError:
         return False
     return True

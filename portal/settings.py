@@ -57,6 +57,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "portal.core.forwarded_proto.ForwardedProtoMiddleware",
     "portal.metrics.requests.RequestMetricsMiddleware",
     "portal.core.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -177,7 +178,7 @@ EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = "[Longline] "
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="Longline <longline@localhost>")
 
-# Whose X-Forwarded-For is believed: networks of reverse proxies, such as 10.0.0.0/29.
+# Whose X-Forwarded-For and X-Forwarded-Proto are believed: networks of reverse proxies, such as 10.0.0.0/29.
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
 LANGUAGE_CODE = "en"

@@ -14,7 +14,7 @@ def client_address(request: HttpRequest) -> Address | None:
     ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote, for as long as the writer is in
     ``LONGLINE_TRUSTED_PROXIES``; what a caller puts in front of that is never believed.
     """
-    address = _read(request.META.get("REMOTE_ADDR", ""))
+    address = _connected(request)
     hops = [hop for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
     while address is not None and hops and _trusted(address):
         said = _read(hops.pop())
@@ -22,6 +22,16 @@ def client_address(request: HttpRequest) -> Address | None:
             break
         address = said
     return address
+
+
+def from_trusted_proxy(request: HttpRequest) -> bool:
+    """Whether what connected to us is in ``LONGLINE_TRUSTED_PROXIES``."""
+    address = _connected(request)
+    return address is not None and _trusted(address)
+
+
+def _connected(request: HttpRequest) -> Address | None:
+    return _read(request.META.get("REMOTE_ADDR", ""))
 
 
 def _trusted(address: Address) -> bool:

@@ -4,15 +4,19 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from devstack.ports import LOOPBACK, accepts, free_ports
 
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
 @contextmanager
-def door(folder: Path, config: str, app: str) -> Iterator[int]:
+def door(folder: Path, config: str, app: str, environment: Mapping[str, str] = NOTHING) -> Iterator[int]:
     """The port at which gunicorn serves a WSGI function; ``config`` and ``app`` are sources."""
     (port,) = free_ports(1)
     (folder / "door.py").write_text(config)
@@ -22,7 +26,7 @@ def door(folder: Path, config: str, app: str) -> Iterator[int]:
             *(sys.executable, "-m", "gunicorn", "--config", "door.py", "--bind", f"{LOOPBACK}:{port}"),
             *("--no-control-socket", "--log-level", "critical", "stub:app"),
         ],
-        env=os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},
+        env=os.environ | environment | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},
         cwd=folder,
     )
     try:

@@ -26,7 +26,9 @@ def alice(alice: User) -> User:
     return alice
 
 
-def visit(settings: Any, client: Client, begin: str = "/login/oidc/sso/", **claims: Any) -> Any:
+def visit(
+    settings: Any, client: Client, begin: str = "/login/oidc/sso/", scheme: str = "http", **claims: Any
+) -> Any:
     """Through the provider and back; the portal's last answer."""
     with identity_provider(sub="subject-1", **claims) as provider:
         settings.SOCIALACCOUNT_PROVIDERS = {
@@ -46,6 +48,7 @@ def visit(settings: Any, client: Client, begin: str = "/login/oidc/sso/", **clai
         away = client.post(begin)
         assert away.status_code == 302
         asked = parse_qs(urlsplit(away["Location"]).query)
+        assert asked["redirect_uri"] == [f"{scheme}://testserver/login/oidc/sso/callback/"]
         assert asked["code_challenge_method"] == ["S256"]
         back = {"code": "for-tests", "state": asked["state"][0]}
         return client.get("/login/oidc/sso/callback/", back)
@@ -60,6 +63,16 @@ def test_alice_comes_in_by_her_verified_address(settings: Any, alice: User) -> N
     client = Client()
     answer = visit(settings, client, email="Alice@Dairy.example", email_verified=True)
     assert answer["Location"] == "/"
+    assert client.get("/").context["user"] == alice
+
+
+@pytest.mark.parametrize(("proxy", "scheme"), [("10.0.0.1", "https"), ("10.0.0.9", "http")])
+def test_behind_a_trusted_proxy_with_tls_the_provider_sends_people_back_to_it(
+    settings: Any, alice: User, proxy: str, scheme: str
+) -> None:
+    settings.LONGLINE_TRUSTED_PROXIES = ["10.0.0.0/29"]
+    client = Client(REMOTE_ADDR=proxy, HTTP_HOST="testserver", HTTP_X_FORWARDED_PROTO="https")
+    visit(settings, client, scheme=scheme, email="alice@dairy.example", email_verified=True)
     assert client.get("/").context["user"] == alice
 
 

@@ -1,0 +1,152 @@
+"""Behind a proxy on another address that ends TLS: scheme and address are what a trusted one says, and nobody else's."""
+
+import http.client
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from devstack.packages import TOOLS
+from devstack.paths import ROOT
+from devstack.ports import LOOPBACK, accepts, free_ports
+from portal.accounts.models import User
+from portal.accounts.tokens import token_create
+from portal.core import clock
+from tests.integration.gunicorn_door import door
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Each of them an address of this machine, as different to the portal as hosts are.
+PROXY, CUSTOMER, STRANGER = "127.0.0.2", "127.0.0.3", "127.0.0.4"
+LIST = "/api/v1/ports?limit=1"
+Way = Callable[[str], http.client.HTTPConnection]
+FORGED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": CUSTOMER}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The portal itself, and nginx in front of it as compose has it."""
+
+    portal: int
+    proxy: int
+    tls: ssl.SSLContext
+
+    def behind(self, caller: str) -> http.client.HTTPConnection:
+        return http.client.HTTPSConnection(
+            PROXY, self.proxy, timeout=60, context=self.tls, source_address=(caller, 0)
+        )
+
+    def directly(self, caller: str) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(LOOPBACK, self.portal, timeout=60, source_address=(caller, 0))
+
+
+def get(to: http.client.HTTPConnection, token: str, **headers: str) -> tuple[int, str]:
+    """The status, and where the next page is said to be."""
+    to.request("GET", LIST, headers={"Authorization": f"Bearer {token}", **headers})
+    answer = to.getresponse()
+    return answer.status, json.loads(answer.read()).get("next", "")
+
+
+@contextmanager
+def site(folder: Path, *, trusted: str) -> Iterator[Site]:
+    at = connection.settings_dict
+    url = f"postgres://{at['USER']}:{at['PASSWORD']}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
+    environment = {"DATABASE_URL": url, "LONGLINE_TRUSTED_PROXIES": trusted, "ALLOWED_HOSTS": f"{LOOPBACK},{PROXY}"}
+    config, app = "from portal.gunicorn_web import *\n", "from portal.wsgi import application as app\n"
+    with door(folder, config, app, environment) as portal, nginx(folder, portal) as (proxy, certificate):
+        yield Site(portal, proxy, ssl.create_default_context(cafile=certificate))
+
+
+@contextmanager
+def nginx(folder: Path, portal: int) -> Iterator[tuple[int, Path]]:
+    """The port at which a real one listens, and its certificate. The configuration is the one that is shipped."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:{TOOLS}")
+    assert program, "nginx is missing: python -m devstack.packages test"
+    (port,) = free_ports(1)
+    certificate, key = folder / "web.pem", folder / "web.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+            *("-subj", "/CN=portal", "-addext", f"subjectAltName=IP:{PROXY}", "-out", certificate, "-keyout", key),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    text = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
+    for shipped, here in (
+        ("/tmp/", f"{folder}/"),
+        ("listen 8443 ssl;", f"listen {PROXY}:{port} ssl;"),
+        ("/run/secrets/web_certificate", str(certificate)),
+        ("/run/secrets/web_key", str(key)),
+        ("http://web:8000;", f"http://{LOOPBACK}:{portal};"),
+        ("proxy_pass $web;", f"proxy_pass $web; proxy_bind {PROXY};"),
+    ):
+        assert shipped in text
+        text = text.replace(shipped, here)
+    (folder / "nginx.conf").write_text(text)
+    user = "user root; " if os.geteuid() == 0 else ""
+    process = subprocess.Popen(
+        [program, "-p", folder, "-e", "stderr", "-c", "nginx.conf", "-g", f"{user}daemon off;"]
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not accepts(port, PROXY):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port, certificate
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture
+def anywhere(isp: Isp, alice: User) -> str:
+    return token_create(user=alice, name="anywhere", now=clock.now())[1]
+
+
+@pytest.fixture
+def at_home(isp: Isp, alice: User) -> str:
+    """A token that works from the customer's address alone."""
+    home = [ip_network(CUSTOMER)]
+    return token_create(user=alice, name="at home", allowed_networks=home, now=clock.now())[1]
+
+
+def test_a_trusted_proxy_says_how_and_from_where_it_was_called(
+    tmp_path: Path, anywhere: str, at_home: str
+) -> None:
+    with site(tmp_path, trusted=f"{PROXY}/32") as portal:
+        there = f"https://{PROXY}:{portal.proxy}/api/v1/ports?"
+        status, following = get(portal.behind(CUSTOMER), at_home)
+        assert (status, following[: len(there)]) == (200, there)
+        # What a client writes there itself does not get past nginx.
+        assert get(portal.behind(STRANGER), at_home, **FORGED)[0] == 403
+        assert get(portal.behind(STRANGER), anywhere, **{"X-Forwarded-Proto": "http"})[1].startswith(there)
+        assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
+
+
+def test_whoever_is_not_trusted_is_believed_neither_scheme_nor_address(
+    tmp_path: Path, anywhere: str, at_home: str
+) -> None:
+    with site(tmp_path, trusted="192.0.2.0/24") as portal:
+        assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
+        assert_nothing_is_believed_of(portal.behind, anywhere, at_home)
+
+
+def assert_nothing_is_believed_of(way: Way, anywhere: str, at_home: str) -> None:
+    """Loopback is an address as any other."""
+    for caller in (LOOPBACK, STRANGER):
+        assert get(way(caller), at_home, **FORGED)[0] == 403, caller
+        status, following = get(way(caller), anywhere, **FORGED)
+        assert (status, following.split(":")[0]) == (200, "http"), caller
