@@ -27,8 +27,8 @@ threads = 4
 worker_connections = threads
 # What is kept open would count above, and stays with the process that took it.
 keepalive = 0
-# Whom proxy headers are believed is for LONGLINE_TRUSTED_PROXIES alone (portal.core): gunicorn would believe whatever
-# comes from this machine, and from Unix sockets.
+# Whose proxy headers are believed is for LONGLINE_TRUSTED_PROXIES alone to say (portal.core): gunicorn would
+# believe whatever comes from this machine, and from Unix sockets.
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 # Imported once: its processes share the memory, and start at once.

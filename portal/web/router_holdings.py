@@ -75,5 +75,7 @@ def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
 
 
 def _difference(end: VllEnd, said: dict[str, Any]) -> Difference:
-    names = ("object", "field", "desired", "actual")
-    return Difference(end, *(str(said.get(name, "–")) for name in names), repairs=said.get("repairs", 0))
+    object_, field, desired, actual = (
+        str(said.get(name, "–")) for name in ("object", "field", "desired", "actual")
+    )
+    return Difference(end, object_, field, desired, actual, repairs=said.get("repairs", 0))

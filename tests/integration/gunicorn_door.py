@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from devstack.ports import LOOPBACK, accepts, free_ports
 
-
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 

@@ -1,4 +1,4 @@
-"""Behind a proxy on another address that ends TLS: scheme and address are what a trusted one says, and nobody else's."""
+"""Behind a TLS proxy on another address: scheme and caller are what a trusted one says, and nobody else."""
 
 import http.client
 import json
@@ -62,7 +62,11 @@ def get(to: http.client.HTTPConnection, token: str, **headers: str) -> tuple[int
 def site(folder: Path, *, trusted: str) -> Iterator[Site]:
     at = connection.settings_dict
     url = f"postgres://{at['USER']}:{at['PASSWORD']}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
-    environment = {"DATABASE_URL": url, "LONGLINE_TRUSTED_PROXIES": trusted, "ALLOWED_HOSTS": f"{LOOPBACK},{PROXY}"}
+    environment = {
+        "DATABASE_URL": url,
+        "LONGLINE_TRUSTED_PROXIES": trusted,
+        "ALLOWED_HOSTS": f"{LOOPBACK},{PROXY}",
+    }
     config, app = "from portal.gunicorn_web import *\n", "from portal.wsgi import application as app\n"
     with door(folder, config, app, environment) as portal, nginx(folder, portal) as (proxy, certificate):
         yield Site(portal, proxy, ssl.create_default_context(cafile=certificate))
@@ -70,22 +74,19 @@ def site(folder: Path, *, trusted: str) -> Iterator[Site]:
 
 @contextmanager
 def nginx(folder: Path, portal: int) -> Iterator[tuple[int, Path]]:
-    """The port at which a real one listens, and its certificate. The configuration is the one that is shipped."""
+    """The port at which a real one listens, and its certificate. Its configuration is what is shipped."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:{TOOLS}")
     assert program, "nginx is missing: python -m devstack.packages test"
     (port,) = free_ports(1)
     certificate, key = folder / "web.pem", folder / "web.key"
+    ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", str(key))
+    name = ("-subj", "/CN=portal", "-addext", f"subjectAltName=IP:{PROXY}")
     subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-subj", "/CN=portal", "-addext", f"subjectAltName=IP:{PROXY}", "-out", certificate, "-keyout", key),
-        ],
-        check=True,
-        capture_output=True,
+        ["openssl", "req", "-x509", *ec, *name, "-out", certificate], check=True, capture_output=True
     )
     text = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
     for shipped, here in (
-        ("/tmp/", f"{folder}/"),
+        (" /tmp/", f" {folder}/"),
         ("listen 8443 ssl;", f"listen {PROXY}:{port} ssl;"),
         ("/run/secrets/web_certificate", str(certificate)),
         ("/run/secrets/web_key", str(key)),
