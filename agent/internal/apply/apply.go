@@ -28,6 +28,8 @@ var _ Session = (*vpp.Session)(nil)
 
 // Look reads VPP again, starting from the snapshot that was planned from.
 type Look interface {
+	// At reads what stands at these indices, and nothing else.
+	At(context.Context, *observe.Named) (*observe.Snapshot, error)
 	// Again reads all keys, and all of what the plan touches.
 	Again(context.Context) (*observe.Snapshot, error)
 	// Ports reads these ports and their sub-interfaces, and nothing else.
@@ -49,11 +51,15 @@ type Result struct {
 // Run sends the operations, which stand in order of stage. Of an end whose operation fails, later stages
 // are skipped; all other ends proceed. What was made is tagged even then, so that it has an owner.
 //
-// Right before deletes and creates the keys that they go by are read anew: a plan may have waited for a disk,
-// and one create of a VLAN that somebody has made meanwhile stops their frames. sentInto is that of the plan. An error
-// means that the session ended and that an unknown part has been done.
-func Run(ctx context.Context, session Session, ops []plan.Op, sentInto map[uint32]*plan.Reason, look Look) (*Result, error) {
-	r := &run{session: session, sentInto: sentInto, Result: Result{
+// A plan may have waited for a disk, and VPP gives indices out again. So all that messages name is read once more, in the
+// message round right before theirs, and nothing is sent about what is not what it was when it was planned for. Right
+// before creates the keys that they go by are read anew: one create of a VLAN that somebody has made meanwhile stops their
+// frames. before and sentInto are what the plan was made from and its own. An error means that the session ended and that
+// an unknown part has been done.
+func Run(
+	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Look,
+) (*Result, error) {
+	r := &applying{session: session, sentInto: sentInto, look: look, guard: plan.NewGuard(before), Result: Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}}
 	for _, stage := range plan.Stages {
@@ -61,33 +67,83 @@ func Run(ctx context.Context, session Session, ops []plan.Op, sentInto map[uint3
 		if len(batch) == 0 {
 			continue
 		}
-		if stage == plan.Delete || stage == plan.Create {
-			now, err := r.lookAgain(ctx, batch, look)
+		if stage == plan.Create {
+			now, err := r.lookAgain(ctx, batch)
 			if err != nil {
 				return &r.Result, err
 			}
 			batch = r.recheck(batch, now)
 		}
-		if err := r.send(ctx, batch); err != nil {
-			return &r.Result, err
+		for len(batch) > 0 {
+			sent, err := r.round(ctx, batch)
+			if err != nil {
+				return &r.Result, err
+			}
+			batch = batch[sent:]
 		}
 		r.deleted = r.deleted || stage == plan.Delete
 	}
 	return &r.Result, nil
 }
 
-type run struct {
+type applying struct {
 	Result
 	session  Session
+	look     Look
+	guard    *plan.Guard
 	sentInto map[uint32]*plan.Reason
 	deleted  bool
 }
 
-// lookAgain reads what the checks of a batch go by. Where only sub-interfaces are made these are their ports:
+// longestRound is how many operations are sent after one reading, and how many messages that may take: as many as VPP is
+// given at a time.
+const longestRound = 64
+
+// round reads all that the first operations of a batch name, sends those of which that is what was planned for, and says
+// how many it has dealt with.
+func (r *applying) round(ctx context.Context, batch []plan.Op) (int, error) {
+	var named observe.Named
+	taken := 0
+	for _, op := range batch {
+		if taken == longestRound || named.Len() >= longestRound {
+			break
+		}
+		r.guard.Ask(op, r.Made, &named)
+		taken++
+	}
+	now, err := r.readNamed(ctx, &named)
+	if err != nil {
+		return 0, err
+	}
+	var same, due []plan.Op
+	for _, op := range batch[:taken] {
+		if reason := r.guard.Of(op, r.Made, now); reason != nil {
+			r.fail(op, reason)
+			delete(r.Untagged, op.Action.Target().Made) // what was made is no more
+			continue
+		}
+		same = append(same, op)
+	}
+	for _, op := range same {
+		if r.isDue(op) {
+			due = append(due, op)
+		}
+	}
+	return taken, r.send(ctx, due)
+}
+
+func (r *applying) readNamed(ctx context.Context, named *observe.Named) (*observe.Snapshot, error) {
+	if named.Len() == 0 {
+		return new(observe.Snapshot), nil
+	}
+	return r.look.At(ctx, named)
+}
+
+// lookAgain reads what the checks of creates go by. Where nothing was deleted these are the ports of sub-interfaces:
 // of tunnels VPP refuses a second one without harm to the first.
-func (r *run) lookAgain(ctx context.Context, batch []plan.Op, look Look) (*observe.Snapshot, error) {
-	if batch[0].Stage == plan.Delete || r.deleted {
-		return look.Again(ctx)
+func (r *applying) lookAgain(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
+	if r.deleted {
+		return r.look.Again(ctx)
 	}
 	var ports []uint32
 	for _, op := range batch {
@@ -95,22 +151,26 @@ func (r *run) lookAgain(ctx context.Context, batch []plan.Op, look Look) (*obser
 			ports = append(ports, create.Port.Index)
 		}
 	}
-	return look.Ports(ctx, ports)
+	return r.look.Ports(ctx, ports)
 }
 
 // due are the operations of a stage that are still to be done.
-func (r *run) due(ops []plan.Op, stage plan.Stage) []plan.Op {
+func (r *applying) due(ops []plan.Op, stage plan.Stage) []plan.Op {
 	var due []plan.Op
 	for _, op := range ops {
-		_, made := r.Made[op.Action.Target().Made]
-		if op.Stage == stage && (r.Failed[op.End] == nil || stage == plan.Tag && made) {
+		if op.Stage == stage && r.isDue(op) {
 			due = append(due, op)
 		}
 	}
 	return due
 }
 
-func (r *run) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
+func (r *applying) isDue(op plan.Op) bool {
+	_, made := r.Made[op.Action.Target().Made]
+	return r.Failed[op.End] == nil || op.Stage == plan.Tag && made
+}
+
+func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 	check := plan.NewCheck(now)
 	var still []plan.Op
 	for _, op := range batch {
@@ -123,14 +183,12 @@ func (r *run) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 	return still
 }
 
-func (r *run) send(ctx context.Context, batch []plan.Op) error {
+func (r *applying) send(ctx context.Context, batch []plan.Op) error {
 	var sent []plan.Op
 	var messages []api.Message
 	for _, op := range batch {
-		message, err := encode(op.Action, r.find)
+		message := encode(op.Action, r.find)
 		switch {
-		case err != nil:
-			r.fail(op, &plan.Reason{Status: "pending", Code: "verify_mismatch", Message: err.Error(), Object: op.Action.Target().Name})
 		case !r.session.Has(message):
 			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(),
 				Message: "this VPP has no message " + op.Action.Message()})
@@ -149,7 +207,7 @@ func (r *run) send(ctx context.Context, batch []plan.Op) error {
 	return nil
 }
 
-func (r *run) note(op plan.Op, reply api.Message) {
+func (r *applying) note(op plan.Op, reply api.Message) {
 	target := op.Action.Target()
 	if retval := vpp.Retval(reply); retval != 0 {
 		r.fail(op, refused(op, retval))
@@ -157,32 +215,25 @@ func (r *run) note(op plan.Op, reply api.Message) {
 	}
 	if created, ok := createdIndex(reply); ok && op.Stage == plan.Create {
 		r.Made[target.Made] = uint32(created)
+		r.guard.Made(uint32(created), op.Action)
 		r.Untagged[target.Made] = true
 		if reason := r.sentInto[uint32(created)]; reason != nil {
 			r.fail(op, reason)
 		}
 	}
-	if op.Stage == plan.Tag {
+	if tag, ok := op.Action.(plan.SetTag); ok {
+		r.guard.Tagged(target.At(r.Made), tag.Tag)
 		delete(r.Untagged, target.Made)
 	}
 }
 
-func (r *run) fail(op plan.Op, reason *plan.Reason) {
+func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 	if r.Failed[op.End] == nil {
 		r.Failed[op.End] = reason
 	}
 }
 
-func (r *run) find(ref plan.Ref) (index, error) {
-	if ref.Index != observe.NoIndex {
-		return index(ref.Index), nil
-	}
-	made, ok := r.Made[ref.Made]
-	if !ok {
-		return 0, fmt.Errorf("%s was not made", ref.Name)
-	}
-	return index(made), nil
-}
+func (r *applying) find(ref plan.Ref) index { return index(ref.At(r.Made)) }
 
 func refused(op plan.Op, retval int32) *plan.Reason {
 	text := api.RetvalToVPPApiError(retval).Error()

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -29,6 +30,8 @@ type session struct {
 	err    error
 	sent   []string
 	next   index
+	there  observe.Snapshot // beside what was there before
+	made   func()           // happens once all is made
 }
 
 func (s *session) Has(m api.Message) bool { return m.GetMessageName() != s.lacks }
@@ -45,22 +48,48 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 			retval = s.refuse(request)
 		}
 		s.next++
-		switch request.(type) {
+		switch m := request.(type) {
 		case *interfaces.CreateSubif:
+			s.there.Interfaces = append(s.there.Interfaces, &observe.Interface{Index: uint32(10 + s.next), Sup: uint32(m.SwIfIndex),
+				Name: fmt.Sprintf("cust0.%d", m.SubID), Sub: observe.SubInterface{ID: m.SubID, Tags: 1, Outer: m.OuterVlanID, Exact: true}})
 			replies = append(replies, &interfaces.CreateSubifReply{Retval: retval, SwIfIndex: 10 + s.next})
 		case *vxlan.VxlanAddDelTunnelV3:
+			at := uint32(10 + s.next)
+			s.there.Interfaces = append(s.there.Interfaces, &observe.Interface{Index: at, Sup: at, Name: "vxlan_tunnel0"})
+			s.there.Tunnels = append(s.there.Tunnels, &observe.Tunnel{Index: at, Default: true,
+				Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: m.Vni}})
 			replies = append(replies, &vxlan.VxlanAddDelTunnelV3Reply{Retval: retval, SwIfIndex: 10 + s.next})
 		case *l2.SwInterfaceSetL2Xconnect:
 			replies = append(replies, &l2.SwInterfaceSetL2XconnectReply{Retval: retval})
-		default:
+		case *interfaces.SwInterfaceTagAddDel:
+			for _, i := range s.there.Interfaces {
+				if i.Index == uint32(m.SwIfIndex) && retval == 0 {
+					i.Tag = m.Tag
+				}
+			}
 			replies = append(replies, &interfaces.SwInterfaceTagAddDelReply{Retval: retval})
+		default:
+			replies = append(replies, &interfaces.DeleteSubifReply{Retval: retval})
 		}
+	}
+	if s.made != nil && len(s.there.Tunnels) > 0 {
+		s.made()
+		s.made = nil
 	}
 	return replies, nil
 }
 
-// looks shows the same whenever somebody looks.
-type looks struct{ *observe.Snapshot }
+// looks shows the same whenever somebody looks at all, and besides what was made where somebody looks at it.
+type looks struct {
+	*observe.Snapshot
+	session *session
+}
+
+func (l looks) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
+	return (&observe.Snapshot{
+		Interfaces: append(slices.Clone(l.Interfaces), l.session.there.Interfaces...), Tunnels: l.session.there.Tunnels,
+	}).Index(), nil
+}
 
 func (l looks) Again(context.Context) (*observe.Snapshot, error)           { return l.Index(), nil }
 func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
@@ -73,9 +102,14 @@ func ports(interfaces ...*observe.Interface) *observe.Snapshot {
 	return (&observe.Snapshot{Interfaces: interfaces}).Index()
 }
 
+// run sends operations that were planned from what is there.
+func run(t *testing.T, s *session, ops []plan.Op, now *observe.Snapshot) (*Result, error) {
+	return Run(t.Context(), s, ops, now, nil, looks{now, s})
+}
+
 // build is what makes an end: a tunnel, a sub-interface, their tags, the cross-connect.
 func build(end intent.Key, vni uint32) []plan.Op {
-	access := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Access}, Name: "cust0.100"}
+	access := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Access}, Name: fmt.Sprintf("cust0.%d", vni)}
 	tunnel := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Tunnel}, Name: "vxlan_tunnel<new>"}
 	return []plan.Op{
 		{Stage: plan.Create, End: end, Action: plan.CreateTunnel{Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: vni}, Interface: tunnel}},
@@ -102,7 +136,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, both(), nil, looks{ports()})
+	result, err := run(t, s, both(), ports())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +171,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 		}
 		return 0
 	}}
-	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{ports()})
+	result, err := run(t, s, build(alice, 1), ports())
 	if err != nil || len(result.Untagged) != 2 || result.Failed[alice] == nil {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -145,7 +179,7 @@ func TestARefusedTagLeavesTheClaim(t *testing.T) {
 
 func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 	s := &session{lacks: "create_subif"}
-	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{ports()})
+	result, err := run(t, s, build(alice, 1), ports())
 	if err != nil || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
 		t.Errorf("%v %+v", err, result.Failed[alice])
 	}
@@ -153,42 +187,119 @@ func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 
 func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	gone := errors.New("gone")
-	result, err := Run(t.Context(), &session{err: gone}, build(alice, 1), nil, looks{ports()})
+	result, err := run(t, &session{err: gone}, build(alice, 1), ports())
 	if !errors.Is(err, gone) || len(result.Failed) != 0 {
 		t.Errorf("%v %+v", err, result.Failed)
 	}
 }
 
-func TestNothingIsDeletedThatIsNoLongerWhatWasPlannedFor(t *testing.T) {
-	sub := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "ours"}
-	op := plan.Op{Stage: plan.Delete, End: alice, Action: plan.DeleteSub{Sub: plan.RefTo(sub), Tag: "ours"}}
-	for name, c := range map[string]struct {
-		now     *observe.Interface
-		deleted bool
-	}{
-		"unchanged":     {&observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "ours"}, true},
-		"another tag":   {&observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "theirs"}, false},
-		"another name":  {&observe.Interface{Index: 7, Sup: 1, Name: "cust0.200", Tag: "ours"}, false},
-		"another index": {&observe.Interface{Index: 8, Sup: 1, Name: "cust0.100", Tag: "ours"}, false},
+func TestNothingIsSentAboutWhatIsNoLongerWhatWasPlannedFor(t *testing.T) {
+	was := observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "ours", Sub: observe.SubInterface{ID: 100, Tags: 1, Outer: 100}}
+	tunnel := &observe.Interface{Index: 9, Sup: 9, Name: "vxlan_tunnel0", Tag: "ours"}
+	sub, to := plan.RefTo(&was), plan.RefTo(tunnel)
+	for name, change := range map[string]func(*observe.Interface){
+		"unchanged":        func(*observe.Interface) {},
+		"another tag":      func(i *observe.Interface) { i.Tag = "theirs" },
+		"another name":     func(i *observe.Interface) { i.Name = "cust0.200" },
+		"another VLAN":     func(i *observe.Interface) { i.Sub.Outer = 200 },
+		"another device":   func(i *observe.Interface) { i.Device = "GRE" },
+		"of another port":  func(i *observe.Interface) { i.Sup = 2 },
+		"nothing is there": func(i *observe.Interface) { i.Index = 8 },
+	} {
+		for _, op := range []plan.Op{
+			{Stage: plan.Detach, Action: plan.ClearConnect{From: sub, To: to}},
+			{Stage: plan.Detach, Action: plan.SetPolicing{Policer: "policer", Interface: sub}},
+			{Stage: plan.Delete, Action: plan.DeleteSub{Sub: sub}},
+			{Stage: plan.Delete, Action: plan.DeleteTunnel{Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: 1}, Interface: sub}},
+			{Stage: plan.Create, Action: plan.CreateSub{Port: sub, ID: 5}},
+			{Stage: plan.Tag, Action: plan.SetTag{Interface: sub, Tag: "new"}},
+			{Stage: plan.Set, Action: plan.SetMTU{Interface: sub, MTU: 9000}},
+			{Stage: plan.Set, Action: plan.SetRewrite{Interface: sub, Pop: plan.PopOne}},
+			{Stage: plan.Connect, Action: plan.SetConnect{From: sub, To: to}},
+			{Stage: plan.Connect, Action: plan.SetConnect{From: to, To: sub}},
+			{Stage: plan.Up, Action: plan.SetAdmin{Interface: sub, Up: true}},
+		} {
+			t.Run(fmt.Sprintf("%s/%T", name, op.Action), func(t *testing.T) {
+				op.End = alice
+				is, s := was, &session{}
+				change(&is)
+				result, err := Run(t.Context(), s, []plan.Op{op}, ports(&was, tunnel), nil, looks{ports(&is, tunnel), s})
+				if err != nil {
+					t.Fatal(err)
+				}
+				reason := result.Failed[alice]
+				if same := name == "unchanged"; same != (len(s.sent) == 1) || same != (reason == nil) {
+					t.Errorf("sent %v, failed %+v", s.sent, reason)
+				}
+				if is.Index == was.Index && reason != nil && reason.Object != plan.Describe(&is) {
+					t.Errorf("names %s and not what is there", reason.Object)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatReplacesWhatWasJustMadeIsNotTagged: VPP's reply gave the index, and somebody was quicker.
+func TestWhatReplacesWhatWasJustMadeIsNotTagged(t *testing.T) {
+	for name, change := range map[string]func(made *observe.Snapshot){
+		"another sub-interface":         func(made *observe.Snapshot) { made.Interfaces[1].Sub.Exact = false },
+		"a tunnel":                      func(made *observe.Snapshot) { made.Interfaces[1].Sup = made.Interfaces[1].Index },
+		"a tunnel with another key":     func(made *observe.Snapshot) { made.Tunnels[0].VNI++ },
+		"something in a tunnel's place": func(made *observe.Snapshot) { made.Tunnels = nil },
+		"a tunnel with a tag of theirs": func(made *observe.Snapshot) { made.Interfaces[0].Tag = "theirs" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			result, err := Run(t.Context(), s, []plan.Op{op}, nil, looks{&observe.Snapshot{Interfaces: []*observe.Interface{c.now}}})
+			s.made = func() { change(&s.there) }
+			result, err := run(t, s, build(alice, 1), ports())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if deleted := len(s.sent) == 1; deleted != c.deleted || (result.Failed[alice] == nil) != c.deleted {
+			if len(s.sent) != 3 || result.Failed[alice] == nil { // two are made, the other is tagged
 				t.Errorf("sent %v, failed %+v", s.sent, result.Failed[alice])
+			}
+			if len(result.Untagged) != 0 {
+				t.Errorf("%v is claimed", result.Untagged)
 			}
 		})
 	}
+}
+
+func TestAPolicerIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
+	for _, action := range []plan.Action{plan.UpdatePolicer{Name: "ours", Index: 3}, plan.DeletePolicer{Name: "ours", Index: 3}} {
+		for name, is := range map[string]map[string]*observe.Policer{
+			"unchanged": {"ours": {Index: 3}}, "another's": {"theirs": {Index: 3}}, "nobody's": nil,
+		} {
+			t.Run(fmt.Sprintf("%T/%s", action, name), func(t *testing.T) {
+				s := &session{}
+				result, err := Run(t.Context(), s, []plan.Op{{Stage: plan.Set, End: alice, Action: action}}, ports(), nil,
+					policers{looks{ports(), s}, is})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if same := name == "unchanged"; same != (len(s.sent) == 1) || same != (result.Failed[alice] == nil) {
+					t.Errorf("sent %v, failed %+v", s.sent, result.Failed[alice])
+				}
+			})
+		}
+	}
+}
+
+// policers shows these policers besides.
+type policers struct {
+	looks
+	are map[string]*observe.Policer
+}
+
+func (p policers) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
+	return (&observe.Snapshot{Policers: p.are}).Index(), nil
 }
 
 func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 	old := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "ours", Sub: observe.SubInterface{ID: 100, Tags: 1, Outer: 100, Exact: true}}
 	port := &observe.Interface{Index: 1, Sup: 1, Name: "cust0"}
 	ops := []plan.Op{
-		{Stage: plan.Delete, End: alice, Action: plan.DeleteSub{Sub: plan.RefTo(old), Tag: "ours"}},
+		{Stage: plan.Delete, End: alice, Action: plan.DeleteSub{Sub: plan.RefTo(old)}},
 		{Stage: plan.Create, End: bob, Action: plan.CreateSub{Port: plan.RefTo(port), ID: 5000,
 			Access: intent.Access{Interface: "cust0", Tagging: intent.Dot1q, Outer: 100, Exact: true}}},
 	}
@@ -199,7 +310,7 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 		return 0
 	}}
 	now := ports(port, old)
-	result, err := Run(t.Context(), s, ops, nil, looks{now})
+	result, err := run(t, s, ops, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +323,7 @@ func TestWhatStandsThereByNowIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
 	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
 	s := &session{}
 	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)
-	result, err := Run(t.Context(), s, build(alice, 1), nil, looks{now})
+	result, err := run(t, s, build(alice, 1), now)
 	if err != nil {
 		t.Fatal(err)
 	}

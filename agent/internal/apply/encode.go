@@ -26,56 +26,46 @@ const none = observe.NoIndex
 
 // encode writes an action as a message. find gives the index of an interface, also of one that an
 // earlier operation made.
-func encode(action plan.Action, find func(plan.Ref) (index, error)) (api.Message, error) {
-	target, err := index(none), error(nil)
-	switch action.(type) {
-	case plan.CreateSub, plan.CreateTunnel: // their target comes out of them
-	case plan.AddPolicer, plan.UpdatePolicer, plan.DeletePolicer: // no interface
-	default:
-		if target, err = find(action.Target()); err != nil {
-			return nil, err
-		}
-	}
+func encode(action plan.Action, find func(plan.Ref) index) api.Message {
+	target := find(action.Target())
 	switch a := action.(type) {
 	case plan.CreateSub:
-		port, err := find(a.Port)
 		return &interfaces.CreateSubif{
-			SwIfIndex: port, SubID: a.ID, SubIfFlags: flags(a.Access), OuterVlanID: a.Access.Outer, InnerVlanID: a.Access.Inner,
-		}, err
+			SwIfIndex: find(a.Port), SubID: a.ID, SubIfFlags: flags(a.Access), OuterVlanID: a.Access.Outer, InnerVlanID: a.Access.Inner,
+		}
 	case plan.DeleteSub:
-		return &interfaces.DeleteSubif{SwIfIndex: target}, nil
+		return &interfaces.DeleteSubif{SwIfIndex: target}
 	case plan.CreateTunnel:
-		return tunnel(a.Tunnel, true), nil
+		return tunnel(a.Tunnel, true)
 	case plan.DeleteTunnel:
-		return tunnel(a.Tunnel, false), nil
+		return tunnel(a.Tunnel, false)
 	case plan.SetTag:
-		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}, nil
+		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}
 	case plan.SetMTU:
-		return &interfaces.SwInterfaceSetMtu{SwIfIndex: target, Mtu: []uint32{a.MTU, 0, 0, 0}}, nil
+		return &interfaces.SwInterfaceSetMtu{SwIfIndex: target, Mtu: []uint32{a.MTU, 0, 0, 0}}
 	case plan.SetRewrite:
-		return &l2.L2InterfaceVlanTagRewrite{SwIfIndex: target, VtrOp: a.Pop}, nil
+		return &l2.L2InterfaceVlanTagRewrite{SwIfIndex: target, VtrOp: a.Pop}
 	case plan.SetConnect:
-		to, err := find(a.To)
-		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: to, Enable: true}, err
+		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: find(a.To), Enable: true}
 	case plan.ClearConnect:
-		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: index(a.To.Index), Enable: false}, nil
+		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: index(a.To.Index), Enable: false}
 	case plan.AddPolicer:
-		return &policer.PolicerAdd{Name: a.Name, Infos: observe.PolicerConfig(a.Bandwidth)}, nil
+		return &policer.PolicerAdd{Name: a.Name, Infos: observe.PolicerConfig(a.Bandwidth)}
 	case plan.UpdatePolicer:
-		return &policer.PolicerUpdate{PolicerIndex: a.Index, Infos: observe.PolicerConfig(a.Bandwidth)}, nil
+		return &policer.PolicerUpdate{PolicerIndex: a.Index, Infos: observe.PolicerConfig(a.Bandwidth)}
 	case plan.DeletePolicer:
-		return &policer.PolicerDel{PolicerIndex: a.Index}, nil
+		return &policer.PolicerDel{PolicerIndex: a.Index}
 	case plan.SetPolicing:
 		// By name: the replies to the variants by index carry the message number of another message.
-		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}, nil
+		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}
 	case plan.SetAdmin:
 		state := interface_types.IfStatusFlags(0)
 		if a.Up {
 			state = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 		}
-		return &interfaces.SwInterfaceSetFlags{SwIfIndex: target, Flags: state}, nil
+		return &interfaces.SwInterfaceSetFlags{SwIfIndex: target, Flags: state}
 	}
-	return nil, fmt.Errorf("apply: no message for %T", action)
+	panic(fmt.Sprintf("apply: no message for %T", action))
 }
 
 func flags(a intent.Access) interface_types.SubIfFlags {

@@ -112,7 +112,7 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 	if len(ops) == 0 {
 		return nil
 	}
-	result, err := apply.Run(ctx, counting{session, e}, ops, nil, &again{e, session, s, targets(ops)})
+	result, err := apply.Run(ctx, counting{session, e}, ops, s, nil, &again{e, session, s, targets(ops)})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			return nil, writes, err
 		}
 		touched := targets(ops)
-		result, err := apply.Run(ctx, counting{session, e}, ops, todo.SentInto, &again{e, session, snapshot, touched})
+		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, todo.SentInto, &again{e, session, snapshot, touched})
 		writes += result.Writes
 		e.noteMade(result)
 		if err != nil {
@@ -97,12 +97,17 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// again reads what the checks before deletes and creates go by.
+// again reads what is checked before changes.
 type again struct {
 	engine  *Engine
 	session Session
 	before  *observe.Snapshot
 	touched map[uint32]bool
+}
+
+// At reads what stands at these indices, and nothing else.
+func (a *again) At(ctx context.Context, named *observe.Named) (*observe.Snapshot, error) {
+	return observe.At(ctx, a.session, named)
 }
 
 // Again reads all keys of sub-interfaces, and all of what is touched.

@@ -80,18 +80,24 @@ var customerPorts = []string{"loop100", "loop101", "loop102", "loop103"}
 // furnish makes the ports loop100..loop103 and loop0 with the local addresses.
 func (r *router) furnish() {
 	r.t.Helper()
-	up := interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	for _, instance := range []uint32{0, 100, 101, 102, 103} {
-		made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: instance}).(*interfaces.CreateLoopbackInstanceReply)
-		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: made.SwIfIndex, Flags: up})
+		port := r.portByHand(instance)
 		if instance == 0 {
-			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: made.SwIfIndex, IsAdd: true,
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, IsAdd: true,
 				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(locals[4]), Len: 32}})
-			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: made.SwIfIndex, IsAdd: true,
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, IsAdd: true,
 				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(locals[6]), Len: 128}})
 		}
 	}
 	r.ports = customerPorts
+}
+
+// portByHand makes a loopback that is up.
+func (r *router) portByHand(instance uint32) interface_types.InterfaceIndex {
+	r.t.Helper()
+	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: instance}).(*interfaces.CreateLoopbackInstanceReply)
+	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: made.SwIfIndex, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	return made.SwIfIndex
 }
 
 // must sends a request beside the engine, as somebody else would.

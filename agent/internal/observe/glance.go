@@ -69,8 +69,7 @@ func (s *Snapshot) others(touched map[uint32]bool, asked []*Interface) []*Interf
 	return s.addressed(there)
 }
 
-// sameInterfaces: VPP gives indices and names out again, so all that an interface is made with counts, and
-// its tag, which dies with it.
+// sameInterfaces: VPP gives indices and names out again.
 func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
 	left := len(old.Interfaces)
 	for index := range but {
@@ -82,8 +81,7 @@ func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
 		if but[i.Index] {
 			continue
 		}
-		was := old.ByIndex(i.Index)
-		if was == nil || was.Name != i.Name || was.Tag != i.Tag || was.Device != i.Device || was.Sup != i.Sup || was.Sub != i.Sub {
+		if was := old.ByIndex(i.Index); was == nil || !i.Same(was) {
 			return false
 		}
 		left--

@@ -32,6 +32,12 @@ type Interface struct {
 	Addresses []netip.Prefix // not read for what the agent made
 }
 
+// Same reports whether both have all in common that an interface is made with, and the tag, which dies with it.
+func (i *Interface) Same(other *Interface) bool {
+	return i.Index == other.Index && i.Name == other.Name && i.Tag == other.Tag && i.Device == other.Device && i.Sup == other.Sup &&
+		i.Sub == other.Sub
+}
+
 // SubInterface is how frames are selected from a port.
 type SubInterface struct {
 	ID           uint32

@@ -18,6 +18,9 @@ type Action interface {
 	CLI() string
 	// Target is the interface it is about; for a creation, the one that comes out of it.
 	Target() Ref
+	// Names are the interfaces that must be what was planned for: those that the message names by index, and the one
+	// behind the key by which it deletes.
+	Names() []Ref
 }
 
 type (
@@ -28,28 +31,22 @@ type (
 		Access intent.Access
 		Sub    Ref
 	}
-	// DeleteSub deletes a sub-interface. Tag is the one it must still carry.
-	DeleteSub struct {
-		Sub Ref
-		Tag string
-	}
+	// DeleteSub deletes a sub-interface.
+	DeleteSub struct{ Sub Ref }
 	// CreateTunnel makes a tunnel.
 	CreateTunnel struct {
 		Tunnel    intent.Tunnel
 		Interface Ref
 	}
-	// DeleteTunnel deletes a tunnel. Tag is the one its interface must still carry.
+	// DeleteTunnel deletes a tunnel.
 	DeleteTunnel struct {
 		Tunnel    intent.Tunnel
 		Interface Ref
-		Tag       string
 	}
 	// SetTag marks an interface, or with an empty text lets go of it.
 	SetTag struct {
 		Interface Ref
 		Tag       string
-		// Was is the tag that a port to let go of, or what is claimed again, must still carry.
-		Was string
 	}
 	// SetMTU sets the L3 MTU (bytes), which a GRE TEB tunnel applies to whole frames.
 	SetMTU struct {
@@ -103,6 +100,17 @@ func (a SetRewrite) Target() Ref   { return a.Interface }
 func (a SetConnect) Target() Ref   { return a.From }
 func (a ClearConnect) Target() Ref { return a.From }
 func (a SetAdmin) Target() Ref     { return a.Interface }
+
+func (a CreateSub) Names() []Ref    { return []Ref{a.Port} }
+func (a DeleteSub) Names() []Ref    { return []Ref{a.Sub} }
+func (a CreateTunnel) Names() []Ref { return nil }
+func (a DeleteTunnel) Names() []Ref { return []Ref{a.Interface} }
+func (a SetTag) Names() []Ref       { return []Ref{a.Interface} }
+func (a SetMTU) Names() []Ref       { return []Ref{a.Interface} }
+func (a SetRewrite) Names() []Ref   { return []Ref{a.Interface} }
+func (a SetConnect) Names() []Ref   { return []Ref{a.From, a.To} }
+func (a ClearConnect) Names() []Ref { return []Ref{a.From} }
+func (a SetAdmin) Names() []Ref     { return []Ref{a.Interface} }
 
 func (a CreateSub) CLI() string {
 	tags := fmt.Sprintf("dot1q %d", a.Access.Outer)

@@ -51,6 +51,14 @@ type Ref struct {
 	Name  string // for what will be there, the name it is expected to get
 }
 
+// At is the index of the interface, observe.NoIndex if it was not made.
+func (r Ref) At(made map[Made]uint32) uint32 {
+	if index, ok := made[r.Made]; ok && r.Index == observe.NoIndex {
+		return index
+	}
+	return r.Index
+}
+
 // RefTo refers to an interface that is there.
 func RefTo(i *observe.Interface) Ref { return Ref{Index: i.Index, Name: i.Name} }
 

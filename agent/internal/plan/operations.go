@@ -77,13 +77,13 @@ func (b *builder) release(h *Holding) {
 	drift := Drift{Field: "exists", Desired: "false", Actual: "true"}
 	switch {
 	case h.Tunnel != nil:
-		b.add(h.End, Delete, 0, DeleteTunnel{h.Tunnel.Tunnel, RefTo(i), i.Tag}, drift, "%s", why)
+		b.add(h.End, Delete, 0, DeleteTunnel{h.Tunnel.Tunnel, RefTo(i)}, drift, "%s", why)
 	case !h.isPort():
-		b.add(h.End, Delete, 0, DeleteSub{RefTo(i), i.Tag}, drift, "%s", why)
+		b.add(h.End, Delete, 0, DeleteSub{RefTo(i)}, drift, "%s", why)
 	default:
 		if _, ours := own.ParseTag(i.Tag); ours {
 			drift = Drift{Field: "tag", Desired: "", Actual: i.Tag}
-			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Was: i.Tag}, drift, "%s", why)
+			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i)}, drift, "%s", why)
 		}
 		b.giveBack(h)
 	}

@@ -47,6 +47,11 @@ func (a UpdatePolicer) Target() Ref { return policerRef(a.Name) }
 func (a DeletePolicer) Target() Ref { return policerRef(a.Name) }
 func (a SetPolicing) Target() Ref   { return a.Interface }
 
+func (a AddPolicer) Names() []Ref    { return nil }
+func (a UpdatePolicer) Names() []Ref { return nil }
+func (a DeletePolicer) Names() []Ref { return nil }
+func (a SetPolicing) Names() []Ref   { return []Ref{a.Interface} }
+
 // policerRef names a policer, which is no interface.
 func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
 

@@ -139,7 +139,7 @@ func (d *differ) notOurs(i *observe.Interface) string {
 func (h *Holding) Reclaim() Op {
 	tag, i := own.Tag{Key: h.End, Revision: h.Revision}.String(), h.Interface
 	return Op{
-		Stage: Tag, End: h.End, Action: SetTag{Interface: RefTo(i), Tag: tag, Was: i.Tag}, Why: "an operator claimed it again",
+		Stage: Tag, End: h.End, Action: SetTag{Interface: RefTo(i), Tag: tag}, Why: "an operator claimed it again",
 		Drift: Drift{Object: i.Name, Field: "tag", Desired: tag, Actual: i.Tag},
 	}
 }

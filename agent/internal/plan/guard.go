@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// Guard knows what stands at the indices that a plan names, and finds out whether it still does: somebody may delete what
+// the plan is about, and VPP gives the index to what they make next.
+type Guard struct {
+	planned *observe.Snapshot
+	known   map[uint32]*standing
+}
+
+// standing is an interface as it was seen when it was planned for, or as it was made, with the tag that it has got since. It
+// has no name as long as VPP has not told it.
+type standing struct {
+	observe.Interface
+	tunnel *observe.Tunnel // what tells an untagged tunnel from others
+}
+
+// NewGuard begins with what a plan was made from.
+func NewGuard(planned *observe.Snapshot) *Guard {
+	return &Guard{planned, make(map[uint32]*standing)}
+}
+
+// Made notes what came out of a creation.
+func (g *Guard) Made(index uint32, by Action) {
+	made := &standing{Interface: observe.Interface{Index: index, Sup: index}}
+	switch a := by.(type) {
+	case CreateSub:
+		made.Name, made.Sup, made.Sub = a.Sub.Name, a.Port.Index, observe.SubInterface{
+			ID: a.ID, Tags: uint8(a.Access.Tagging.Tags()), Dot1ad: a.Access.Tagging == intent.Dot1ad, Exact: a.Access.Exact,
+			Outer: a.Access.Outer, Inner: a.Access.Inner,
+		}
+		made.Device = g.at(a.Port.Index).Device
+	case CreateTunnel:
+		made.tunnel = &observe.Tunnel{Index: index, Tunnel: a.Tunnel, Default: true}
+	}
+	g.known[index] = made
+}
+
+// Tagged notes the tag that an interface has got.
+func (g *Guard) Tagged(index uint32, tag string) { g.at(index).Tag = tag }
+
+func (g *Guard) at(index uint32) *standing {
+	if g.known[index] == nil {
+		is := &standing{Interface: observe.Interface{Index: index}}
+		if i := g.planned.ByIndex(index); i != nil {
+			is.Interface = *i
+		}
+		if of := slices.IndexFunc(g.planned.Tunnels, func(t *observe.Tunnel) bool { return t.Index == index }); of >= 0 {
+			is.tunnel = g.planned.Tunnels[of]
+		}
+		g.known[index] = is
+	}
+	return g.known[index]
+}
+
+// Ask adds to named what an operation's message names; made are the indices of what was made.
+func (g *Guard) Ask(op Op, made map[Made]uint32, named *observe.Named) {
+	for _, ref := range op.Action.Names() {
+		index := ref.At(made)
+		if index == observe.NoIndex || !named.AddInterface(index) {
+			continue
+		}
+		if is := g.at(index); is.Tag == "" && is.tunnel != nil {
+			named.Tunnels = append(named.Tunnels, is.tunnel)
+		}
+	}
+	if _, index, names := policerOf(op.Action); names && index != observe.NoIndex {
+		named.Policers = append(named.Policers, index)
+	}
+}
+
+// Of returns why the operation must not be sent, nil if all that its message names is what was planned for.
+func (g *Guard) Of(op Op, made map[Made]uint32, now *observe.Snapshot) *Reason {
+	for _, ref := range op.Action.Names() {
+		if reason := g.of(ref, ref.At(made), now); reason != nil {
+			return reason
+		}
+	}
+	if name, index, names := policerOf(op.Action); names {
+		if is := now.Policers[name]; is == nil || is.Index != index {
+			return changed(policerRef(name))
+		}
+	}
+	return nil
+}
+
+func (g *Guard) of(ref Ref, index uint32, now *observe.Snapshot) *Reason {
+	if index == observe.NoIndex {
+		return pending("verify_mismatch", ref.Name, "%s was not made", ref.Name)
+	}
+	is, was := now.ByIndex(index), g.at(index)
+	if is == nil {
+		return changed(ref)
+	}
+	if was.Tag == "" && was.tunnel != nil {
+		key := slices.ContainsFunc(now.Tunnels, func(t *observe.Tunnel) bool { return *t == *was.tunnel })
+		if !key {
+			return replaced(ref, is)
+		}
+		if was.Name == "" {
+			was.Name, was.Device = is.Name, is.Device
+		}
+	}
+	if !is.Same(&was.Interface) {
+		return replaced(ref, is)
+	}
+	return nil
+}
+
+// policerOf is the policer that a message names by index.
+func policerOf(action Action) (name string, index uint32, names bool) {
+	switch a := action.(type) {
+	case UpdatePolicer:
+		return a.Name, a.Index, true
+	case DeletePolicer:
+		return a.Name, a.Index, true
+	}
+	return "", observe.NoIndex, false
+}
+
+func replaced(ref Ref, is *observe.Interface) *Reason {
+	if is.Name == ref.Name {
+		return pending("verify_mismatch", Describe(is), "%s was replaced or got another tag, %q, while the plan was carried out; it is left as it is",
+			is.Name, is.Tag)
+	}
+	return pending("verify_mismatch", Describe(is), "%s with the tag %q stands where %s was; it is left as it is", is.Name, is.Tag, ref.Name)
+}
