@@ -46,11 +46,16 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			return nil, writes, err
 		}
 		maps.Copy(failed, result.Failed)
-		if snapshot, err = lookBack(ctx, session, snapshot, touched, result); err != nil {
+		var all bool
+		if snapshot, all, err = lookBack(ctx, session, snapshot, touched, result); err != nil {
 			return nil, writes, err
 		}
 		journal := e.journalOf(snapshot, todo.Standing, unfinished(todo.Creations, result))
-		todo = e.diffAgain(todo, in, snapshot, journal, withheld)
+		if all {
+			todo = e.diff(in, snapshot, journal, withheld)
+		} else {
+			todo = e.diffAgain(todo, in, snapshot, journal, withheld)
+		}
 	}
 	e.noteTagged(snapshot, todo)
 	e.see(session, snapshot, readBack)
@@ -129,18 +134,21 @@ func (a *again) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, e
 	return observe.Ports(ctx, a.session, a.before, ports)
 }
 
-func lookBack(ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result) (*observe.Snapshot, error) {
+// lookBack reads what was touched again, or of many such, all of VPP.
+func lookBack(
+	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result,
+) (s *observe.Snapshot, all bool, err error) {
 	for _, index := range result.Made {
 		touched[index] = true
 	}
 	if len(touched) > fewTouched {
-		s, err := observe.Take(ctx, session, boot(session))
-		if err == nil {
+		if s, err = observe.Take(ctx, session, boot(session)); err == nil {
 			s.Uses = before.Uses
 		}
-		return s, err
+		return s, true, err
 	}
-	return observe.Refresh(ctx, session, before, touched)
+	s, err = observe.Refresh(ctx, session, before, touched)
+	return s, false, err
 }
 
 // unfinished are the creations that VPP confirmed and whose tag it did not. What it refused to make is not

@@ -50,8 +50,8 @@ func (p *Plan) Again(in *intent.Intent, s *observe.Snapshot, journal own.Journal
 	return p.For(touched, in, s, journal, withheld)
 }
 
-// For plans for these VLLs once p is carried out. The others are as p found them, which is known only if p left
-// nobody out; else it is Diff.
+// For plans for these VLLs once p is carried out. The others are taken to be as p left them, but for what has come in
+// their way since; that is known only if p left nobody out, else it is Diff.
 func (p *Plan) For(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
@@ -60,7 +60,7 @@ func (p *Plan) For(
 	}
 	next := diff(in, s, journal, nil, vlls)
 	for end := range p.Policed {
-		if !vlls[end.VLL] {
+		if !vlls[end.VLL] && next.Blocked[end] == nil {
 			next.Policed[end] = true
 		}
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -489,5 +490,47 @@ func TestWhatVPPNamesTwiceIsThereOnce(t *testing.T) {
 	m.s.Index()
 	if p := m.diff(want(end(1))); len(p.Ops) != 0 || len(p.Owned) != 2 {
 		t.Errorf("does %v, owns %d interfaces", lines(p.Ops), len(p.Owned))
+	}
+}
+
+// TestAPlanForAFewLinesBlocksTheSameOthers that a plan for all does.
+func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
+	whole := func(e *intent.End) {
+		e.Access = intent.Access{Interface: "cust1", Tagging: intent.Untagged, Exact: true}
+	}
+	for name, disturb := range map[string]func(*model){
+		"nothing happened": func(*model) {},
+		"a whole port is gone": func(m *model) {
+			m.s.Interfaces = slices.DeleteFunc(m.s.Interfaces, func(i *observe.Interface) bool { return i.Name == "cust1" })
+		},
+		"it was put into a bridge": func(m *model) { m.s.Bridged[m.port("cust1").Index] = 7 },
+		"it got a sub-interface": func(m *model) {
+			m.sub("cust1", 9, intent.Access{Tagging: intent.Dot1q, Outer: 9, Exact: true}, "somebody's")
+		},
+		"somebody sends into a tunnel": func(m *model) {
+			half := m.sub("cust3", 999, intent.Access{Tagging: intent.Dot1q, Outer: 999, Exact: true}, "somebody's")
+			m.s.Connects[half.Index] = m.s.Tunnels[0].Index
+		},
+		"the local address is gone": func(m *model) { m.port("loop0").Addresses = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			in := want(end(1, whole), end(2), end(3))
+			m.carryOut(m.diff(in).Ops)
+			clean := m.diff(in)
+			if len(clean.Ops) != 0 || len(clean.Blocked) != 0 {
+				t.Fatalf("left to do: %v, blocked: %v", lines(clean.Ops), clean.Blocked)
+			}
+			disturb(m)
+			m.s.Index()
+			all := m.diff(in).Blocked
+			if (name == "nothing happened") != (len(all) == 0) {
+				t.Fatalf("a plan for all blocks %v", all)
+			}
+			few := clean.For(map[string]bool{end(3).VLL: true}, in, m.s, own.Journal{Boot: m.s.Boot}, nil)
+			if !reflect.DeepEqual(few.Blocked, all) {
+				t.Errorf("blocks %v, and a plan for all %v", few.Blocked, all)
+			}
+		})
 	}
 }

@@ -19,8 +19,9 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 		}
 	}
 	d.relabelledObstacles(block)
+	// Also of ends that are not planned for: what came in their way since is no less true.
 	for _, end := range in.Present {
-		if !d.planned(end.Key) {
+		if d.blocked[end.Key] != nil {
 			continue
 		}
 		block(end.Key, d.accessObstacle(end))
