@@ -124,11 +124,16 @@ func (v *vpp) flags(i *iface) interface_types.IfStatusFlags {
 }
 
 func (v *vpp) interfaceDump(c *call, m *interfaces.SwInterfaceDump) {
+	if !m.NameFilterValid && m.SwIfIndex != everyIndex && m.SwIfIndex != 0 {
+		if i := v.at(m.SwIfIndex); i != nil {
+			c.reply(v.details(i))
+		}
+		return
+	}
 	for _, i := range v.interfaces {
 		switch {
 		case i == nil:
 		case m.NameFilterValid && !strings.Contains(strings.ToLower(i.name), strings.ToLower(m.NameFilter)):
-		case !m.NameFilterValid && m.SwIfIndex != everyIndex && m.SwIfIndex != 0 && uint32(m.SwIfIndex) != i.index:
 		default:
 			c.reply(v.details(i))
 		}
