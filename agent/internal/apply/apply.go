@@ -28,6 +28,8 @@ var _ Session = (*vpp.Session)(nil)
 
 // Look reads VPP again, starting from the snapshot that was planned from.
 type Look interface {
+	// Epoch is that of VPP's stats segment now, 0 when not known.
+	Epoch() int64
 	// At reads what stands at these indices, and nothing else.
 	At(context.Context, *observe.Named) (*observe.Snapshot, error)
 	// Again reads all keys, and all of what the plan touches.
@@ -74,12 +76,8 @@ func Run(
 			}
 			batch = r.recheck(batch, now)
 		}
-		for len(batch) > 0 {
-			sent, err := r.round(ctx, batch)
-			if err != nil {
-				return &r.Result, err
-			}
-			batch = batch[sent:]
+		if err := r.rounds(ctx, batch); err != nil {
+			return &r.Result, err
 		}
 		r.deleted = r.deleted || stage == plan.Delete
 	}
@@ -99,25 +97,51 @@ type applying struct {
 // given at a time.
 const longestRound = 64
 
-// round reads all that the first operations of a batch name, sends those of which that is what was planned for, and says
-// how many it has dealt with.
-func (r *applying) round(ctx context.Context, batch []plan.Op) (int, error) {
+// round are operations that are sent together, and what they name as it is right before.
+type round struct {
+	ops   []plan.Op
+	epoch int64
+	now   *observe.Snapshot
+}
+
+// rounds sends a batch, each round after what it names was read.
+func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
+	for len(batch) > 0 {
+		this, err := r.read(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := r.send(ctx, r.still(this)); err != nil {
+			return err
+		}
+		batch = batch[len(this.ops):]
+	}
+	return nil
+}
+
+// read reads all that the first operations of a batch name. Of what was found there in this apply and in the same epoch of
+// VPP's stats segment it is known: interfaces neither come nor go within one.
+func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err error) {
+	this = &round{epoch: r.look.Epoch(), now: new(observe.Snapshot)}
 	var named observe.Named
-	taken := 0
-	for _, op := range batch {
-		if taken == longestRound || named.Len() >= longestRound {
+	for n, op := range batch {
+		if n == longestRound || named.Len()+2 > longestRound { // the most that one operation adds
 			break
 		}
-		r.guard.Ask(op, r.Made, &named)
-		taken++
+		r.guard.Ask(op, r.Made, this.epoch, &named)
+		this.ops = batch[:n+1]
 	}
-	now, err := r.readNamed(ctx, &named)
-	if err != nil {
-		return 0, err
+	if named.Len() > 0 {
+		this.now, err = r.look.At(ctx, &named)
 	}
+	return this, err
+}
+
+// still are the operations of a round of which all that they name is what was planned for.
+func (r *applying) still(this *round) []plan.Op {
 	var same, due []plan.Op
-	for _, op := range batch[:taken] {
-		if reason := r.guard.Of(op, r.Made, now); reason != nil {
+	for _, op := range this.ops {
+		if reason := r.guard.Of(op, r.Made, this.epoch, this.now); reason != nil {
 			r.fail(op, reason)
 			delete(r.Untagged, op.Action.Target().Made) // what was made is no more
 			continue
@@ -129,14 +153,7 @@ func (r *applying) round(ctx context.Context, batch []plan.Op) (int, error) {
 			due = append(due, op)
 		}
 	}
-	return taken, r.send(ctx, due)
-}
-
-func (r *applying) readNamed(ctx context.Context, named *observe.Named) (*observe.Snapshot, error) {
-	if named.Len() == 0 {
-		return new(observe.Snapshot), nil
-	}
-	return r.look.At(ctx, named)
+	return due
 }
 
 // lookAgain reads what the checks of creates go by. Where nothing was deleted these are the ports of sub-interfaces:

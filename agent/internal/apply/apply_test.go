@@ -85,6 +85,8 @@ type looks struct {
 	session *session
 }
 
+func (l looks) Epoch() int64 { return 0 }
+
 func (l looks) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
 	return (&observe.Snapshot{
 		Interfaces: append(slices.Clone(l.Interfaces), l.session.there.Interfaces...), Tunnels: l.session.there.Tunnels,

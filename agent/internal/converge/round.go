@@ -110,6 +110,9 @@ type again struct {
 	touched map[uint32]bool
 }
 
+// Epoch is that of VPP's stats segment now.
+func (a *again) Epoch() int64 { return a.engine.epoch(a.session) }
+
 // At reads what stands at these indices, and nothing else.
 func (a *again) At(ctx context.Context, named *observe.Named) (*observe.Snapshot, error) {
 	return observe.At(ctx, a.session, named)

@@ -19,6 +19,7 @@ type Guard struct {
 type standing struct {
 	observe.Interface
 	tunnel *observe.Tunnel // what tells an untagged tunnel from others
+	epoch  int64           // of VPP's stats segment before it was last read, 0 when not known
 }
 
 // NewGuard begins with what a plan was made from.
@@ -59,11 +60,12 @@ func (g *Guard) at(index uint32) *standing {
 	return g.known[index]
 }
 
-// Ask adds to named what an operation's message names; made are the indices of what was made.
-func (g *Guard) Ask(op Op, made map[Made]uint32, named *observe.Named) {
+// Ask adds to named what an operation's message names, but for what is known to stand in this epoch of VPP's stats segment;
+// made are the indices of what was made.
+func (g *Guard) Ask(op Op, made map[Made]uint32, epoch int64, named *observe.Named) {
 	for _, ref := range op.Action.Names() {
 		index := ref.At(made)
-		if index == observe.NoIndex || !named.AddInterface(index) {
+		if index == observe.NoIndex || g.stands(op, index, epoch) || !named.AddInterface(index) {
 			continue
 		}
 		if is := g.at(index); is.Tag == "" && is.tunnel != nil {
@@ -75,10 +77,20 @@ func (g *Guard) Ask(op Op, made map[Made]uint32, named *observe.Named) {
 	}
 }
 
+// stands reports whether it need not be read: no interface comes or goes within an epoch of VPP's stats segment. A tag may,
+// so that all but the port that gets a sub-interface has to have been read since the plan waited for the disk.
+func (g *Guard) stands(op Op, index uint32, epoch int64) bool {
+	_, creates := op.Action.(CreateSub)
+	return epoch != 0 && (g.at(index).epoch == epoch || creates && g.planned.Epoch == epoch)
+}
+
 // Of returns why the operation must not be sent, nil if all that its message names is what was planned for.
-func (g *Guard) Of(op Op, made map[Made]uint32, now *observe.Snapshot) *Reason {
+func (g *Guard) Of(op Op, made map[Made]uint32, epoch int64, now *observe.Snapshot) *Reason {
 	for _, ref := range op.Action.Names() {
-		if reason := g.of(ref, ref.At(made), now); reason != nil {
+		if index := ref.At(made); index != observe.NoIndex && g.stands(op, index, epoch) {
+			continue
+		}
+		if reason := g.of(ref, ref.At(made), epoch, now); reason != nil {
 			return reason
 		}
 	}
@@ -90,7 +102,7 @@ func (g *Guard) Of(op Op, made map[Made]uint32, now *observe.Snapshot) *Reason {
 	return nil
 }
 
-func (g *Guard) of(ref Ref, index uint32, now *observe.Snapshot) *Reason {
+func (g *Guard) of(ref Ref, index uint32, epoch int64, now *observe.Snapshot) *Reason {
 	if index == observe.NoIndex {
 		return pending("verify_mismatch", ref.Name, "%s was not made", ref.Name)
 	}
@@ -110,6 +122,7 @@ func (g *Guard) of(ref Ref, index uint32, now *observe.Snapshot) *Reason {
 	if !is.Same(&was.Interface) {
 		return replaced(ref, is)
 	}
+	was.epoch = epoch
 	return nil
 }
 

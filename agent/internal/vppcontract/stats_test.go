@@ -6,6 +6,11 @@ import (
 
 	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/adapter/statsclient"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/statseg"
 )
@@ -102,8 +107,9 @@ func TestARestartedVPPHasANewSegment(t *testing.T) {
 	})
 }
 
-// While the epoch stands, no sub-interface has come or gone: then the agent need not look again before it makes one.
-func TestTheEpochMovesWithEverySubInterfaceAndStandsWithoutOne(t *testing.T) {
+// While the epoch stands, no interface of the kinds that lines are made of has come or gone: then the agent need not look
+// again before it makes a sub-interface, or before each change of what it has read.
+func TestTheEpochMovesWithEveryInterfaceAndStandsWithoutOne(t *testing.T) {
 	both(t, func(d *device) {
 		client := d.connectStats()
 		port, other := d.portUp(), d.subif(d.portUp(), 7)
@@ -123,23 +129,42 @@ func TestTheEpochMovesWithEverySubInterfaceAndStandsWithoutOne(t *testing.T) {
 		}
 		moved()
 		for what, do := range map[string]func(){
-			"dumps":         func() { d.interfaces(); d.xconnects() },
-			"a flag":        func() { d.setFlags(other, up) },
-			"a connection":  func() { d.xconnect(other, port) },
+			"dumps":        func() { d.interfaces(); d.xconnects() },
+			"a flag":       func() { d.setFlags(other, up) },
+			"a connection": func() { d.xconnect(other, port) },
+			"a rewrite":    func() { do(d, rewrite(other, pop1), &l2.L2InterfaceVlanTagRewriteReply{}) },
+			"a tag": func() {
+				do(d, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: other, Tag: "mine"}, &interfaces.SwInterfaceTagAddDelReply{})
+			},
 			"a second idle": func() { time.Sleep(time.Second) },
 		} {
 			if do(); moved() {
 				d.Errorf("%s moved the epoch: the agent would always look again", what)
 			}
 		}
-		for range 3 { // the same name and index, over and over
-			sub := d.subif(port, 100)
-			if !moved() {
-				d.Error("a sub-interface was made and the epoch stands")
-			}
-			d.deleteSubif(sub)
-			if !moved() {
-				d.Error("a sub-interface was deleted and the epoch stands")
+		var made index
+		for what, c := range map[string]struct{ make, delete func() }{
+			"sub-interface": {func() { made = d.subif(port, 100) }, func() { d.deleteSubif(made) }},
+			"port":          {func() { made = d.port() }, func() { do(d, &interfaces.DeleteLoopback{SwIfIndex: made}, &interfaces.DeleteLoopbackReply{}) }},
+			"VXLAN tunnel": {func() { d.vxlan("10.0.0.1", "10.0.0.2", 5) }, func() {
+				do(d, vxlanDelete("10.0.0.1", "10.0.0.2", 5), &vxlan.VxlanAddDelTunnelV3Reply{})
+			}},
+			"GENEVE tunnel": {func() { d.geneve("10.0.0.1", "10.0.0.2", 5) }, func() {
+				do(d, geneveDelete("10.0.0.1", "10.0.0.2", 5), &geneve.GeneveAddDelTunnel2Reply{})
+			}},
+			"GRE tunnel": {func() { d.gre("10.0.0.1", "10.0.0.2") }, func() {
+				do(d, greDelete("10.0.0.1", "10.0.0.2"), &gre.GreTunnelAddDelReply{})
+			}},
+		} {
+			for range 3 { // the same name and index, over and over
+				c.make()
+				if !moved() {
+					d.Errorf("a %s was made and the epoch stands", what)
+				}
+				c.delete()
+				if !moved() {
+					d.Errorf("a %s was deleted and the epoch stands", what)
+				}
 			}
 		}
 		if _, err := watched.Epoch(boot - 1); err == nil {
