@@ -8,9 +8,10 @@ import (
 )
 
 // Epoch is the segment's epoch in the VPP that started at bootMS. VPP moves it on whenever its directory changes, and
-// so within every call that makes or deletes a sub-interface, before anybody hears of it (statseg_sw_interface_add_del
+// so within every call that makes or deletes an interface, before anybody hears of it (statseg_sw_interface_add_del
 // in vnet/interface/stats.c and vlib_stats_segment_unlock, 23.10 to 26.06). Other things move it too. So while it is
-// the same, no sub-interface has come or gone. Tunnels may: some plugins use the interfaces of deleted ones again.
+// the same, no interface has come or gone, neither a port nor a sub-interface nor a VXLAN, GENEVE or GRE tunnel. Some other
+// plugins only hide the interfaces of tunnels that are deleted, and use them again: these keep their index.
 func (w *Watched) Epoch(bootMS int64) (epoch int64, err error) {
 	err = w.look(bootMS, func(s *Segment) (int64, error) {
 		var found int64
