@@ -12,6 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -237,4 +239,37 @@ func (r *router) driftOf(key intent.Key) (fields []string) {
 		fields = append(fields, d.Field)
 	}
 	return fields
+}
+
+// rereading is a session at which the readings of what changes name are counted.
+type rereading struct {
+	*vpp.Session
+	rounds int
+}
+
+func (r *rereading) DumpEach(ctx context.Context, requests []api.Message, each func(int, api.Message)) error {
+	if dump, ok := requests[0].(*interfaces.SwInterfaceDump); ok && uint32(dump.SwIfIndex) != observe.NoIndex {
+		r.rounds++ // a look begins with what it reads as a whole
+	}
+	return r.Session.DumpEach(ctx, requests, each)
+}
+
+// TestWhatChangesNameIsReadOnce for each thing that is done to a line: its changes do not move the epoch of VPP's stats segment,
+// but for those that make or delete, which stand before or after all others.
+func TestWhatChangesNameIsReadOnce(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end := vxlanEnd(1, r.ports[0])
+		session := &rereading{Session: r.session}
+		r.Epoch = statseg.Watch(r.stats).Epoch
+		r.use(session)
+		for n, step := range way[:2] {
+			step.change(&end)
+			if r.put([]intent.End{end}).mustAllBe(t, "verified"); session.rounds != n+1 {
+				t.Errorf("%s: read %d times by now", step.name, session.rounds)
+			}
+		}
+		if r.put(nil, tombstone(end)).mustAllBe(t, "removed"); session.rounds != 3 {
+			t.Errorf("remove: read %d times by now", session.rounds)
+		}
+	})
 }
