@@ -211,6 +211,9 @@ func TestWhatGotTheIndexOfOursIsNotTouched(t *testing.T) {
 								t.Fatal("there cannot be so many rounds")
 							}
 						}
+						if nth == 0 && !any {
+							t.Fatal("nothing was replaced: the test shows nothing")
+						}
 					}
 				})
 			})
