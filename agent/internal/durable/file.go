@@ -2,10 +2,15 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
+
+// IsFull tells of an error of a write whether there was no space, on the disk or in the quota.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Replace writes data to path: temporary file in the same folder, fsync, rename, fsync of the folder.
 // When it returns nil the content survives a power cut.

@@ -24,7 +24,7 @@ type Poster interface {
 	Post(ctx context.Context, kind string, report, answer any) error
 }
 
-// forwarder empties a spool into the portal, in order. What was sent and not yet noted as taken when the
+// forwarder empties a spool into the portal, in order. What was sent and not yet noted as taken on disk when the
 // agent is killed is sent again: the portal knows duplicates by boot id and number.
 type forwarder struct {
 	kind  string
@@ -34,6 +34,8 @@ type forwarder struct {
 	now   func() time.Time
 	// compose makes one report of the first of these records, and says of how many.
 	compose func([]spool.Record) (report any, n int, err error)
+	// unnoted is true while the disk takes no note of what is taken.
+	unnoted bool
 	// taken is when the portal last took a report (ms since the Unix epoch), 0 for never.
 	taken atomic.Int64
 }
@@ -68,7 +70,8 @@ func (f *forwarder) step(ctx context.Context) (bool, error) {
 	report, n, err := f.compose(records)
 	if err != nil {
 		f.log.Error("a stored report cannot be read and is dropped", "kind", f.kind, "error", err)
-		return true, f.spool.Take(records[0].End, true)
+		f.take(records[:1], true)
+		return true, nil
 	}
 	var answer struct{} // how many were new is the portal's business
 	err = f.to.Post(ctx, f.kind, report, &answer)
@@ -81,5 +84,18 @@ func (f *forwarder) step(ctx context.Context) (bool, error) {
 	default:
 		f.taken.Store(f.now().UnixMilli())
 	}
-	return true, f.spool.Take(records[n-1].End, refused != nil)
+	f.take(records[:n], refused != nil)
+	return true, nil
+}
+
+// take gives up records for good in this run of the agent; where the disk takes no note of it, a restart sends some again.
+func (f *forwarder) take(records []spool.Record, refused bool) {
+	err := f.spool.Take(records, refused)
+	switch {
+	case err != nil && !f.unnoted:
+		f.log.Error("the disk takes no note of what was reported; a restart would send it again", "kind", f.kind, "error", err)
+	case err == nil && f.unnoted:
+		f.log.Info("the disk takes note of what is reported again", "kind", f.kind)
+	}
+	f.unnoted = err != nil
 }

@@ -36,10 +36,15 @@ func (s *Spool) loadPosition() error {
 	return nil
 }
 
-func (s *Spool) savePosition() error {
-	data, err := json.Marshal(positionFile{s.taken.segment, s.taken.offset, s.dropped.Load()})
-	if err != nil {
-		return err
+// note makes the disk know what is taken and dropped, if it does not yet.
+func (s *Spool) note() error {
+	if s.noted {
+		return nil
 	}
-	return durable.Replace(filepath.Join(s.folder, positionName), data)
+	data, err := json.Marshal(positionFile{s.taken.segment, s.taken.offset, s.dropped.Load()})
+	if err == nil {
+		err = durable.Replace(filepath.Join(s.folder, positionName), data)
+	}
+	s.noted = err == nil
+	return err
 }

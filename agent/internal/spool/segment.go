@@ -71,17 +71,6 @@ func (g *segment) survey(from int64) error {
 	return err
 }
 
-// count is the number of records between two places.
-func (g *segment) count(from, to int64) (int64, error) {
-	file, err := os.Open(g.path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	_, n, err := walk(file, from, to)
-	return n, err
-}
-
 // walk follows the lengths from one place to another, and stops before what does not fit.
 func walk(file io.ReaderAt, from, to int64) (end, n int64, err error) {
 	var header [frameHeader]byte

@@ -1,6 +1,6 @@
-// Package spool keeps records on disk until somebody has taken them: in order, bounded, the oldest dropped
-// first and counted. What Append returned nil for survives a power cut. A record may be handed out again
-// after a crash, and is never lost by one.
+// Package spool keeps records on disk until somebody has taken them: in order, bounded by a limit and by the disk, the
+// oldest dropped first and counted. What Append returned nil for survives a power cut. A record may be handed out
+// again after a crash, and is never lost by one.
 package spool
 
 import (
@@ -27,7 +27,8 @@ type Spool struct {
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; the last one is written to if it is open
-	taken    Position   // everything before it has been taken or dropped
+	taken    Position   // everything before it has been taken or dropped, whatever the disk knows of it
+	noted    bool       // the disk knows of it, and of all that was dropped
 	writing  *os.File   // nil until the next Append begins a segment
 }
 
@@ -46,7 +47,7 @@ type Record struct {
 // Open continues with what an earlier run left behind, and begins a new segment for what comes: a torn
 // record at the end of an old one stays the last of its file and is never read.
 func Open(folder string, limit int64) (*Spool, error) {
-	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1)}
+	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1), noted: true}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
@@ -115,13 +116,16 @@ func (s *Spool) Dropped() int64 { return s.dropped.Load() }
 func (s *Spool) Append(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.append(data); err != nil {
-		s.dropped.Add(1)
-		return fmt.Errorf("spool: %w", err)
+	err := s.append(data)
+	if err != nil {
+		s.drop(1)
+		err = fmt.Errorf("spool: %w", err)
+	} else {
+		s.waiting.Add(1)
+		s.signal()
 	}
-	s.waiting.Add(1)
-	s.signal()
-	return nil
+	_ = s.note() // Take tells of it
+	return err
 }
 
 func (s *Spool) append(data []byte) error {
@@ -137,9 +141,17 @@ func (s *Spool) append(data []byte) error {
 			return err
 		}
 	}
-	if err := s.makeRoom(need); err != nil {
-		return err
+	s.makeRoom(need)
+	for {
+		err := s.put(data)
+		if !durable.IsFull(err) || !s.dropOldest() {
+			return err
+		}
 	}
+}
+
+// put writes a record behind the others.
+func (s *Spool) put(data []byte) error {
 	if s.writing == nil {
 		if err := s.begin(); err != nil {
 			return err
@@ -147,10 +159,15 @@ func (s *Spool) append(data []byte) error {
 	}
 	g := s.last()
 	if err := write(s.writing, g.size, data); err != nil {
-		_ = s.rest() // what was written of it stays unread at the end of that file
+		_ = s.writing.Truncate(g.size) // gives back what it took; what stays of it is never read
+		_ = s.rest()
+		if g.size == 0 {
+			_ = os.Remove(g.path)
+			s.segments = s.segments[:len(s.segments)-1]
+		}
 		return err
 	}
-	g.size += need
+	g.size += int64(frameHeader + len(data))
 	g.waiting++
 	return nil
 }
@@ -176,26 +193,36 @@ func (s *Spool) begin() error {
 }
 
 // makeRoom drops the oldest segments until need bytes fit.
-func (s *Spool) makeRoom(need int64) error {
+func (s *Spool) makeRoom(need int64) {
 	total := need
 	for _, g := range s.segments {
 		total += g.size
 	}
 	for total > s.limit && len(s.segments) > 0 {
-		oldest := s.segments[0]
-		if len(s.segments) == 1 {
-			if err := s.rest(); err != nil {
-				return err
-			}
-		}
-		s.dropped.Add(oldest.waiting)
-		s.waiting.Add(-oldest.waiting)
-		if err := s.moveTo(Position{oldest.id + 1, 0}); err != nil {
-			return err
-		}
-		total -= oldest.size
+		total -= s.segments[0].size
+		s.dropOldest()
 	}
-	return nil
+}
+
+// dropOldest gives up the oldest segment; false when there is none.
+func (s *Spool) dropOldest() bool {
+	if len(s.segments) == 0 {
+		return false
+	}
+	oldest := s.segments[0]
+	if len(s.segments) == 1 {
+		_ = s.rest()
+	}
+	s.drop(oldest.waiting)
+	s.waiting.Add(-oldest.waiting)
+	s.moveTo(Position{oldest.id + 1, 0})
+	return true
+}
+
+// drop counts records that nobody will get.
+func (s *Spool) drop(n int64) {
+	s.dropped.Add(n)
+	s.noted = s.noted && n == 0
 }
 
 // Oldest reads up to n records without taking them. What is damaged, with all behind it in its segment, is
@@ -215,7 +242,7 @@ func (s *Spool) Oldest(n int) ([]Record, error) {
 		case errors.Is(err, errDamaged):
 			lost := g.waiting - int64(len(some))
 			g.size, g.waiting = endOf(some, from), int64(len(some))
-			s.dropped.Add(lost)
+			s.drop(lost)
 			s.waiting.Add(-lost)
 			if i == len(s.segments)-1 {
 				_ = s.rest() // nothing may be written behind it
@@ -234,44 +261,37 @@ func endOf(records []Record, otherwise int64) int64 {
 	return records[len(records)-1].End.offset
 }
 
-// Take gives up everything before the place. refused says that nobody will ever get it: it counts as
-// dropped. What was dropped meanwhile is not counted twice.
-func (s *Spool) Take(end Position, refused bool) error {
+// Take gives up records that Oldest handed out, and everything before them: from now on nobody gets them, whatever
+// becomes of the disk. refused says that nobody ever got them: they count as dropped. What was dropped meanwhile is
+// not counted twice. Error: the disk took no note of it, so after a crash they may come again.
+func (s *Spool) Take(records []Record, refused bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if end.segment < s.taken.segment || end.segment == s.taken.segment && end.offset <= s.taken.offset {
-		return nil
-	}
-	var n int64
-	for _, g := range s.segments {
-		switch {
-		case g.id < end.segment:
-			n += g.waiting
-			g.waiting = 0
-		case g.id == end.segment:
-			before, err := g.count(s.startIn(g), end.offset)
-			if err != nil {
-				return fmt.Errorf("spool: %w", err)
-			}
-			n += before
-			g.waiting -= before
+	records = slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return !s.taken.before(r.End) })
+	if len(records) > 0 {
+		for _, r := range records {
+			s.find(r.End.segment).waiting--
 		}
+		n := int64(len(records))
+		s.waiting.Add(-n)
+		if refused {
+			s.drop(n)
+		}
+		end := records[n-1].End
+		if g := s.find(end.segment); end.offset >= g.size && (g != s.last() || s.writing == nil) {
+			end = Position{g.id + 1, 0}
+		}
+		s.moveTo(end)
 	}
-	s.waiting.Add(-n)
-	if refused {
-		s.dropped.Add(n)
+	if err := s.note(); err != nil {
+		return fmt.Errorf("spool: %w", err)
 	}
-	if g := s.find(end.segment); g != nil && end.offset >= g.size && (g != s.last() || s.writing == nil) {
-		end = Position{g.id + 1, 0}
-	}
-	return s.moveTo(end)
+	return nil
 }
 
-func (s *Spool) startIn(g *segment) int64 {
-	if g.id == s.taken.segment {
-		return s.taken.offset
-	}
-	return 0
+// before reports whether a place is before another.
+func (p Position) before(other Position) bool {
+	return p.segment < other.segment || p.segment == other.segment && p.offset < other.offset
 }
 
 func (s *Spool) find(id uint64) *segment {
@@ -283,17 +303,14 @@ func (s *Spool) find(id uint64) *segment {
 	return nil
 }
 
-// moveTo first says so on disk and then removes files: the other way round a crash would lose the count.
-func (s *Spool) moveTo(p Position) error {
-	s.taken = p
-	if err := s.savePosition(); err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
+// moveTo first says so on disk and then removes files: the other way round a crash would lose the count of what was
+// dropped. Where the disk takes no note of it the files go all the same, for on a full disk they are the room that it
+// needs; whatever comes next tries again.
+func (s *Spool) moveTo(p Position) {
+	s.taken, s.noted = p, false
+	_ = s.note()
 	for len(s.segments) > 0 && s.segments[0].id < p.segment {
-		if err := os.Remove(s.segments[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("spool: %w", err)
-		}
+		_ = os.Remove(s.segments[0].path) // else Open does it
 		s.segments = slices.Delete(s.segments, 0, 1)
 	}
-	return nil
 }

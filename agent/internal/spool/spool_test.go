@@ -61,7 +61,7 @@ func holds(t *testing.T, s *Spool, want ...string) {
 func take(t *testing.T, s *Spool, n int, refused bool) {
 	t.Helper()
 	records := oldest(t, s, n)
-	if err := s.Take(records[len(records)-1].End, refused); err != nil {
+	if err := s.Take(records, refused); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -196,7 +196,7 @@ func TestWhatIsDroppedWhileItIsSentIsNotTakenTwice(t *testing.T) {
 		add(t, s, record(i+2))
 	}
 	waiting, dropped := s.Waiting(), s.Dropped()
-	if err := s.Take(sent[0].End, false); err != nil || s.Waiting() != waiting || s.Dropped() != dropped {
+	if err := s.Take(sent, false); err != nil || s.Waiting() != waiting || s.Dropped() != dropped {
 		t.Errorf("%d wait and %d dropped, before %d and %d: %v", s.Waiting(), s.Dropped(), waiting, dropped, err)
 	}
 }
