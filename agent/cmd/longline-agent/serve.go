@@ -90,6 +90,9 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := store.Reserve(); err != nil {
+		log.Error("the disk has no space in reserve for intent and journal; reports that wait for the portal give way to it", "error", err)
+	}
 	held, _ := store.Held()
 	memory.Bound(held)
 	journal, err := own.OpenJournal(c.StateDir)
@@ -111,6 +114,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
+		First: store.Reserve,
 	}
 	if c.Report.URL != "" {
 		options.Client = report.NewClient(c.Report.URL, files.Client())

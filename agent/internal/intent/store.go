@@ -32,6 +32,19 @@ type Store struct {
 	mu   sync.Mutex
 	held *Intent
 	hash string
+	size int // of its document, bytes
+}
+
+// leastReserve is kept where no intent is held (bytes).
+const leastReserve = 64 << 10
+
+// Reserve keeps space on disk for three documents like the one held: the next one, and the journal of carrying one out,
+// which is shorter, with the one before it. What else is kept in the folder has to ask for it first. Error: that of the disk.
+func (s *Store) Reserve() error {
+	s.mu.Lock()
+	size := s.size
+	s.mu.Unlock()
+	return durable.Reserve(filepath.Dir(s.path), leastReserve+3*int64(size))
 }
 
 // OpenStore reads what is held in the folder; none is no error, one that cannot be read is.
@@ -48,7 +61,7 @@ func OpenStore(folder, router string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the held intent %s: %w", s.path, err)
 	}
-	s.held, s.hash = held, held.SHA256()
+	s.held, s.hash, s.size = held, held.SHA256(), len(data)
 	return s, nil
 }
 
@@ -80,7 +93,8 @@ func (s *Store) Accept(in *Intent) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held, s.hash = in, hash
+	s.held, s.hash, s.size = in, hash, len(document)
+	s.mu.Unlock()
+	_ = s.Reserve() // else whoever asks for it next
 	return nil
 }

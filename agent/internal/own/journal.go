@@ -144,7 +144,7 @@ func (f *JournalFile) Claim(journal Journal) error { return f.write(journal, dur
 
 // Note replaces the journal without waiting for the disk. That survives the death of the agent; what the
 // machine takes with it concerns a VPP that is gone too.
-func (f *JournalFile) Note(journal Journal) error { return f.write(journal, replace) }
+func (f *JournalFile) Note(journal Journal) error { return f.write(journal, durable.ReplaceUnsynced) }
 
 func (f *JournalFile) write(journal Journal, replace func(string, []byte) error) error {
 	data, err := json.Marshal(journal)
@@ -159,12 +159,4 @@ func (f *JournalFile) write(journal Journal, replace func(string, []byte) error)
 	}
 	f.written, f.journal = data, journal
 	return nil
-}
-
-func replace(path string, data []byte) error {
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
 }

@@ -45,7 +45,7 @@ func TestOnAFullDiskEverySampleIsSentOnceAndFreshOnesGoOn(t *testing.T) {
 		return func() bool { return ctx.Err() != nil || slices.Equal(portal.got(bootID), upTo(n)) }
 	}
 	await(t, "all samples are sent", got(200))
-	time.Sleep(200 * time.Millisecond)          // time for a flood
+	time.Sleep(200 * time.Millisecond)            // time for a flood
 	keep(t, s, bootID, false, upTo(202)[200:]...) // although nothing is free
 	await(t, "fresh samples on a full disk", got(202))
 	free()

@@ -64,9 +64,10 @@ type Reporter struct {
 // Options for New.
 type Options struct {
 	Engine          Engine
-	Client          Poster // nil: no reports
-	Folder          string // where reports wait for the portal
-	StoreLimit      int64  // bytes of counter samples kept there
+	Client          Poster       // nil: no reports
+	Folder          string       // where reports wait for the portal
+	StoreLimit      int64        // bytes of counter samples kept there
+	First           func() error // gives what comes before reports its space there
 	StatsSocket     string
 	Interval        time.Duration
 	Router, Version string
@@ -89,6 +90,7 @@ func New(o Options) (*Reporter, error) {
 		if err != nil {
 			return nil, err
 		}
+		store.First = o.First
 		return &forwarder{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}, nil
 	}
 	var err error

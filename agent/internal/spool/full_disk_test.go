@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/durable/durabletest"
 )
 
@@ -62,5 +63,25 @@ func TestWhatHasBeenTakenGivesWayToWhatComesOnAFullDisk(t *testing.T) {
 	}
 	if s.Dropped() != 0 || s.Waiting() != 0 {
 		t.Errorf("%d wait and %d were dropped", s.Waiting(), s.Dropped())
+	}
+}
+
+func TestRecordsGiveWayToWhatComesBeforeThem(t *testing.T) {
+	const size, reserve, n = 2000, 64 << 10, 300
+	folder := durabletest.SmallDisk(t, "256k")
+	s := open(t, folder, room)
+	for i := range n { // until the disk is full
+		add(t, s, fmt.Sprintf("%0*d", size, i))
+	}
+	if err := durable.Reserve(folder, reserve); !durable.IsFull(err) {
+		t.Fatalf("there is room for the reserve: %v", err)
+	}
+	s.First = func() error { return durable.Reserve(folder, reserve) }
+	add(t, s, "and one more")
+	if err := durable.Reserve(folder, reserve); err != nil {
+		t.Errorf("it has no space yet: %v", err)
+	}
+	if records := oldest(t, s, n); len(records) < 20 || string(records[len(records)-1].Data) != "and one more" {
+		t.Errorf("%d records are left", len(records))
 	}
 }

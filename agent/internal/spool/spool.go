@@ -23,6 +23,10 @@ type Spool struct {
 	limit  int64 // bytes of all segments
 	added  chan struct{}
 
+	// First gives what comes before all records its space on the same disk; while there is none for it, the oldest
+	// records go. Set it before the first Append; nil: nothing comes before them.
+	First func() error
+
 	waiting, dropped atomic.Int64
 
 	mu       sync.Mutex
@@ -143,11 +147,24 @@ func (s *Spool) append(data []byte) error {
 	}
 	s.makeRoom(need)
 	for {
-		err := s.put(data)
+		err := s.first()
+		if err == nil {
+			err = s.put(data)
+		}
 		if !durable.IsFull(err) || !s.dropOldest() {
 			return err
 		}
 	}
+}
+
+// first is an error only where there is no space: whatever else may be wrong there is no reason to lose records.
+func (s *Spool) first() error {
+	if s.First != nil {
+		if err := s.First(); durable.IsFull(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // put writes a record behind the others.
