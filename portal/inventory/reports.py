@@ -38,6 +38,14 @@ class RouteReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAsideReport:
+    """A file of the agent that it could not use, by its path on the router."""
+
+    file: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedReport:
     """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock.
 
@@ -65,3 +73,4 @@ class ObservedReport:
     vpp_plugins: tuple[str, ...] | None = None
     vpp_absent: bool = False
     vpp_hangs: bool = False
+    set_aside: tuple[SetAsideReport, ...] = ()

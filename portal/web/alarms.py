@@ -98,6 +98,9 @@ def _of_routers(now: datetime) -> Iterator[Alarm]:
     yield _alarm(title, hanging.select_related("observed"), _hanging)
     ahead = with_agent.filter(observed__generation_held__gt=F("generation"))
     yield _alarm(_("Agents ahead of the database"), ahead, _router)
+    unread = with_agent.filter(observed__isnull=False).exclude(observed__set_aside=[])
+    title = _("Agents with files that they could not use")
+    yield _alarm(title, unread.select_related("observed"), _router_with_files_aside)
     withheld = routers.exclude(held_since=None, maintenance_since=None)
     yield _alarm(_("Routers held or under maintenance"), withheld, _router)
 
@@ -201,6 +204,11 @@ def _router(router: Router) -> Row:
 def _hanging(router: Router) -> Row:
     note = _("It takes connections and answers nothing. What it forwards may go on.")
     return replace(_router(router), note=note, since=router.observed.vpp_away_since)
+
+
+def _router_with_files_aside(router: Router) -> Row:
+    files = router.observed.set_aside
+    return replace(_router(router), note="; ".join(f"{each['file']}: {each['why']}" for each in files))
 
 
 def _line(vll: Vll) -> Row:

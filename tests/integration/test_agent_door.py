@@ -234,6 +234,17 @@ def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
     assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
+def test_files_that_an_agent_could_not_use_are_known_until_it_says_otherwise(post: Post, isp: Isp) -> None:
+    unread = {"file": "/var/lib/longline/intent.json.set-aside", "why": "empty \x00"}
+    nothing_held = {"held": None, "applied": None}
+    assert post(OBSERVED, observed(set_aside=[unread], generation=nothing_held)).status_code == 200
+    row = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert row.set_aside == [{"file": unread["file"], "why": "empty \ufffd"}]
+    assert post(OBSERVED, observed(sent_ms=row.sent_ms + 1)).status_code == 200
+    row.refresh_from_db()
+    assert row.set_aside == []
+
+
 def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp: Isp, vll: Vll) -> None:
     """Word for word as it sends them: these documents never change. What it cannot do is not made up."""
     now_ms = int(clock.now().timestamp() * 1000)

@@ -56,10 +56,7 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	store, err := intent.OpenStore(folder, router)
-	if err != nil {
-		return err
-	}
+	store := intent.OpenStore(folder, router)
 	journal, err := own.OpenJournal(folder)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,10 +37,11 @@ func (a *agent) figures() string {
 	return string(text)
 }
 
-// awaitFigure polls until a line is among the agent's metrics.
+// awaitFigure polls until the agent serves and a line is among its metrics.
 func (a *agent) awaitFigure(line string) {
 	a.t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(a.figures(), line+"\n"); time.Sleep(20 * time.Millisecond) {
+	there := func() bool { return a.status("/healthz") == http.StatusOK && strings.Contains(a.figures(), line+"\n") }
+	for deadline := time.Now().Add(patience); !there(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			a.t.Fatalf("never %q in\n%s", line, a.figures())
 		}

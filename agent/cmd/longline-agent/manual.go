@@ -86,6 +86,7 @@ FILES
   state_dir/tagged.log      what the agent tagged in this run of VPP; lets it know its own after somebody relabelled it
   state_dir/counters/       counter samples that the portal has not taken
   state_dir/events/         events that the portal has not taken
+  state_dir/*.set-aside     what could not be read at a start; remove it once it was looked at
   state_dir/reserve         space for intent and journal, used when the disk is full
   state_dir/control.sock    control socket
   state_dir/lock            locked while an agent runs

@@ -57,6 +57,7 @@ type (
 		Quarantined []quarantined
 		Relabelled  []relabelled
 		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
+		SetAside    []struct{ File, Why string } `json:"set_aside"`
 	}
 )
 
@@ -89,6 +90,9 @@ func printState(w io.Writer, s *stateAnswer) {
 		fmt.Fprintln(w, "applied  nothing in this run of VPP")
 	} else {
 		fmt.Fprintf(w, "applied  generation %d at %s\n", s.Applied.Generation, moment(s.Applied.AtMS))
+	}
+	for _, aside := range s.SetAside {
+		fmt.Fprintf(w, "unread   %s: %s\n", aside.File, aside.Why)
 	}
 	fmt.Fprintf(w, "\nowned: %d\n", len(s.Owned))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -71,6 +71,19 @@ func (t telling) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome,
 	return t.Engine.Put(ctx, in)
 }
 
+// setAside says in the log what the agent could not read, and returns what it goes on saying.
+func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.Aside {
+	now, folders := reporter.Asides()
+	if aside := store.Aside(); aside != nil {
+		now = append(now, *aside)
+	}
+	all := durable.Asides(now, append(folders, folder)...)
+	for _, aside := range all {
+		log.Error("a file could not be used and is set aside; remove it once it was looked at", "file", aside.Path, "why", aside.Why)
+	}
+	return func() []durable.Aside { return durable.Standing(all) }
+}
+
 // serve runs until ctx ends or a listener fails.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
@@ -86,10 +99,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer lock.Close()
-	store, err := intent.OpenStore(c.StateDir, c.Router)
-	if err != nil {
-		return err
-	}
+	store := intent.OpenStore(c.StateDir, c.Router)
 	if err := store.Reserve(); err != nil {
 		log.Error("the disk has no space in reserve for intent and journal; reports that wait for the portal give way to it", "error", err)
 	}
@@ -119,10 +129,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if c.Report.URL != "" {
 		options.Client = report.NewClient(c.Report.URL, files.Client())
 	}
-	reporter, err := report.New(options)
-	if err != nil {
-		return err
-	}
+	reporter := report.New(options)
+	engine.SetAside = setAside(c.StateDir, store, reporter, log)
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/apply"
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/own"
@@ -20,6 +21,9 @@ import (
 
 // ErrNoVPP says that VPP is not connected.
 var ErrNoVPP = errors.New("converge: VPP is not connected")
+
+// ErrSetAside says that an intent was held that could not be read.
+var ErrSetAside = errors.New("converge: the intent that was held could not be read and is set aside; nothing is changed before the portal sends one")
 
 // Session is what the engine needs of a connection to VPP.
 type Session interface {
@@ -46,6 +50,9 @@ type Engine struct {
 	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.Watched); nil when that is not to be
 	// asked. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
+	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set it
+	// before Serve.
+	SetAside func() []durable.Aside
 	// FullLook is how long VPP is only glanced at before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration
@@ -105,6 +112,8 @@ type Status struct {
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
 	// smaller number was seen earlier.
 	Look int64
+	// SetAside are the files of the agent that could not be used, until somebody removes them.
+	SetAside []durable.Aside
 }
 
 // Hangs is true when VPP takes connections and answers nothing.
@@ -114,6 +123,9 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 func (e *Engine) Status() Status {
 	s := Status{}
 	s.Held, s.SHA256 = e.store.Held()
+	if e.SetAside != nil {
+		s.SetAside = e.SetAside()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.Applied, s.Refused, s.Absent, s.Totals, s.Look = e.applied, e.refused, e.absent, e.totals.copied(), e.seen.look
@@ -129,6 +141,8 @@ func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
 		return cmp.Or(s.Refused, ErrNoVPP)
+	case s.Held == nil && e.store.Aside() != nil:
+		return ErrSetAside
 	case s.Held != nil && (s.Applied == nil || s.Applied.Generation != s.Held.Generation):
 		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Held.Generation)
 	}

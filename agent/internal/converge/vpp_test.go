@@ -125,10 +125,7 @@ func newRouter(t *testing.T, api, stats string) *router {
 // open plays a fresh start of the agent on the same folder.
 func (r *router) open() {
 	r.t.Helper()
-	store, err := intent.OpenStore(r.folder, "rhino")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := intent.OpenStore(r.folder, "rhino")
 	journal, err := own.OpenJournal(r.folder)
 	if err != nil {
 		r.t.Fatal(err)

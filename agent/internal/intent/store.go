@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,6 +28,8 @@ func (e *GenerationReusedError) Error() string {
 // Store holds the last accepted intent, in memory and on disk.
 type Store struct {
 	path      string
+	aside     *durable.Aside
+	least     int64      // of what is set aside: nothing older is accepted where nothing is held
 	accepting sync.Mutex // held while the disk is written
 
 	mu   sync.Mutex
@@ -47,23 +50,49 @@ func (s *Store) Reserve() error {
 	return durable.Reserve(filepath.Dir(s.path), leastReserve+3*int64(size))
 }
 
-// OpenStore reads what is held in the folder; none is no error, one that cannot be read is.
-func OpenStore(folder, router string) (*Store, error) {
+// OpenStore reads what is held in the folder. What cannot be read is set aside, and then nothing is held: what it said is
+// not known, and the portal sends it again. A generation that can be read of it still counts.
+func OpenStore(folder, router string) *Store {
 	s := &Store{path: filepath.Join(folder, "intent.json")}
 	data, err := os.ReadFile(s.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return s, nil
+	if err == nil {
+		var held *Intent
+		if held, err = Decode(data, router); err == nil {
+			s.held, s.hash, s.size = held, held.SHA256(), len(data)
+			return s
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the held intent: %w", err)
+	if !errors.Is(err, os.ErrNotExist) {
+		aside := durable.SetAside(s.path, inWords(err))
+		s.aside = &aside
 	}
-	held, err := Decode(data, router)
-	if err != nil {
-		return nil, fmt.Errorf("read the held intent %s: %w", s.path, err)
-	}
-	s.held, s.hash, s.size = held, held.SHA256(), len(data)
-	return s, nil
+	s.least = generationAside(folder)
+	return s
 }
+
+// inWords names the first of a document's errors.
+func inWords(err error) error {
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 {
+		return err
+	}
+	first := invalid.Errors[0]
+	return fmt.Errorf("%w, the first at %s: %s (%s)", err, first.Pointer, first.Detail, first.Code)
+}
+
+// generationAside is the highest generation of the intents that are set aside in the folder, 0 where none can be read.
+func generationAside(folder string) (highest int64) {
+	for _, aside := range durable.Asides(nil, folder) {
+		var document struct{ Generation int64 }
+		if data, err := os.ReadFile(aside.Path); err == nil && json.Unmarshal(data, &document) == nil {
+			highest = max(highest, document.Generation)
+		}
+	}
+	return highest
+}
+
+// Aside is what was set aside when the store was opened, nil for nothing.
+func (s *Store) Aside() *durable.Aside { return s.aside }
 
 // Held is the last accepted intent and its hash, nil and "" when there is none. It must not be changed.
 func (s *Store) Held() (*Intent, string) {
@@ -79,7 +108,11 @@ func (s *Store) Accept(in *Intent) error {
 	defer s.accepting.Unlock()
 	document := in.Document()
 	hash := hashOf(document)
-	if before, itsHash := s.Held(); before != nil {
+	before, itsHash := s.Held()
+	if before == nil && in.Generation < s.least {
+		return &OldGenerationError{Held: s.least, Generation: in.Generation}
+	}
+	if before != nil {
 		switch {
 		case in.Generation < before.Generation:
 			return &OldGenerationError{Held: before.Generation, Generation: in.Generation}

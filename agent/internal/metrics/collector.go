@@ -36,6 +36,7 @@ var (
 	generation  = describe("intent_generation", "Generation of the intent, held and applied.", "state")
 	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
 	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
+	setAside    = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
 	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
 	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and glances at what others can change in place.", "extent")
 	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
@@ -53,7 +54,7 @@ var (
 		"vll", "end", "colour")
 
 	all = []*prometheus.Desc{
-		info, connected, hangs, overlooked, connections, generation, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, hangs, overlooked, connections, generation, setAside, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
 		segmentSize, segmentUsed, policedBytes, policedFrames,
 	}
 )

@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
@@ -20,7 +21,8 @@ type busyRouter struct{}
 
 func (busyRouter) Status() converge.Status {
 	s := converge.Status{
-		Held: &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
+		SetAside: []durable.Aside{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
+		Held:     &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
 	s.Totals.Converges, s.Totals.Repairs = 3, 1
 	s.Totals.FullLooks, s.Totals.Glances = 4, 90
@@ -93,6 +95,7 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_intent_generation":                   {[]string{"applied"}, 42},
 		"longline_vpp_operations_total":                {[]string{"create_subif", "refused"}, 1},
 		"longline_drift_repairs_total":                 {nil, 1},
+		"longline_set_aside_files":                     {nil, 1},
 		"longline_vpp_looks_total":                     {[]string{"glance"}, 90},
 		"longline_report_dropped_total":                {[]string{"counters"}, 5},
 		"longline_report_queue_length":                 {[]string{"events"}, 2},

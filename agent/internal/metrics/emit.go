@@ -36,6 +36,7 @@ func (e emitter) agent(version string, s converge.Status) {
 	if s.Applied != nil {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")
 	}
+	e.gauge(setAside, float64(len(s.SetAside)))
 	e.count(repairs, float64(s.Totals.Repairs))
 	e.count(looks, float64(s.Totals.FullLooks), "full")
 	e.count(looks, float64(s.Totals.Glances), "glance")

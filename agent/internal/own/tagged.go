@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"longline.dev/agent/internal/durable"
 )
 
 // Mark is what the agent tagged: the tag that it wrote, and which interface that was. Identity is a number made of all
@@ -130,7 +132,7 @@ func (f *taggedFile) rewrite() error {
 	for index, mark := range f.tagged {
 		writeMark(&all, index, mark)
 	}
-	if err := replace(f.path, all.Bytes()); err != nil {
+	if err := durable.ReplaceUnsynced(f.path, all.Bytes()); err != nil {
 		return fmt.Errorf("note what is tagged: %w", err)
 	}
 	f.whole, f.lines = true, len(f.tagged)

@@ -107,10 +107,7 @@ func keep(t *testing.T, s *spool.Spool, boot uuid.UUID, simulated bool, seq ...i
 
 func openSpool(t *testing.T, folder string, limit int64) *spool.Spool {
 	t.Helper()
-	s, err := spool.Open(folder, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := spool.Open(folder, limit)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -69,6 +69,9 @@ func viewOf(status converge.Status, p *converge.Picture) view {
 		v.contested[key] = inWords(differences)
 	}
 	for _, h := range todo.Quarantined {
+		if status.Held == nil {
+			break // nothing is said of anybody: what is owned may be wanted all the same
+		}
 		v.quarantined[quarantine{h.End, h.Interface.Name}] = true
 	}
 	return v

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/spool"
@@ -76,34 +77,39 @@ type Options struct {
 }
 
 // New draws the boot id of this run of the agent and opens what earlier runs could not deliver.
-func New(o Options) (*Reporter, error) {
+func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.Watch(o.StatsSocket), interval: o.Interval, router: o.Router,
 		version: o.Version, log: o.Log, now: o.Now, bootID: uuid.New(),
 		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
 	}
 	if o.Client == nil {
-		return r, nil
+		return r
 	}
-	forward := func(kind string, limit int64) (*forwarder, error) {
-		store, err := spool.Open(filepath.Join(o.Folder, kind), limit)
-		if err != nil {
-			return nil, err
-		}
+	forward := func(kind string, limit int64) *forwarder {
+		store := spool.Open(filepath.Join(o.Folder, kind), limit)
 		store.First = o.First
-		return &forwarder{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}, nil
+		return &forwarder{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}
 	}
-	var err error
-	if r.counters, err = forward("counters", o.StoreLimit); err != nil {
-		return nil, err
-	}
-	if r.events, err = forward("events", eventLimit); err != nil {
-		return nil, err
-	}
+	r.counters, r.events = forward("counters", o.StoreLimit), forward("events", eventLimit)
 	r.counters.compose = composeCounters(o.Now, r.counters.spool.Dropped)
 	r.events.compose = composeEvents(o.Now)
 	r.teller = &teller{bootID: r.bootID, spool: r.events.spool}
-	return r, nil
+	return r
+}
+
+// Asides are what New set aside because it could not be read, and the folders where that may have happened before.
+func (r *Reporter) Asides() (asides []durable.Aside, folders []string) {
+	if r.client == nil {
+		return nil, nil
+	}
+	for _, f := range []*forwarder{r.counters, r.events} {
+		folders = append(folders, f.spool.Folder())
+		if aside := f.spool.Aside(); aside != nil {
+			asides = append(asides, *aside)
+		}
+	}
+	return asides, folders
 }
 
 // LookAgain makes the reporter compare and tell at once: something may have changed.
@@ -164,6 +170,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	report := observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
+		SetAside: setAsideOf(status),
 	}
 	picture, err := r.engine.Picture(ctx)
 	var watched []netip.Addr

@@ -90,6 +90,21 @@ type observedBody struct {
 	Interfaces     []interfaceBody `json:"interfaces"`
 	Routes         []routeBody     `json:"routes"`
 	Ends           []endBody       `json:"ends"`
+	// SetAside are files of the agent that it could not use, and why.
+	SetAside []setAsideBody `json:"set_aside"`
+}
+
+type setAsideBody struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+func setAsideOf(status converge.Status) []setAsideBody {
+	bodies := []setAsideBody{}
+	for _, aside := range status.SetAside {
+		bodies = append(bodies, setAsideBody{printable(aside.Path), printable(aside.Why)})
+	}
+	return bodies
 }
 
 type vppBody struct {

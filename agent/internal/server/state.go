@@ -50,6 +50,11 @@ type driftBody struct {
 	Actual  string `json:"actual"`
 }
 
+type setAsideBody struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
 type stateBody struct {
 	Schema       int               `json:"schema"`
 	Router       string            `json:"router"`
@@ -62,6 +67,7 @@ type stateBody struct {
 	Quarantined  []quarantinedBody `json:"quarantined"`
 	Relabelled   []relabelledBody  `json:"relabelled"`
 	Drift        []driftBody       `json:"drift"`
+	SetAside     []setAsideBody    `json:"set_aside"`
 }
 
 // stateOf compares VPP with the held intent at this moment. Without VPP, what would come from it is empty.
@@ -70,6 +76,10 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	body := stateBody{
 		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
 		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Relabelled: []relabelledBody{}, Drift: []driftBody{},
+		SetAside: []setAsideBody{},
+	}
+	for _, aside := range status.SetAside {
+		body.SetAside = append(body.SetAside, setAsideBody{aside.Path, aside.Why})
 	}
 	held := status.Held
 	if held != nil {

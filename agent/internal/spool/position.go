@@ -3,7 +3,6 @@ package spool
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,26 +18,30 @@ type positionFile struct {
 	Dropped int64  `json:"dropped"`
 }
 
-func (s *Spool) loadPosition() error {
-	data, err := os.ReadFile(filepath.Join(s.folder, positionName))
+// loadPosition sets aside what cannot be read, and begins anew.
+func (s *Spool) loadPosition() (p positionFile) {
+	path := filepath.Join(s.folder, positionName)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return p
 	}
-	var p positionFile
 	if err == nil {
 		err = json.Unmarshal(data, &p)
 	}
-	if err != nil {
-		return fmt.Errorf("spool: %s: %w", positionName, err)
+	if err == nil && (p.Offset < 0 || p.Dropped < 0) {
+		err = errors.New("numbers below 0")
 	}
-	s.taken = Position{p.Segment, p.Offset}
-	s.dropped.Store(p.Dropped)
-	return nil
+	if err != nil {
+		aside := durable.SetAside(path, err)
+		s.aside = &aside
+		return positionFile{}
+	}
+	return p
 }
 
 // note makes the disk know what is taken and dropped, if it does not yet.
 func (s *Spool) note() error {
-	if s.noted {
+	if s.noted || !s.opened { // what is on disk may be right where it cannot be read
 		return nil
 	}
 	data, err := json.Marshal(positionFile{s.taken.segment, s.taken.offset, s.dropped.Load()})

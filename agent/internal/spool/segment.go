@@ -42,7 +42,7 @@ func segmentPath(folder string, id uint64) string {
 func findSegments(folder string) ([]*segment, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+		return nil, err
 	}
 	var all []*segment
 	for _, entry := range entries {
@@ -60,12 +60,12 @@ func findSegments(folder string) ([]*segment, error) {
 func (g *segment) survey(from int64) error {
 	file, err := os.Open(g.path)
 	if err != nil {
-		return fmt.Errorf("spool: %w", err)
+		return err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("spool: %w", err)
+		return err
 	}
 	g.size, g.waiting, err = walk(file, from, info.Size())
 	return err

@@ -30,6 +30,8 @@ type Spool struct {
 	waiting, dropped atomic.Int64
 
 	mu       sync.Mutex
+	opened   bool
+	aside    *durable.Aside
 	segments []*segment // oldest first; the last one is written to if it is open
 	taken    Position   // everything before it has been taken or dropped, whatever the disk knows of it
 	noted    bool       // the disk knows of it, and of all that was dropped
@@ -49,39 +51,63 @@ type Record struct {
 }
 
 // Open continues with what an earlier run left behind, and begins a new segment for what comes: a torn
-// record at the end of an old one stays the last of its file and is never read.
-func Open(folder string, limit int64) (*Spool, error) {
+// record at the end of an old one stays the last of its file and is never read. A folder that cannot be used is tried
+// again by whatever needs it next, which says why: nothing else has to wait for it.
+func Open(folder string, limit int64) *Spool {
 	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1), noted: true}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.open()
+	s.signal()
+	return s
+}
+
+func (s *Spool) open() error {
+	if s.opened {
+		return nil
 	}
-	if err := s.loadPosition(); err != nil {
-		return nil, err
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return err
 	}
-	found, err := findSegments(folder)
+	position := s.loadPosition()
+	taken := Position{position.Segment, position.Offset}
+	found, err := findSegments(s.folder)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	var segments []*segment
+	var waiting int64
 	for _, g := range found {
-		if g.id < s.taken.segment {
-			if err := os.Remove(g.path); err != nil {
-				return nil, fmt.Errorf("spool: %w", err)
-			}
+		if g.id < taken.segment {
+			_ = os.Remove(g.path) // else the next start does it
 			continue
 		}
 		from := int64(0)
-		if g.id == s.taken.segment {
-			from = s.taken.offset
+		if g.id == taken.segment {
+			from = taken.offset
 		}
 		if err := g.survey(from); err != nil {
-			return nil, err
+			return err
 		}
-		s.segments = append(s.segments, g)
-		s.waiting.Add(g.waiting)
+		segments = append(segments, g)
+		waiting += g.waiting
 	}
-	s.signal()
-	return s, nil
+	s.segments, s.taken, s.opened = segments, taken, true
+	s.waiting.Store(waiting)
+	s.dropped.Add(position.Dropped)
+	return nil
 }
+
+// Aside is what was set aside when the spool was opened, nil for nothing: then all that is there is handed out again, and
+// counting what is dropped begins anew.
+func (s *Spool) Aside() *durable.Aside {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.aside
+}
+
+// Folder is where the records are.
+func (s *Spool) Folder() string { return s.folder }
 
 // Close ends writing.
 func (s *Spool) Close() error {
@@ -120,7 +146,10 @@ func (s *Spool) Dropped() int64 { return s.dropped.Load() }
 func (s *Spool) Append(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.append(data)
+	err := s.open()
+	if err == nil {
+		err = s.append(data)
+	}
 	if err != nil {
 		s.drop(1)
 		err = fmt.Errorf("spool: %w", err)
@@ -247,6 +276,9 @@ func (s *Spool) drop(n int64) {
 func (s *Spool) Oldest(n int) ([]Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
 	var records []Record
 	for i := 0; i < len(s.segments) && len(records) < n; i++ {
 		g, from := s.segments[i], int64(0)

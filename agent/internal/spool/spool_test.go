@@ -14,10 +14,7 @@ const room = 1 << 20
 
 func open(t *testing.T, folder string, limit int64) *Spool {
 	t.Helper()
-	s, err := Open(folder, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(folder, limit)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

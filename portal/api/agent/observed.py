@@ -23,7 +23,7 @@ from portal.core.transport import Encapsulation
 from portal.inventory.limits import is_interface_name
 from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
-from portal.inventory.reports import InterfaceReport, LoadReport, ObservedReport, RouteReport
+from portal.inventory.reports import InterfaceReport, LoadReport, ObservedReport, RouteReport, SetAsideReport
 from portal.telemetry.observations import observation_take
 from portal.vll.operations.answers import EndObservation
 
@@ -34,6 +34,7 @@ _CONTESTED = record(
     {each: foreign_text(maximum=1000) for each in ("object", "field", "desired", "actual")}
     | {"since_ms": _MS, "repairs": integer(1, 2**31 - 1)}
 )
+_SET_ASIDE = record({"file": foreign_text(maximum=1000), "why": foreign_text(maximum=1000)})
 _BPS = integer(0, 2**53)
 _LOAD = record({"rx_bps": _BPS, "tx_bps": _BPS, "speed_bps": nullable(integer(1, 2**53))})
 _REPORT = record(
@@ -97,6 +98,7 @@ _REPORT = record(
     later={
         "policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value),
         "look": (integer(0, 2**53), None),
+        "set_aside": (array(_SET_ASIDE, maximum=100), ()),
     },
 )
 
@@ -141,6 +143,7 @@ def _report(body: dict[str, Any]) -> ObservedReport:
             # No port and no link can have another name, so nobody would ever look for it.
             if is_interface_name(interface["name"])
         ),
+        set_aside=tuple(SetAsideReport(**each) for each in body["set_aside"]),
         routes=tuple(RouteReport(route["address"], route["reachable"]) for route in body["routes"]),
     )
 

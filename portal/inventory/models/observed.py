@@ -34,6 +34,8 @@ class ObservedRouter(models.Model):
     policing = models.CharField(
         max_length=12, choices=[(each.value, each.value) for each in Policing], default=Policing.NONE.value
     )
+    # Files of the agent that it could not use: [{"file": "...", "why": "..."}].
+    set_aside = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
 

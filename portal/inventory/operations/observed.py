@@ -1,6 +1,7 @@
 """Storing what agents observe. But for loads only differences are written: each may make a new topology."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_interface
 from typing import Any
@@ -64,6 +65,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "vpp_connected": report.vpp_connected,
         "vpp_absent": report.vpp_absent,
         "vpp_hangs": report.vpp_hangs,
+        "set_aside": [asdict(each) for each in report.set_aside],
         "vpp_away_since": None if report.vpp_connected else now,
         "vpp_version": report.vpp_version or "",
         "vpp_booted_at": booted_at,

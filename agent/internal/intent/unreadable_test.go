@@ -1,0 +1,71 @@
+package intent
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAHeldIntentThatCannotBeReadIsSetAsideAndNothingIsHeldUntilThePortalSendsOne(t *testing.T) {
+	whole := decodedIn(t, "vxlan4-dot1q.json").Document()
+	for name, c := range map[string]struct {
+		content []byte
+		least   int64 // generation that is taken
+	}{
+		"empty":                          {nil, 1},
+		"torn":                           {whole[:len(whole)/2], 1},
+		"of a newer agent":               {bytes.Replace(whole, []byte(`"frame":`), []byte(`"invented_later":1,"frame":`), 1), 42},
+		"another schema, in other words": {[]byte(`{"schema": 2, "generation": 42, "lines": []}`), 42},
+		"zeros":                          {make([]byte, 4096), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.WriteFile(filepath.Join(folder, "intent.json"), c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for start := range 3 { // it stays so over restarts
+				store := opened(t, folder)
+				if held, _ := store.Held(); held != nil {
+					t.Fatalf("start %d: held %+v", start, held)
+				}
+				kept, err := os.ReadFile(filepath.Join(folder, "intent.json.set-aside"))
+				if err != nil || !bytes.Equal(kept, c.content) {
+					t.Fatalf("start %d: kept %q, %v", start, kept, err)
+				}
+				older := decodedIn(t, "vxlan4-dot1q.json")
+				older.Generation = c.least - 1
+				var old *OldGenerationError
+				if err := store.Accept(older); c.least > 1 && (!errors.As(err, &old) || old.Held != c.least) {
+					t.Fatalf("start %d: one that is older than what was held: %v", start, err)
+				}
+				if c.least == 1 {
+					break
+				}
+			}
+			sent := decodedIn(t, "vxlan4-dot1q.json")
+			if err := opened(t, folder).Accept(sent); err != nil {
+				t.Fatal(err)
+			}
+			if held, _ := opened(t, folder).Held(); held == nil || held.Generation != 42 {
+				t.Errorf("held %+v", held)
+			}
+		})
+	}
+}
+
+func TestWhatIsSetAsideSaysWhy(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "intent.json"), []byte(`{"schema":1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	aside := opened(t, folder).Aside()
+	if aside == nil || aside.Path != filepath.Join(folder, "intent.json.set-aside") || !strings.Contains(aside.Why, "JSON") {
+		t.Errorf("%+v", aside)
+	}
+	if again := opened(t, folder).Aside(); again != nil {
+		t.Errorf("set aside again: %+v", again)
+	}
+}
