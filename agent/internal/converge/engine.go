@@ -72,7 +72,8 @@ type Engine struct {
 	absent  bool
 	met     bool // VPP, since the agent began
 	seen    seen
-	made    map[uint32]int64 // by interface: the look after which it was made here
+	made    map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
+	run     own.Boot         // of the VPP that was last connected
 	applied *Applied
 	totals  Totals
 	changed chan struct{}
@@ -87,7 +88,10 @@ type Applied struct {
 
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
-	return &Engine{store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), patience: make(patience), contests: make(contests)}
+	return &Engine{
+		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1),
+		patience: make(patience), contests: make(contests), made: make(map[uint32]int64),
+	}
 }
 
 // Changed gets a token after something in VPP may have changed.
@@ -163,7 +167,10 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen, e.made = session, nil, seen{look: e.nextLook()}, make(map[uint32]int64)
+	e.session, e.applied, e.seen = session, nil, seen{look: e.nextLook()}
+	if session != nil && (!boot(session).Known() || boot(session) != e.run) {
+		e.run, e.made = boot(session), make(map[uint32]int64)
+	}
 	e.met = e.met || session != nil
 }
 

@@ -101,7 +101,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	e.count(connections, float64(c.m.connections.Load()))
 	e.count(overlooked, float64(c.m.overlooked.Load()))
 	e.reports(c.m.reporter)
-	e.segment(c.m.Segment)
+	if status.VPP != nil { // one that does not answer does not hand it out either
+		e.segment(c.m.Segment)
+	}
 	for _, end := range c.m.reporter.Totals() {
 		e.count(endBytes, float64(end.In.Bytes), end.Key.VLL, end.Key.End, "in")
 		e.count(endBytes, float64(end.Out.Bytes), end.Key.VLL, end.Key.End, "out")

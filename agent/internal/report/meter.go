@@ -51,7 +51,8 @@ type Sample struct {
 	Ends         []EndCount
 }
 
-// stalledAfter is how long VPP's heartbeat may stand still. Its collector runs every 10 s by default.
+// stalledAfter is how long VPP's heartbeat may stand still while nothing is counted either. Its collector runs every 10 s
+// by default.
 const stalledAfter = 35 * time.Second
 
 // Meter turns readings into differences.
@@ -62,20 +63,17 @@ type Meter struct {
 	police map[Access]Colours
 	loads  Loads
 
-	heartbeat float64
-	beatAt    time.Time
+	sign   statseg.Reading // the last one that differed from the one before it
+	signAt time.Time
 }
 
 // Take adds a reading, taken at that time, of these accesses. The sample is nil when there is no earlier
 // reading to compare with, or nothing to say.
 func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
-	if reading.Heartbeat != m.heartbeat {
-		m.heartbeat, m.beatAt = reading.Heartbeat, at
+	if m.livesOn(reading) {
+		m.sign, m.signAt = reading, at
 	}
-	if m.beatAt.IsZero() {
-		m.beatAt = at
-	}
-	if at.Sub(m.beatAt) > stalledAfter {
+	if at.Sub(m.signAt) > stalledAfter {
 		m.Forget()
 		return nil
 	}
@@ -115,6 +113,25 @@ func (m *Meter) Take(at time.Time, reading statseg.Reading, accesses []Access) *
 	m.seq++
 	sample.Seq = m.seq
 	return sample
+}
+
+// TakeUnanswered is Take while VPP does not answer. It may be dead, and then its segment stays readable and as it was:
+// nothing is said where nothing moves. Its main thread may be busy, and then its workers go on counting, and the first
+// reading that shows it covers all since the last one.
+func (m *Meter) TakeUnanswered(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if m.livesOn(reading) {
+		return m.Take(at, reading, accesses)
+	}
+	if at.Sub(m.signAt) > stalledAfter {
+		m.Forget()
+	}
+	return nil
+}
+
+// livesOn reports whether something has moved: a dead VPP's segment is frozen.
+func (m *Meter) livesOn(reading statseg.Reading) bool {
+	return m.signAt.IsZero() || reading.Heartbeat != m.sign.Heartbeat ||
+		!slices.Equal(reading.Rx, m.sign.Rx) || !slices.Equal(reading.Tx, m.sign.Tx)
 }
 
 // Forget starts anew: the next reading is compared with nothing.

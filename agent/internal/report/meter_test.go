@@ -159,3 +159,47 @@ func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
 		})
 	}
 }
+
+func TestWhileVPPDoesNotAnswerWhatItsWorkersCountIsCounted(t *testing.T) {
+	var m Meter
+	accesses := []Access{alice}
+	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	for i, second := range []int{10, 20, 30, 40, 50, 60} { // far beyond what a heartbeat may stand still
+		s := m.TakeUnanswered(after(second), reading(1, 5000+uint64(i+1)*700, 1000), accesses)
+		if s == nil || s.Ends[0].In.Bytes != 700 || s.FromMS != after(second-10).UnixMilli() {
+			t.Fatalf("after %d s: %+v", second, s)
+		}
+	}
+	if s := m.Take(after(70), reading(2, 9500, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 300 || s.FromMS != after(60).UnixMilli() {
+		t.Errorf("when it answers again: %+v", s)
+	}
+}
+
+func TestTheFrozenCountersOfADeadVPPAreAGapAndNoZeros(t *testing.T) {
+	var m Meter
+	accesses := []Access{alice}
+	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	if s := m.TakeUnanswered(after(10), reading(1, 5400, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 400 {
+		t.Fatalf("what it carried before it died: %+v", s)
+	}
+	for second := 20; second < 300; second += 10 {
+		if s := m.TakeUnanswered(after(second), reading(1, 5400, 1000), accesses); s != nil {
+			t.Fatalf("after %d s: %+v", second, s)
+		}
+	}
+}
+
+func TestAMainThreadThatWasBusyWithoutWorkersCostsNoCount(t *testing.T) {
+	var m Meter
+	accesses := []Access{alice}
+	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	for _, second := range []int{10, 20} {
+		if s := m.TakeUnanswered(after(second), reading(1, 5000, 1000), accesses); s != nil {
+			t.Fatalf("after %d s: %+v", second, s)
+		}
+	}
+	s := m.Take(after(30), reading(2, 5600, 1000), accesses)
+	if s == nil || s.Ends[0].In.Bytes != 600 || s.FromMS != start.UnixMilli() || s.ToMS != after(30).UnixMilli() {
+		t.Errorf("got %+v", s)
+	}
+}

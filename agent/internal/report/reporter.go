@@ -57,9 +57,19 @@ type Reporter struct {
 
 	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
 
+	seen sightings // what is counted while VPP does not answer; only Run uses it
+
 	mu      sync.Mutex
 	meter   Meter
 	watched []netip.Addr
+}
+
+// sightings are the customers' sides of all ends as they were when VPP was last looked at.
+type sightings struct {
+	accesses  []Access
+	boot      int64 // 0: nothing was seen
+	epoch     int64 // of the stats segment before that look
+	simulated bool
 }
 
 // Options for New.
@@ -173,6 +183,19 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		SetAside: setAsideOf(status),
 	}
 	picture, err := r.engine.Picture(ctx)
+	if ctx.Err() != nil {
+		return // the agent ends: that VPP seems to be away is its own doing
+	}
+	var sample *Sample
+	switch {
+	case err != nil && status.Absent:
+		r.forget()
+	case err != nil && count:
+		sample = r.countUnanswered()
+	case count:
+		r.seen = sightings{accesses(picture), picture.Snapshot.Boot.MS, picture.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
+		sample = r.count()
+	}
 	var watched []netip.Addr
 	var reachable map[netip.Addr]bool
 	if err == nil {
@@ -180,22 +203,14 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		reachable, err = r.reachable(ctx, picture.Intent, watched)
 	}
 	if ctx.Err() != nil {
-		return // the agent ends: that VPP seems to be away is its own doing
+		return
 	}
 	now := r.now()
 	status = r.engine.Status() // a converge may have ended while VPP was looked at
-	var sample *Sample
-	simulated := status.VPP != nil && status.VPP.Simulated()
-	switch {
-	case err != nil:
+	if err != nil {
 		r.log.Warn("nothing to report about VPP", "error", err)
-		r.mu.Lock()
-		r.meter.Forget()
-		r.mu.Unlock()
 		report.VPP = awayOf(status)
 		picture = nil
-	case count:
-		sample = r.count(accesses(picture), picture.Snapshot.Boot.MS)
 	}
 	if r.client == nil {
 		return
@@ -204,7 +219,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		report.fill(picture, watched, reachable, r.loads())
 	}
 	if sample != nil {
-		r.store(*sample, simulated)
+		r.store(*sample, r.seen.simulated)
 	}
 	if err := r.teller.tell(viewOf(status, picture), now); err != nil {
 		r.log.Error("events lost", "error", err)
@@ -217,16 +232,41 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 }
 
 // count is the sample since the last count, nil when there is none.
-func (r *Reporter) count(accesses []Access, bootMS int64) *Sample {
-	reading, err := r.segment.Read(bootMS)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *Reporter) count() *Sample {
+	reading, err := r.segment.Read(r.seen.boot)
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
-		r.meter.Forget()
+		r.forget()
 		return nil
 	}
-	return r.meter.Take(r.now(), reading, accesses)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.meter.Take(r.now(), reading, r.seen.accesses)
+}
+
+// countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
+// come or gone in that run of VPP, which the epoch tells without asking.
+func (r *Reporter) countUnanswered() *Sample {
+	if r.seen.boot == 0 {
+		return nil
+	}
+	reading, err := r.segment.Reread()
+	if err != nil || reading.BootMS != r.seen.boot || reading.Epoch != r.seen.epoch {
+		r.log.Warn("no counters while VPP does not answer: its interfaces are not known to be the same", "error", err)
+		r.forget()
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.meter.TakeUnanswered(r.now(), reading, r.seen.accesses)
+}
+
+// forget begins counting anew.
+func (r *Reporter) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = sightings{}
+	r.meter.Forget()
 }
 
 func (r *Reporter) loads() Loads {

@@ -3,6 +3,7 @@ package statseg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -18,6 +19,7 @@ type Count struct{ Packets, Bytes uint64 }
 // Reading is the segment at one moment.
 type Reading struct {
 	BootMS    int64   // ms since the Unix epoch
+	Epoch     int64   // of the segment's directory, see Watched.Epoch
 	Heartbeat float64 // grows while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
 	// Names are the interfaces' by sw_if_index. VPP gives indices out again, and the one of what was counted
@@ -38,6 +40,8 @@ const (
 	bootWait = 2 * time.Second
 	// noWait is for later, when there is a next time.
 	noWait = time.Millisecond
+	// handOut is how long VPP's main thread may take to hand out the segment to whoever has connected.
+	handOut = 2 * time.Second
 )
 
 var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
@@ -53,10 +57,22 @@ type Segment struct {
 func Open(socket string, wait time.Duration) (*Segment, error) {
 	quiet()
 	client := statsclient.NewStatsClient(socket, statsclient.SetSocketRetryTimeout(wait))
-	if err := client.Connect(); err != nil {
-		return nil, fmt.Errorf("open stats segment: %w", err)
+	connected := make(chan error, 1)
+	go func() { connected <- client.Connect() }()
+	select {
+	case err := <-connected:
+		if err != nil {
+			return nil, fmt.Errorf("open stats segment: %w", err)
+		}
+		return &Segment{client: client}, nil
+	case <-time.After(wait + handOut):
+		go func() {
+			if <-connected == nil {
+				_ = client.Disconnect()
+			}
+		}()
+		return nil, errors.New("open stats segment: VPP does not hand it out")
 	}
-	return &Segment{client: client}, nil
 }
 
 // Close unmaps the segment.
@@ -64,13 +80,13 @@ func (s *Segment) Close() { _ = s.client.Disconnect() }
 
 // Read takes a reading.
 func (s *Segment) Read() (Reading, error) {
-	entries, err := s.entries(wanted...)
+	dir, err := s.directory(wanted...)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read stats segment: %w", err)
 	}
-	var r Reading
+	r := Reading{Epoch: dir.Epoch}
 	var found int
-	for _, entry := range entries {
+	for _, entry := range dir.Entries {
 		switch data := entry.Data.(type) {
 		case adapter.ScalarStat:
 			if string(entry.Name) == bootEntry {

@@ -1,6 +1,7 @@
 package statseg
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -21,6 +22,15 @@ func (w *Watched) Read(bootMS int64) (reading Reading, err error) {
 		return reading.BootMS, err
 	})
 	return reading, err
+}
+
+// Reread takes a reading of what is mapped already, whoever may have started since: a VPP that answers nothing hands out
+// no mapping either.
+func (w *Watched) Reread() (Reading, error) {
+	if w.segment == nil {
+		return Reading{}, errors.New("read stats segment: it is not open")
+	}
+	return w.segment.Read()
 }
 
 // look reads from the segment of the VPP that started at bootMS; read says of which VPP its figures are.

@@ -97,6 +97,22 @@ func (s *Sim) Restart() error {
 	return nil
 }
 
+// Busy keeps the main thread busy until the result is called: API and stats socket answer nobody and the heartbeat stands
+// still, while the workers forward and count.
+func (s *Sim) Busy() (done func(), err error) {
+	s.mu.Lock()
+	v := s.vpp
+	s.mu.Unlock()
+	if v == nil {
+		return nil, errStopped
+	}
+	done, alive := v.occupy()
+	if !alive {
+		return nil, errStopped
+	}
+	return done, nil
+}
+
 // Count brings the counters up to the clock's time, as the ticker does by itself; for tests
 // that move the clock.
 func (s *Sim) Count() {
@@ -115,7 +131,7 @@ func (s *Sim) tick(ctx context.Context) {
 			s.Count()
 		case <-heartbeat.C:
 			s.look(func(v *vpp) error {
-				if !v.hangs() {
+				if !v.hangs() && len(v.main) == 0 {
 					v.segment.beat(s.config.Clock())
 				}
 				return nil

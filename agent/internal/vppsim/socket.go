@@ -73,6 +73,8 @@ func (v *vpp) serveClient(c *client) {
 
 // serve runs one request; false when the VPP has stopped.
 func (v *vpp) serve(op operation, asked *call, message api.Message) bool {
+	free, _ := v.occupy()
+	defer free()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for v.hangs() && !v.stopped {

@@ -20,6 +20,10 @@ type vpp struct {
 	segment    *segment
 	running    sync.WaitGroup
 
+	// main is held by whatever keeps the main thread busy: a request, a client that comes, Sim.Busy. It comes before mu.
+	main   chan struct{}
+	halted chan struct{}
+
 	mu         sync.Mutex
 	stopped    bool
 	clients    map[*client]bool
@@ -49,6 +53,8 @@ type vpp struct {
 func boot(config Config) (*vpp, error) {
 	v := &vpp{
 		config:    config,
+		main:      make(chan struct{}, 1),
+		halted:    make(chan struct{}),
 		table:     newMessageTable(config.absentMessages()),
 		pid:       rand.Uint32N(1<<22) + 2,
 		clients:   map[*client]bool{},
@@ -86,8 +92,18 @@ func boot(config Config) (*vpp, error) {
 	}
 	v.api, v.stats = api, stats
 	v.running.Go(func() { v.serveAPI(api) })
-	v.running.Go(func() { v.segment.serve(stats) })
+	v.running.Go(func() { v.segment.serve(stats, v.occupy) })
 	return v, nil
+}
+
+// occupy waits for the main thread, false when the run has ended. free gives it back.
+func (v *vpp) occupy() (free func(), alive bool) {
+	select {
+	case v.main <- struct{}{}:
+		return func() { <-v.main }, true
+	case <-v.halted:
+		return func() {}, false
+	}
 }
 
 // halt ends the run the way a crash does: connections are cut, memory is gone. Mappings of
@@ -96,6 +112,7 @@ func (v *vpp) halt() {
 	v.mu.Lock()
 	v.stopped = true
 	v.turned.Broadcast()
+	close(v.halted)
 	v.api.Close()
 	v.stats.Close()
 	for c := range v.clients {

@@ -217,7 +217,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(
         reported_at=clock.now() - timedelta(minutes=5),
         generation_held=99,
-        set_aside=[{"file": "/var/lib/longline/intent.json.set-aside", "why": "unexpected end of JSON input"}],
+        set_aside=[{"file": "/state/intent.json.set-aside", "why": "it is torn"}],
     )
     BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=1500)
     ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").delete()
@@ -227,7 +227,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         "Orders overdue: none",
         "Routers silent (1) hippo",
         "Agents ahead of the database (1) hippo",
-        "files that they could not use (1) hippo /var/lib/longline/intent.json.set-aside: unexpected end of JSON input",
+        "files that they could not use (1) hippo /state/intent.json.set-aside: it is torn",
         "held or under maintenance (1) rhino",
         "Lines down (1) Milk run",
         "differ from what is wanted (1) Milk run",
