@@ -168,7 +168,7 @@ func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied, e.seen = session, nil, seen{look: e.nextLook()}
-	if session != nil && (!boot(session).Known() || boot(session) != e.run) {
+	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}
 	e.met = e.met || session != nil
