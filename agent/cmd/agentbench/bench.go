@@ -66,10 +66,7 @@ func (b *bench) round(ctx context.Context) error {
 	stats := statseg.Watch(b.stats)
 	engine.Room, engine.Epoch = stats.Room, stats.Epoch
 	if b.reports {
-		stop, err := b.startReports(ctx, engine, folder)
-		if err != nil {
-			return err
-		}
+		stop := b.startReports(ctx, engine, folder)
 		defer stop()
 	}
 	session, err := b.connect(ctx, engine)

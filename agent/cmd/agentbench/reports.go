@@ -32,16 +32,13 @@ func (p portal) Post(_ context.Context, _ string, body, _ any) error {
 }
 
 // startReports counts and reports ten times as often as the agent does, until the function that it returns is called.
-func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func(), err error) {
-	reporter, err := report.New(report.Options{
+func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
+	reporter := report.New(report.Options{
 		Engine: engine, Client: portal{time.Now().Add(portalAway)}, Folder: folder, StoreLimit: 512 << 20, StatsSocket: b.stats,
 		Interval: time.Second, Router: router, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
 	})
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { reporter.Run(ctx) })
-	return func() { cancel(); running.Wait() }, nil
+	return func() { cancel(); running.Wait() }
 }
