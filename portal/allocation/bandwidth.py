@@ -1,7 +1,7 @@
 """Booking committed bandwidth on ports: a sum that a CHECK constraint guards."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from django.db import connection
@@ -73,12 +73,21 @@ def bandwidth_settle(
         BandwidthBooking.objects.create(port_id=port, holder=holder, side=side, cir_bps=cir_bps)
 
 
-def bandwidth_release(*, holder: UUID) -> None:
-    """Give back what a holder booked; running it twice gives back once."""
-    for booking in BandwidthBooking.objects.filter(holder=holder).order_by("port_id", "side"):
+def bandwidth_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
+    bookings = BandwidthBooking.objects.filter(holder=holder).select_related("port")
+    for booking in bookings.order_by("port_id", "side"):
+        if (booking.side, booking.port.router_id) in kept_at:
+            continue
         gone, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
         if gone:
             _add(booking.port_id, -booking.cir_bps)
+
+
+def bandwidth_forget(*, port: Port) -> None:
+    """Give back all that is booked on a port which nobody can book on any more. The caller has locked it."""
+    BandwidthBooking.objects.filter(port=port).delete()
+    Port.objects.filter(pk=port.pk).update(booked_bps=0)
 
 
 def _full(port: Port, side: str, cir_bps: int, free_bps: int) -> PortFull:

@@ -146,9 +146,11 @@ def cores_settle(
     )
 
 
-def cores_release(*, holder: UUID) -> None:
-    """Give back what a holder booked; running it twice gives back once."""
+def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
     for booking in CoreBooking.objects.filter(holder=holder).order_by("router_id", "side"):
+        if (booking.side, booking.router_id) in kept_at:
+            continue
         gone, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
         if gone:
             _add(booking.router_id, -booking.load)

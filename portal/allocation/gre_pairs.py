@@ -6,10 +6,11 @@ from itertools import product
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from portal.allocation.errors import GrePairsExhausted
 from portal.allocation.models import GrePairLease
+from portal.allocation.resting import let_go
 from portal.inventory.models import ObservedRoute, Router, TunnelAddress
 
 
@@ -39,29 +40,28 @@ def gre_pair_settle(
     holder: UUID,
     spare: UUID,
     wanted: tuple[str, str] | None,
-    leftover: UUID | None,
-    rest: timedelta | None,
+    kept: QuerySet[GrePairLease],
+    rest: timedelta,
     now: datetime,
 ) -> None:
     """Make ``holder`` hold the pair ``wanted``, in any order, and nothing else, out of what both hold now.
 
-    Another one goes to ``leftover``, or begins its rest.
+    Another one begins its rest, or its quarantine if it is among ``kept`` (``portal.allocation.resting``).
     """
     held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
-    kept = Q(low__in=wanted, high__in=wanted) if wanted else Q(pk=None)
-    others = held.exclude(kept)
-    if leftover is None:
-        others.update(released_at=now, free_at=None if rest is None else now + rest)
-    else:
-        others.update(holder=leftover)
-    held.filter(kept).update(holder=holder)
+    stays = is_pair(wanted) if wanted else Q(pk=None)
+    let_go(held.exclude(stays), kept=kept, rest=rest, now=now)
+    held.filter(stays).update(holder=holder)
 
 
-def gre_pair_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
-    """Begin the rest of a VLL's pair; ``rest`` None means until somebody says so."""
-    GrePairLease.objects.filter(holder=holder, released_at__isnull=True).update(
-        released_at=now, free_at=None if rest is None else now + rest
-    )
+def gre_pair_release(*, holder: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of a holder's pair: it rests, or is quarantined if it is among ``kept``."""
+    let_go(GrePairLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
+
+
+def is_pair(addresses: tuple[str, str]) -> Q:
+    """Leases of these two addresses, in any order."""
+    return Q(low__in=addresses, high__in=addresses)
 
 
 def rested_gre_pairs_free(*, now: datetime) -> int:

@@ -1,6 +1,6 @@
 """Leasing VLANs on a port: an insert that the exclusion constraint may refuse."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -140,9 +140,11 @@ def vlans_settle(
         PortVlanLease.objects.filter(pk=lease.pk).update(holder=holder, keys=NumericRange(*keys))
 
 
-def vlans_release(*, holder: UUID) -> None:
-    """Give back all VLANs of a holder at once: a customer's VLAN needs no rest."""
-    PortVlanLease.objects.filter(holder=holder).delete()
+def vlans_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back a holder's VLANs at once, but at ``kept_at`` (side, router id): a VLAN needs no rest."""
+    for lease in PortVlanLease.objects.filter(holder=holder).select_related("port"):
+        if (lease.side, lease.port.router_id) not in kept_at:
+            lease.delete()
 
 
 def _insert(port: Port, holder: UUID, side: str, keys: Keys, now: datetime) -> bool:

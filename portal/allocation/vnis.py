@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from portal.allocation.errors import VniPoolExhausted
 from portal.allocation.models import VniLease
+from portal.allocation.resting import let_go
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
 _RANDOM_TRIES = 8
@@ -77,29 +79,24 @@ def vni_settle(
     holder: UUID,
     spare: UUID,
     wanted: int | None,
-    leftover: UUID | None,
-    rest: timedelta | None,
+    kept: QuerySet[VniLease],
+    rest: timedelta,
     now: datetime,
 ) -> None:
     """Make ``holder`` hold the VNI ``wanted`` and nothing else, out of what it and ``spare`` hold now.
 
-    Another one goes to ``leftover``, or begins its rest.
+    Another one begins its rest, or its quarantine if it is among ``kept`` (``portal.allocation.resting``).
     """
     held = VniLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
     others = held.exclude(vni=wanted) if wanted is not None else held
-    if leftover is None:
-        others.update(released_at=now, free_at=None if rest is None else now + rest)
-    else:
-        others.update(holder=leftover)
+    let_go(others, kept=kept, rest=rest, now=now)
     if wanted is not None:
         held.filter(vni=wanted).update(holder=holder)
 
 
-def vni_release(*, holder: UUID, rest: timedelta | None, now: datetime) -> None:
-    """Begin the rest of a VLL's VNI. ``rest`` None means until somebody says so: the VNI is quarantined."""
-    VniLease.objects.filter(holder=holder, released_at__isnull=True).update(
-        released_at=now, free_at=None if rest is None else now + rest
-    )
+def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of a holder's VNI: it rests, or is quarantined if it is among ``kept``."""
+    let_go(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
 def rested_vnis_free(*, now: datetime) -> int:

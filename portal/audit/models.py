@@ -124,6 +124,7 @@ NOT_AUDITED: dict[str, str] = {
     "vll.EndMove": _BY_ORDERS,
     "vll.PlanResult": _BY_ROUTERS,
     "vll.RouterConvergence": _BY_THE_PORTAL,
+    "vll.TombstoneTunnel": _BY_ORDERS,
     "vll.VllTombstone": _BY_ORDERS,
 }
 

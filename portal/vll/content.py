@@ -72,6 +72,14 @@ class Content:
         return Transport.of(Encapsulation(self.encapsulation), self.family)
 
     @property
+    def gre_pair(self) -> tuple[str, str] | None:
+        """The tunnel's addresses where nobody else may have a tunnel between these."""
+        a_address, z_address = self.a.tunnel_address, self.z.tunnel_address
+        if self.encapsulation != Encapsulation.GRE or a_address is None or z_address is None:
+            return None
+        return a_address, z_address
+
+    @property
     def line(self) -> dict[str, Any]:
         """The values of the Vll's columns."""
         return {name: getattr(self, name) for name in LINE}

@@ -8,10 +8,11 @@ from django.db.models import ProtectedError
 from portal.accounts.models import Customer, User
 from portal.accounts.retirement import customer_reopen, customer_retire
 from portal.accounts.team import customer_lock
+from portal.allocation.bandwidth import bandwidth_forget
 from portal.events.operations import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.rows import in_use, row_remove
-from portal.vll.models import Vll, VllEnd
+from portal.vll.models import Hold, Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 
@@ -25,6 +26,7 @@ def port_remove(*, port: Port, user: User, now: datetime) -> None:
         with transaction.atomic():
             row_remove(locked, kind="port", user=user, now=now)
     except ProtectedError:
+        bandwidth_forget(port=locked)
         Port.objects.filter(pk=port.pk).update(customer=None, retired_at=now)
         data = {"id": port.pk, "name": str(locked)}
         announce("port.retired", now=now, actor=user.username, router_id=locked.router_id, data=data)
@@ -91,5 +93,8 @@ def _users_of(port: Port) -> list[str]:
     lines = [f"line {end.vll}" for end in ends.select_related("vll").order_by("pk")]
     if lines or not port.booked_bps:
         return lines
-    # No line ends here now: holds, or ends that moved away and are not confirmed gone.
-    return [f"booking {booking.holder}" for booking in port.bookings.order_by("pk")]
+    # No line ends here now: holds, or ends that are not confirmed gone. For a dead router nobody waits.
+    bookings = port.bookings.order_by("pk")
+    if port.router.dead_since is not None:
+        bookings = bookings.filter(holder__in=Hold.objects.values("pk"))
+    return [f"booking {booking.holder}" for booking in bookings]

@@ -1,6 +1,8 @@
 """A small ISP for tests: five routers in a ring, two of them with agents, and who uses it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from portal.accounts.models import Customer, Membership, User
 from portal.core import clock
@@ -29,8 +31,8 @@ class Isp:
     ports: dict[str, Port] = field(default_factory=dict)
 
 
-def build_isp(*, owner: Customer, ip_mtu: int = 9000) -> Isp:
-    """Rhino–Hippo–Zebra–Panda–Otter–Rhino, dual stack, two ports of ``owner`` on Rhino and on Hippo."""
+def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _WITH_AGENTS) -> Isp:
+    """Rhino–Hippo–Zebra–Panda–Otter–Rhino, dual stack, two ports of ``owner`` on each that has an agent."""
     isp = Isp()
     now = clock.now()
     site = Site.objects.create(name="Zürich")
@@ -40,7 +42,7 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000) -> Isp:
             site=site,
             loopback4=f"10.255.0.{number}",
             loopback6=f"fd00:255::{number}",
-            agent_url=f"https://127.0.0.1:{9440 + number}" if name in _WITH_AGENTS else "",
+            agent_url=f"https://127.0.0.1:{9440 + number}" if name in agents else "",
             cpu="Ryzen 5950X",
             cores=4,
         )
@@ -54,7 +56,7 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000) -> Isp:
             z_interface="bb-prev",
             z_ip_mtu=ip_mtu,
         )
-    for name in _WITH_AGENTS:
+    for name in agents:
         router = isp.routers[name]
         _observe(router, now)
         for number in (1, 2):
@@ -66,7 +68,7 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000) -> Isp:
                 bookable_bps=10 * GBIT,
             )
             isp.ports[str(port)] = port
-    for here, there in (_WITH_AGENTS, _WITH_AGENTS[::-1]):
+    for here, there in permutations(agents, 2):
         for family in (4, 6):
             ObservedRoute.objects.create(
                 router=isp.routers[here], address=isp.routers[there].loopback(family), reachable=True

@@ -1,5 +1,5 @@
-"""An order that no router lets end: the NOC presses on, ends it, or declares a router dead. Nothing is given
-back before its routers have confirmed, and of a dead one the tunnel is not even then."""
+"""An order that no router lets end: the NOC presses on, ends it, or declares a router dead. Nothing that a
+router may still have is given back before that router has confirmed, be it declared dead or not."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from portal.allocation.errors import VlanTaken
 from portal.allocation.models import VniLease
 from portal.core import clock
 from portal.events.models import Event, Outbox
+from portal.inventory.errors import InUse
 from portal.inventory.models import Port, Router
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
@@ -24,6 +25,7 @@ from portal.vll.operations import (
     order_modify,
     order_retry,
 )
+from portal.vll.retirement import port_remove
 from portal.vll.router_care import router_declare_alive, router_declare_dead, router_maintenance_set
 from provisioning.due import routers_due
 from provisioning.generations import router_intent
@@ -105,8 +107,9 @@ class TestAChangeWhoseUndoingIsRefused:
     ) -> None:
         force_end(nina, stuck)
         again = modify(alice, vll, a_end={"outer_vlan": 300})
-        answer(vll, "a", "verified")
         assert vlans(stuck.pk) != []
+        answer(vll, "a", "verified")
+        assert (vlans(stuck.pk), booked(stuck.pk)) == ([], [])
         answer(vll, "z", "verified")
         again.refresh_from_db()
         assert (again.state, holders()) == ("completed", {vll.pk})
@@ -270,8 +273,28 @@ class TestADeadRouter:
         vll.refresh_from_db()
         removal.refresh_from_db()
         assert (removal.state, vll.lifecycle) == ("completed", "terminated")
-        assert set(Port.objects.values_list("booked_bps", flat=True)) == {0}
-        assert sums_are_right()
+        (tombstone,) = VllTombstone.objects.all()
+        assert holders() == {tombstone.leases}
+        assert booked(tombstone.leases) == [("a", "rhino:host-cust1", GBIT)]
+        assert vlans(tombstone.leases) == [("a", "rhino:host-cust1", 100)]
+        answer(vll, "a", "removed")
+        assert (holders(), sums_are_right()) == (set(), True)
+
+    def test_its_ports_can_be_retired_before_it_has_acknowledged(
+        self, alice: User, nina: User, vll: Vll
+    ) -> None:
+        order_delete(user=alice, vll=vll, now=clock.now())
+        answer(vll, "z", "removed")
+        port = vll.ends.get(side="a").port
+        with pytest.raises(InUse):
+            port_remove(port=port, user=nina, now=clock.now())
+        self.declare(nina)
+        dead_routers_settle(now=clock.now())
+        port_remove(port=port, user=nina, now=clock.now())
+        port.refresh_from_db()
+        assert (port.retired_at is not None, port.booked_bps) == (True, 0)
+        answer(vll, "a", "removed")
+        assert (holders(), sums_are_right()) == (set(), True)
 
     def test_its_vni_stays_quarantined_until_it_has_acknowledged(
         self, isp: Isp, alice: User, nina: User, vll: Vll
@@ -281,12 +304,12 @@ class TestADeadRouter:
         self.declare(nina)
         dead_routers_settle(now=clock.now())
         lease = VniLease.objects.get(vni=vll.vni)
-        assert (lease.released_at, lease.holder) == (None, VllTombstone.objects.get().leases)
+        assert (lease.released_at is not None, lease.free_at) == (True, None)
         # What it is told when it comes back: the line is to go, at the very revision that was ordered.
         assert [(key.vll, key.side) for key in intent(isp, "rhino").removed] == [(vll.pk, "a")]
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         answer(vll, "a", "removed")
-        assert VniLease.objects.get(vni=vll.vni).released_at is not None
+        assert VniLease.objects.get(vni=vll.vni).free_at is not None
         assert not VllTombstone.objects.exists()
         assert intent(isp, "rhino").removed == ()
         assert vll.lifecycle == "terminated"
@@ -310,11 +333,11 @@ class TestADeadRouter:
         removal.refresh_from_db()
         assert removal.state == "completed"
         answer(vll, "a", "removed")
-        assert VniLease.objects.get(vni=vll.vni).released_at is None
+        assert VniLease.objects.get(vni=vll.vni).free_at is None
         answer(vll, "z", "removed")
-        assert VniLease.objects.get(vni=vll.vni).released_at is not None
+        assert VniLease.objects.get(vni=vll.vni).free_at is not None
 
-    def test_lines_in_service_stay_as_they_are_and_the_port_of_a_moved_end_is_free(
+    def test_lines_in_service_stay_as_they_are_and_so_does_what_a_moved_end_left(
         self, isp: Isp, alice: User, nina: User, vll: Vll
     ) -> None:
         modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
@@ -322,9 +345,9 @@ class TestADeadRouter:
         assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
         self.declare(nina)
         assert dead_routers_settle(now=clock.now()) == 0
-        assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == 0
         tombstone = VllTombstone.objects.get()
-        assert VniLease.objects.get(holder=tombstone.leases).released_at is None
+        assert booked(tombstone.leases) == [("a", "rhino:host-cust1", GBIT)]
+        assert VniLease.objects.get().free_at is None
         vll.refresh_from_db()
         assert vll.lifecycle == "active"
         assert sums_are_right()
@@ -337,12 +360,13 @@ class TestADeadRouter:
         answer(vll, "z", "verified")
         self.declare(nina)
         force_end(nina, placed)
-        assert booked(placed.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
         return placed
 
-    def test_what_an_ended_change_has_of_ports_does_not_wait_for_it(self, vll: Vll, forced: Order) -> None:
-        dead_routers_settle(now=clock.now())
-        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
+    def test_what_an_ended_change_has_of_living_routers_does_not_wait_for_it(
+        self, vll: Vll, forced: Order
+    ) -> None:
+        assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
+        assert vlans(forced.pk) == [("a", "rhino:host-cust1", 200)]
         assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
         assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
         assert sums_are_right()
@@ -351,24 +375,24 @@ class TestADeadRouter:
         self, alice: User, vll: Vll, forced: Order
     ) -> None:
         order_delete(user=alice, vll=vll, now=clock.now())
-        dead_routers_settle(now=clock.now())
-        assert booked(forced.pk) != []
         answer(vll, "z", "removed")
         assert dead_routers_settle(now=clock.now()) == 1
-        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
-        assert set(Port.objects.values_list("booked_bps", flat=True)) == {0}
-        assert sums_are_right()
+        assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
+        assert Port.objects.get(pk=vll.ends.get(side="z").port_id).booked_bps == 0
+        answer(vll, "a", "removed")
+        assert (holders(), sums_are_right()) == (set(), True)
 
     def test_nor_after_its_end_has_moved_away(self, isp: Isp, alice: User, vll: Vll, forced: Order) -> None:
         modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk}, transport="l2xc")
-        dead_routers_settle(now=clock.now())
-        assert booked(forced.pk) != []
         activate(vll)
-        dead_routers_settle(now=clock.now())
-        assert (booked(forced.pk), vlans(forced.pk)) == ([], [])
+        assert booked(forced.pk) == [("a", "rhino:host-cust1", GBIT)]
+        assert vlans(forced.pk) == [("a", "rhino:host-cust1", 200)]
         assert booked(vll.pk) == [("a", "hippo:host-cust2", GBIT), ("z", "hippo:host-cust1", GBIT)]
-        assert VniLease.objects.get(vni=Order.objects.get(pk=forced.pk).before["vni"]).released_at is None
-        assert sums_are_right()
+        vni = forced.before["vni"]
+        assert VniLease.objects.get(vni=vni).free_at is None
+        left(vll, "a", isp.routers["rhino"])
+        assert VniLease.objects.get(vni=vni).free_at is not None
+        assert (holders(), sums_are_right()) == ({vll.pk}, True)
 
     def test_alive_again_removals_wait_for_it(self, isp: Isp, alice: User, nina: User, vll: Vll) -> None:
         self.declare(nina)

@@ -2,7 +2,7 @@ from portal.vll.models.attempt import Attempt, RouterConvergence
 from portal.vll.models.hold import Hold
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
-from portal.vll.models.tombstone import EndMove, VllTombstone
+from portal.vll.models.tombstone import EndMove, TombstoneTunnel, VllTombstone
 from portal.vll.models.vll import Vll, VllEnd
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Order",
     "PlanResult",
     "RouterConvergence",
+    "TombstoneTunnel",
     "Vll",
     "VllEnd",
     "VllTombstone",

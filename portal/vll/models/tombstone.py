@@ -3,6 +3,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from portal.allocation.models import GrePairLease, VniLease
 from portal.inventory.models import Router
 from portal.vll.models.vll import Vll, VllEnd
 
@@ -10,8 +11,9 @@ from portal.vll.models.vll import Vll, VllEnd
 class VllTombstone(models.Model):
     """An end that was moved away from a router, until that router confirms that nothing of it is left.
 
-    The row is deleted on that confirmation. ``leases`` is who holds meanwhile what the old place needed;
-    the ends that one change moved share it. A trigger refuses a tombstone where the end itself is.
+    The row is deleted on that confirmation. ``leases`` is who holds meanwhile what the end needed of its port
+    and of the router; ``tunnels`` are those that the router may still have, whoever holds them. A trigger
+    refuses a tombstone where the end itself is.
     """
 
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones")
@@ -36,6 +38,29 @@ class VllTombstone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.side} left {self.router}"
+
+
+class TombstoneTunnel(models.Model):
+    """A VNI or a pair of tunnel addresses that the router of a tombstone may still send to and take from.
+
+    While it is named here its lease cannot be deleted, so that nobody else gets it; when its line has let
+    it go, it is quarantined.
+    """
+
+    tombstone = models.ForeignKey(VllTombstone, on_delete=models.CASCADE, related_name="tunnels")
+    vni = models.ForeignKey(VniLease, on_delete=models.PROTECT, null=True, related_name="+")
+    gre_pair = models.ForeignKey(GrePairLease, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(vni__isnull=False) ^ Q(gre_pair__isnull=False),
+                name="a_tunnel_has_a_vni_or_a_gre_pair",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tombstone} with {self.vni or self.gre_pair}"
 
 
 class EndMove(models.Model):

@@ -10,6 +10,7 @@ from portal.vll.content import Content, content_of
 from portal.vll.errors import NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations.converging import converge_routers_of
+from portal.vll.operations.force import may_have_what_was_forced
 from portal.vll.operations.leasing import leases_release, leases_settle
 from portal.vll.operations.revise import revise
 from portal.vll.operations.transitions import lifecycle_move, order_move
@@ -78,6 +79,9 @@ def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datet
     if order.action == OrderAction.ADD:
         leases_release(vll.pk, now=now)
         lifecycle_move(vll, Lifecycle.CANCELLED, now=now, actor=actor, wanted_present=False)
+    elif may_have_what_was_forced(vll):
+        # The line's own leases stay as wide as they are: that is settled when its routers confirm.
+        leases_release(order.pk, now=now)
     else:
         leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
     order_move(order, state, now=now, actor=actor, **also)

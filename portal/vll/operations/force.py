@@ -1,8 +1,7 @@
 """What the NOC does about an order that does not end: press on, or end it without the routers' word.
 
-Ending gives nothing back. What the order leased stays with it until both routers confirm what is wanted of
-the line by then, whenever that is, and every router that an end left does too. A dead router holds back
-the tunnel alone.
+Ending gives nothing back that a router may have. What the order leased at one stays with it until that router
+confirms what is wanted of the line by then, whenever that is; a tunnel until all of them do.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from portal.vll.content import content_of
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.models import Order, RouterConvergence, Vll, VllEnd
 from portal.vll.operations.converging import converge_routers
-from portal.vll.operations.leasing import leases_release, leases_settle, ports_release, ports_settle
+from portal.vll.operations.leasing import leases_settle, ports_release, tunnel_release
 from portal.vll.operations.transitions import order_move
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 
@@ -52,7 +51,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
     """
     if not policies.may_remove_from_the_network(user):
         raise NotForYouToForce
-    order, _vll = _locked(order)
+    order, vll = _locked(order)
     if not may_be_ended(order):
         raise WrongOrderState(state=order.state, action="force-end")
     if order.state == OrderState.ACKNOWLEDGED:
@@ -68,6 +67,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         failure=failure,
         forced={"by": user.username, "reason": reason, "at": now.isoformat()},
     )
+    forced_settle(vll, [order], now=now)
     return order
 
 
@@ -83,29 +83,37 @@ def may_be_ended(order: Order) -> bool:
 
 
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
-    """Give back what orders that were ended by force have leased, once all routers have confirmed.
+    """Give back what orders that were ended by force have leased, as far as routers have confirmed.
 
-    Ports and cores do not wait for dead routers, while no other order is under way; VNI and tunnel addresses
-    do. The caller has locked the VLL, and settled its open order.
+    What such an order has made the line's own lease wider by goes last, and not while another order may
+    need it. The caller has locked the VLL, and settled its open order.
     """
-    wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
-    unconfirmed = vll.ends.exclude(status=wanted, status_revision=vll.revision)
-    silent = {
-        *unconfirmed.values_list("port__router__dead_since", flat=True),
-        *vll.tombstones.values_list("router__dead_since", flat=True),
-    }
-    if None in silent or (silent and vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()):
-        return
+    ends, left = _unconfirmed_ends(vll), _left(vll)
+    is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()
     for order in forced:
-        match vll.wanted_present, bool(silent):
-            case True, False:
-                leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
-            case True, True:
-                ports_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover={})
-            case False, False:
-                leases_release(order.pk, now=now)
-            case False, True:
-                ports_release(order.pk)
+        if vll.wanted_present and not is_open and not ends and not left:
+            leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+            continue
+        ports_release(order.pk, kept_at=ends | left)
+        if not ends:
+            tunnel_release(order.pk, now=now)
+
+
+def may_have_what_was_forced(vll: Vll) -> bool:
+    """Whether a router may still have what an order wanted that was ended by force."""
+    forced = vll.orders.filter(forced__isnull=False).exists()
+    return forced and bool(_unconfirmed_ends(vll) or _left(vll))
+
+
+def _unconfirmed_ends(vll: Vll) -> set[tuple[str, int]]:
+    """Side and router of the ends of which that router has not confirmed what is wanted now."""
+    wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
+    ends = vll.ends.exclude(status=wanted, status_revision=vll.revision)
+    return set(ends.values_list("side", "port__router"))
+
+
+def _left(vll: Vll) -> set[tuple[str, int]]:
+    return set(vll.tombstones.values_list("side", "router"))
 
 
 def _locked(order: Order) -> tuple[Order, Vll]:

@@ -10,17 +10,21 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from portal.allocation.bandwidth import bandwidth_book, bandwidth_release, bandwidth_settle
 from portal.allocation.capacity import end_load
 from portal.allocation.cores import cores_book, cores_release, cores_settle
 from portal.allocation.gre_pairs import gre_pair_lease, gre_pair_release, gre_pair_settle
+from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.resting import rest_begin
 from portal.allocation.tag_keys import tag_keys
 from portal.allocation.vlans import vlan_lease, vlans_release, vlans_settle
 from portal.allocation.vnis import vni_lease, vni_release, vni_settle
 from portal.core.transport import Encapsulation, Transport
 from portal.inventory.models import Port
 from portal.vll.content import Content, EndContent
+from portal.vll.models import TombstoneTunnel
 from portal.vll.operations.assess import Accepted, core_loads
 from portal.vll.operations.endpoints import EndRequest
 
@@ -124,21 +128,17 @@ def leases_settle(
 ) -> None:
     """Make ``holder`` hold exactly what ``content`` needs, out of what it and ``spare`` hold now.
 
-    The rest is given back; ``leftover`` names, by side, who keeps what an old router has not confirmed
-    to be gone.
+    The rest is given back. ``leftover`` names, by side, who keeps what is leased at an old router that has
+    not confirmed yet that the end is gone; tunnels that any tombstone names are quarantined.
     """
-    kept_by = leftover or {}
-    ports_settle(content, holder=holder, spare=spare, leftover=kept_by)
-    rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
-    quarantine = next(iter(kept_by.values()), None)
-    vni_settle(holder=holder, spare=spare, wanted=content.vni, leftover=quarantine, rest=rest, now=now)
-    gre_pair_settle(
-        holder=holder, spare=spare, wanted=_gre_pair(content), leftover=quarantine, rest=rest, now=now
-    )
+    _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
+    vni_settle(holder=holder, spare=spare, wanted=content.vni, kept=_kept_vnis(), rest=_rest(), now=now)
+    wanted, kept = content.gre_pair, _kept_gre_pairs()
+    gre_pair_settle(holder=holder, spare=spare, wanted=wanted, kept=kept, rest=_rest(), now=now)
 
 
-def ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
-    """As ``leases_settle`` for what is leased of ports and their routers, and not for the tunnel.
+def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
+    """What is leased of ports and their routers.
 
     Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the routers' sums,
     which an order asks for last of all.
@@ -169,24 +169,52 @@ def ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mappi
 
 def leases_release(holder: UUID, *, now: datetime) -> None:
     """Give everything back: VLANs and bandwidth at once, VNI and GRE pair after their hold-down."""
-    rest = timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
     ports_release(holder)
-    vni_release(holder=holder, rest=rest, now=now)
-    gre_pair_release(holder=holder, rest=rest, now=now)
+    tunnel_release(holder, now=now)
 
 
-def ports_release(holder: UUID) -> None:
-    """Give back what is leased of ports and their routers, and not what is leased of the tunnel."""
+def ports_release(holder: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what is leased of ports and their routers, but at ``kept_at`` (side, router id)."""
     # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
-    bandwidth_release(holder=holder)
-    cores_release(holder=holder)
-    vlans_release(holder=holder)
+    bandwidth_release(holder=holder, kept_at=kept_at)
+    cores_release(holder=holder, kept_at=kept_at)
+    vlans_release(holder=holder, kept_at=kept_at)
 
 
-def tunnel_keep(holder: UUID, *, keeper: UUID, now: datetime) -> None:
-    """Hand the holder's VNI, or its GRE pair, to ``keeper``, who gives it back some day."""
-    vni_settle(holder=holder, spare=holder, wanted=None, leftover=keeper, rest=None, now=now)
-    gre_pair_settle(holder=holder, spare=holder, wanted=None, leftover=keeper, rest=None, now=now)
+def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
+    """Hand what is leased of a side's port and router to ``keeper``, who gives it back some day."""
+    for model in (BandwidthBooking, CoreBooking, PortVlanLease):
+        model.objects.filter(holder=holder, side=side).update(holder=keeper)
+
+
+def tunnel_release(holder: UUID, *, now: datetime) -> None:
+    """Give VNI and GRE pair back after their hold-down, or quarantine them while a tombstone names them."""
+    vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
+    gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
+
+
+def tunnels_rest(*, vnis: Collection[int], gre_pairs: Collection[int], now: datetime) -> None:
+    """End the quarantine of those of these leases (ids) that no tombstone names any more."""
+    for ids, model, kept in (
+        (vnis, VniLease, _kept_vnis()),
+        (gre_pairs, GrePairLease, _kept_gre_pairs()),
+    ):
+        unnamed = model.objects.filter(pk__in=ids).exclude(pk__in=kept.values("pk"))
+        rest_begin(unnamed, rest=_rest(), now=now)
+
+
+def _kept_vnis() -> QuerySet[VniLease]:
+    named = TombstoneTunnel.objects.filter(vni__isnull=False)
+    return VniLease.objects.filter(pk__in=named.values("vni"))
+
+
+def _kept_gre_pairs() -> QuerySet[GrePairLease]:
+    named = TombstoneTunnel.objects.filter(gre_pair__isnull=False)
+    return GrePairLease.objects.filter(pk__in=named.values("gre_pair"))
+
+
+def _rest() -> timedelta:
+    return timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
 
 
 def _same_frames(before: EndContent, end: EndRequest) -> bool:
@@ -210,10 +238,3 @@ def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) 
 
 def _keys(end: EndContent) -> tuple[int, int]:
     return tag_keys(end.tagging, outer=end.outer_vlan, inner=end.inner_vlan, exact_match=end.exact_match)
-
-
-def _gre_pair(content: Content) -> tuple[str, str] | None:
-    a_address, z_address = content.a.tunnel_address, content.z.tunnel_address
-    if content.encapsulation != Encapsulation.GRE or a_address is None or z_address is None:
-        return None
-    return a_address, z_address

@@ -1,14 +1,14 @@
 """Making some content the next revision of a VLL, to be built on the routers of its ends."""
 
-import uuid
 from datetime import datetime
 from typing import Any
 
 from portal.events.operations import send_task
 from portal.inventory.models import Port
-from portal.vll.content import Content, EndContent
+from portal.vll.content import Content, EndContent, content_of
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.converging import CONVERGE_ROUTER, converge_routers_of
+from portal.vll.operations.tombstones import tombstone_leave
 
 _NOT_OBSERVED: dict[str, Any] = {
     "link_up": None,
@@ -27,7 +27,7 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
     needs.
     """
     revision = vll.revision + 1
-    leases = uuid.uuid4()
+    before = content_of(vll)
     left: set[int] = set()
     ends = vll.ends.select_related("port").order_by("side")
     ports = Port.objects.in_bulk({end.port for end in content.ends.values()})
@@ -38,8 +38,13 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
             VllTombstone.objects.filter(vll=vll, side=end.side, router=new_router).delete()
         _end_write(end, wanted)
         if old_router != new_router:
-            VllTombstone.objects.create(
-                vll=vll, side=end.side, router_id=old_router, revision=revision, leases=leases
+            tombstone_leave(
+                vll,
+                side=end.side,
+                router_id=old_router,
+                revision=revision,
+                before=before,
+                after=content,
             )
             EndMove.objects.create(vll=vll, side=end.side, router_id=old_router, left_at=now)
             left.add(old_router)

@@ -1,19 +1,48 @@
-"""Ends that moved away: what their old routers answer, and what may go back when they are gone."""
+"""Ends that left a router: what it may still have, what it answers, and what goes back when they are gone."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
+from portal.allocation.gre_pairs import is_pair
+from portal.allocation.models import GrePairLease, VniLease
 from portal.inventory.models import Router
-from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.content import Content
+from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.answers import EndAnswer
-from portal.vll.operations.leasing import leases_release
+from portal.vll.operations.leasing import leases_release, tunnels_rest
+
+
+def tombstone_leave(
+    vll: Vll, *, side: str, router_id: int, revision: int, before: Content | None, after: Content | None
+) -> VllTombstone:
+    """Note that an end left this router, with every tunnel of the line that the router may have.
+
+    Those are all that are leased for the line: what orders wanted that were ended by force may be there too.
+    Not the one that ``after`` needs and ``before`` did not: of that only where the end goes is told.
+    """
+    tombstone: VllTombstone = VllTombstone.objects.create(
+        vll=vll, side=side, router_id=router_id, revision=revision
+    )
+    holders = [vll.pk, *vll.orders.values_list("pk", flat=True)]
+    vnis = VniLease.objects.filter(holder__in=holders, released_at__isnull=True)
+    pairs = GrePairLease.objects.filter(holder__in=holders, released_at__isnull=True)
+    if before is not None and after is not None:
+        if after.vni is not None and after.vni != before.vni:
+            vnis = vnis.exclude(vni=after.vni)
+        if after.gre_pair is not None and after.gre_pair != before.gre_pair:
+            pairs = pairs.exclude(is_pair(after.gre_pair))
+    TombstoneTunnel.objects.bulk_create(
+        [TombstoneTunnel(tombstone=tombstone, vni=lease) for lease in vnis]
+        + [TombstoneTunnel(tombstone=tombstone, gre_pair=lease) for lease in pairs]
+    )
+    return tombstone
 
 
 def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *, now: datetime) -> None:
     """Take in what ``router`` says of the ends that left it; the caller has locked the VLL.
 
-    What the old place needed goes back when the last router that one change moved an end away from has
-    confirmed that nothing of it is left.
+    When it has confirmed that nothing of an end is left, what that needed there goes back, and each tunnel
+    that no other router may have.
     """
     by_side = {answer.side: answer for answer in answers}
     for tombstone in VllTombstone.objects.filter(vll=vll, router=router).order_by("pk"):
@@ -25,6 +54,11 @@ def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *,
                 status=answer.status, status_at=now, reason=answer.reason
             )
             continue
+        tunnels = list(tombstone.tunnels.all())
         tombstone.delete()
-        if not VllTombstone.objects.filter(leases=tombstone.leases).exists():
-            leases_release(tombstone.leases, now=now)
+        leases_release(tombstone.leases, now=now)
+        tunnels_rest(
+            vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
+            gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],
+            now=now,
+        )

@@ -1,0 +1,413 @@
+"""Nothing is free while a router may still have it: over whatever orders in whatever order, with routers that
+are not heard of, refuse, or are declared dead."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from portal.accounts.models import Customer, User
+from portal.allocation.capacity import end_load
+from portal.allocation.gre_pairs import rested_gre_pairs_free
+from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.tag_keys import tag_keys
+from portal.allocation.vnis import rested_vnis_free
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.core.tagging import Tagging
+from portal.core.transport import Encapsulation, Transport
+from portal.inventory.models import ObservedRoute, Port, Router, TunnelAddress
+from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.operations import (
+    Changes,
+    EndRequest,
+    coolings_off_end,
+    dead_routers_settle,
+    order_add,
+    order_approve,
+    order_cancel,
+    order_delete,
+    order_force_end,
+    order_modify,
+    order_reject,
+    order_restore,
+    order_resume,
+    order_suspend,
+)
+from portal.vll.router_care import router_declare_alive, router_declare_dead
+from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
+from provisioning.intent import EndRow
+from tests.integration.answers import activate, answer, left
+from tests.integration.holding_routers import HoldingRouter
+from tests.integration.isp import GBIT, Isp, build_isp, member
+from tests.integration.leases import holders, sums_are_right
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+NAMES = ("rhino", "hippo", "zebra")
+MOST_LINES = 4
+WITH_A_WAY_ON = {
+    Lifecycle.ACTIVE: order_suspend,
+    Lifecycle.SUSPENDED: order_resume,
+    Lifecycle.PENDING_TERMINATE: order_restore,
+}
+# Above it an order waits for approval.
+APPROVED_UP_TO = GBIT
+
+which = st.integers(0, 50)
+usually = st.sampled_from([True, True, True, False])
+ports = st.sampled_from([f"{name}:host-cust{number}" for name in NAMES for number in (1, 2)])
+rates = st.sampled_from([GBIT // 2, GBIT, 2 * GBIT])
+transports = st.sampled_from(["auto", "auto", "l2xc", "vxlan4", "geneve4", "gre4", "gre6"])
+_VLAN_10 = {"tagging": Tagging.DOT1Q, "outer_vlan": 10}
+tags = st.one_of(
+    st.just({"tagging": Tagging.UNTAGGED, "outer_vlan": None}),
+    st.builds(
+        lambda vlan, exact: {"tagging": Tagging.DOT1Q, "outer_vlan": vlan, "exact_match": exact},
+        st.sampled_from([10, 20, "any", "any"]),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda inner: {"tagging": Tagging.QINQ, "outer_vlan": 10, "inner_vlan": inner},
+        st.sampled_from([1, 2]),
+    ),
+)
+
+
+def build_world() -> tuple[Isp, User, User]:
+    """Rhino, Hippo and Zebra with agents, each reached by the others at two IPv4 addresses."""
+    dairy = Customer.objects.create(
+        name="Alpine Dairy", created_at=clock.now(), approve_up_to_bps=APPROVED_UP_TO
+    )
+    isp = build_isp(owner=dairy, agents=NAMES)
+    for number, name in enumerate(NAMES, start=1):
+        address = f"10.254.0.{number}"
+        TunnelAddress.objects.create(router=isp.routers[name], address=address)
+        for other in set(NAMES) - {name}:
+            ObservedRoute.objects.create(router=isp.routers[other], address=address, reachable=True)
+    nina = User.objects.create_user("nina", noc_role="nocAdmin")
+    return isp, member("alice", dairy, "operator"), nina
+
+
+@pytest.fixture
+def isp(dairy: Customer) -> Isp:
+    return build_isp(owner=dairy, agents=NAMES)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """Rhino to Hippo, VXLAN, active."""
+    placed = order(isp, alice, transport="vxlan4").vll
+    activate(placed)
+    return placed
+
+
+def modify(user: User, vll: Vll, **changes: Any) -> None:
+    order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+    vll.refresh_from_db()
+
+
+def test_a_vni_is_not_free_before_an_old_router_confirmed_though_the_line_is_gone(
+    isp: Isp, alice: User, vll: Vll
+) -> None:
+    modify(alice, vll, transport="vxlan4", a_end={"port": isp.ports["zebra:host-cust1"].pk})
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    for side in "az":
+        answer(vll, side, "removed")
+    assert vll.lifecycle == "terminated"
+    lease = VniLease.objects.get(vni=vll.vni)
+    assert (lease.released_at is not None, lease.free_at) == (True, None)
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM allocation_vnilease")
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    left(vll, "a", isp.routers["rhino"])
+    assert VniLease.objects.get(vni=vll.vni).free_at is not None
+
+
+def test_nor_while_the_line_goes_on_without_it(isp: Isp, alice: User, vll: Vll) -> None:
+    vni = vll.vni
+    modify(alice, vll, transport="vxlan4", a_end={"port": isp.ports["zebra:host-cust1"].pk})
+    activate(vll)
+    modify(alice, vll, transport="gre4")
+    activate(vll)
+    pair = GrePairLease.objects.get()
+    assert VniLease.objects.get(vni=vni).free_at is None
+    modify(alice, vll, transport="vxlan4")
+    activate(vll)
+    assert VniLease.objects.get(vni=vni).free_at is None
+    # Rhino never heard of that tunnel, which joined Zebra and Hippo.
+    pair.refresh_from_db()
+    assert pair.free_at is not None
+    left(vll, "a", isp.routers["rhino"])
+    assert VniLease.objects.get(vni=vni).free_at is not None
+
+
+class Histories(RuleBasedStateMachine):
+    """What customers and the NOC do, what the portal's sweeps do, and what becomes of it on the routers."""
+
+    @initialize(silent=st.sampled_from([None, 0, 1, 2]))
+    def begin(self, silent: int | None) -> None:
+        self.transaction = transaction.atomic()
+        self.transaction.__enter__()
+        self.now = clock.now()
+        self.isp, self.alice, self.nina = build_world()
+        self.routers = [HoldingRouter(self.isp.routers[name]) for name in NAMES]
+        self.add("rhino:host-cust1", "hippo:host-cust1", _VLAN_10, _VLAN_10, GBIT, "vxlan4", True)
+        self.add("zebra:host-cust1", "hippo:host-cust2", _VLAN_10, _VLAN_10, GBIT, "gre4", True)
+        assert len(self.at_rest(Lifecycle.ACTIVE)) == 2
+        if silent is not None:
+            self.routers[silent].reachable = False
+
+    def ask(self, do: Callable[..., Any], **asked: Any) -> Any:
+        """What is refused is refused, and leaves no trace."""
+        self.now += timedelta(seconds=1)
+        with suppress(DomainError):
+            return do(**asked, now=self.now)
+        return None
+
+    def order(self, soon: bool, do: Callable[..., Any], **asked: Any) -> Any:
+        """``soon``: whether the routers that can be reached are told before anything else happens."""
+        answer = self.ask(do, **asked)
+        if soon and answer is not None:
+            self.send_all()
+        return answer
+
+    def end(self, port: str, picked: dict[str, Any]) -> EndRequest:
+        return EndRequest(port=self.isp.ports[port].pk, **picked)
+
+    # Customers.
+
+    @precondition(lambda self: Vll.objects.exclude(lifecycle__in=TERMINAL_LIFECYCLES).count() < MOST_LINES)
+    @rule(a=ports, z=ports, a_tags=tags, z_tags=tags, cir_bps=rates, transport=transports, soon=usually)
+    def add(self, a: str, z: str, a_tags: Any, z_tags: Any, cir_bps: int, transport: str, soon: bool) -> None:
+        self.order(
+            soon,
+            order_add,
+            user=self.alice,
+            a_end=self.end(a, a_tags),
+            z_end=self.end(z, z_tags),
+            svc_mtu=1500,
+            cir_bps=cir_bps,
+            transport=transport,
+            description="",
+        )
+
+    @precondition(lambda self: self.at_rest(*IN_SERVICE))
+    @rule(
+        number=which, side=st.sampled_from("az"), port=which, transport=st.none() | transports, soon=usually
+    )
+    def move(self, number: int, side: str, port: int, transport: str | None, soon: bool) -> None:
+        vll = self.at_rest(*IN_SERVICE, number=number)
+        here = vll.ends.get(side=side).port.router_id
+        there = [port for port in self.isp.ports.values() if port.router_id != here]
+        end = {"port": there[port % len(there)].pk, "outer_vlan": "any"}
+        if vll.ends.get(side=side).tagging == Tagging.UNTAGGED:
+            end["outer_vlan"] = None
+        self.modify(vll, soon, **{f"{side}_end": end, "transport": transport or "auto"})
+
+    @precondition(lambda self: self.at_rest(*IN_SERVICE))
+    @rule(
+        number=which,
+        transport=st.none() | transports,
+        side=st.sampled_from("az"),
+        picked=st.none() | tags,
+        cir_bps=st.none() | rates,
+        soon=usually,
+    )
+    def change_in_place(
+        self, number: int, transport: str | None, side: str, picked: Any, cir_bps: int | None, soon: bool
+    ) -> None:
+        end = picked and {"inner_vlan": None, "exact_match": True, **picked}
+        vll = self.at_rest(*IN_SERVICE, number=number)
+        self.modify(vll, soon, transport=transport, cir_bps=cir_bps, **{f"{side}_end": end})
+
+    def modify(self, vll: Vll, soon: bool, **changes: Any) -> None:
+        self.order(soon, order_modify, user=self.alice, vll=vll, changes=Changes(**changes))
+
+    @precondition(lambda self: self.at_rest(*WITH_A_WAY_ON))
+    @rule(number=which, soon=usually)
+    def stop_or_go(self, number: int, soon: bool) -> None:
+        vll = self.at_rest(*WITH_A_WAY_ON, number=number)
+        self.order(soon, WITH_A_WAY_ON[vll.lifecycle], user=self.alice, vll=vll)
+
+    @precondition(lambda self: self.at_rest(*IN_SERVICE))
+    @rule(number=which, cooling_off=st.sampled_from([timedelta(0), timedelta(hours=1)]), soon=usually)
+    def remove(self, number: int, cooling_off: timedelta, soon: bool) -> None:
+        vll = self.at_rest(*IN_SERVICE, number=number)
+        self.order(soon, order_delete, user=self.alice, vll=vll, cooling_off=cooling_off)
+
+    @precondition(lambda self: self.open_orders())
+    @rule(number=which, called_off=usually, by_force=usually, soon=usually)
+    def end_an_order(self, number: int, called_off: bool, by_force: bool, soon: bool) -> None:
+        order = self.open_order(number)
+        if called_off:
+            self.order(soon, order_cancel, user=self.alice, order=order)
+        if by_force:
+            self.ask(order_force_end, user=self.nina, order=order, reason="it burnt down")
+
+    # The NOC.
+
+    @precondition(lambda self: self.open_orders(state=OrderState.HELD))
+    @rule(number=which, approved=usually, soon=usually)
+    def decide(self, number: int, approved: bool, soon: bool) -> None:
+        order = self.open_order(number, state=OrderState.HELD)
+        if approved:
+            self.order(soon, order_approve, user=self.nina, order=order)
+        else:
+            self.ask(order_reject, user=self.nina, order=order, reason="no")
+
+    @rule(number=which, dead=usually)
+    def declare(self, number: int, dead: bool) -> None:
+        router = self.routers[number % len(self.routers)].router
+        if dead:
+            self.ask(router_declare_dead, user=self.nina, router=router, reason="it burnt down")
+            dead_routers_settle(now=self.now)
+        else:
+            self.ask(router_declare_alive, user=self.nina, router=router)
+            # Its maintenance goes on until somebody ends it.
+            Router.objects.filter(pk=router.pk, dead_since=None).update(maintenance_since=None)
+
+    # Routers, and the portal by itself.
+
+    @rule(number=which, how=st.sampled_from(["silent", "silent", "refusing", "well"]))
+    def become(self, number: int, how: str) -> None:
+        router = self.routers[number % len(self.routers)]
+        router.reachable, router.refusing = how != "silent", how == "refusing"
+        self.send_all()
+
+    @rule(number=which, arrives=st.sampled_from(["later", "never"]))
+    def send(self, number: int, arrives: str) -> None:
+        """The answer that was on its way before arrives now."""
+        router = self.routers[number % len(self.routers)]
+        router.answer(now=self.now)
+        router.send()
+        if arrives == "never":
+            router.on_its_way = None
+
+    def send_all(self) -> None:
+        for router in self.routers:
+            router.send()
+            router.answer(now=self.now)
+
+    @rule(passes=st.sampled_from([timedelta(seconds=5), timedelta(days=2)]))
+    def sweep(self, passes: timedelta) -> None:
+        self.now += passes
+        for part in (coolings_off_end, dead_routers_settle, rested_vnis_free, rested_gre_pairs_free):
+            part(now=self.now)
+
+    # What holds at any time, and what in the end.
+
+    @invariant()
+    def nothing_that_a_router_holds_is_free_or_somebody_elses(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        wrong = [
+            f"{router.router} still has {vll} {side}: {what}"
+            for router in self.routers
+            for (vll, side), (row, cir_bps) in router.holds.items()
+            for what in not_leased(router.router, row, cir_bps)
+        ]
+        assert wrong == []
+        assert sums_are_right()
+
+    def teardown(self) -> None:
+        try:
+            if self.transaction is not None:
+                self.everything_heals_and_nothing_is_left()
+        finally:
+            transaction.set_rollback(True)
+            self.transaction.__exit__(None, None, None)
+
+    def everything_heals_and_nothing_is_left(self) -> None:
+        """Every router comes back and does what it is asked to: what no line needs is free then."""
+        for held in Order.objects.filter(state=OrderState.HELD):
+            self.ask(order_reject, user=self.nina, order=held, reason="no")
+        for number, router in enumerate(self.routers):
+            self.declare(number, dead=False)
+            router.reachable, router.refusing, router.on_its_way = True, False, None
+        for _ in range(4):
+            self.send_all()
+        assert not Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).exists()
+        assert not VllTombstone.objects.exists()
+        self.nothing_that_a_router_holds_is_free_or_somebody_elses()
+        alive = Vll.objects.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+        assert {vll for router in self.routers for vll, _ in router.holds} == set(
+            alive.values_list("pk", flat=True)
+        )
+        assert holders() == set(alive.values_list("pk", flat=True))
+        for model in (VniLease, GrePairLease):
+            assert not model.objects.filter(released_at__isnull=False, free_at__isnull=True).exists()
+        assert PortVlanLease.objects.count() == BandwidthBooking.objects.count() == 2 * alive.count()
+
+    def at_rest(self, *lifecycles: str, number: int | None = None) -> Any:
+        """The lines in these states that have no order open, or one of them."""
+        busy = Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).values("vll")
+        found = list(Vll.objects.filter(lifecycle__in=lifecycles).exclude(pk__in=busy).order_by("created_at"))
+        return found if number is None else found[number % len(found)]
+
+    def open_orders(self, **those: Any) -> list[Order]:
+        return list(
+            Order.objects.filter(**those).exclude(state__in=TERMINAL_ORDER_STATES).order_by("ordered_at")
+        )
+
+    def open_order(self, number: int, **those: Any) -> Order:
+        found = self.open_orders(**those)
+        return found[number % len(found)]
+
+
+def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
+    """What a router has built of this end without anybody's keeping it for the line."""
+    keep = {
+        row.vll,
+        *Order.objects.filter(vll=row.vll).values_list("pk", flat=True),
+        *VllTombstone.objects.filter(vll=row.vll).values_list("leases", flat=True),
+    }
+    port = Port.objects.get(router=router, interface=row.interface)
+    keys = tag_keys(
+        Tagging(row.tagging), outer=row.outer_vlan, inner=row.inner_vlan, exact_match=row.exact_match
+    )
+    vlans = PortVlanLease.objects.filter(port=port, holder__in=keep, side=row.side)
+    if not any(lease.keys.lower <= keys[0] and keys[1] <= lease.keys.upper for lease in vlans):
+        yield f"{row.tagging} {row.outer_vlan} of {port} is not leased"
+    booked = BandwidthBooking.objects.filter(port=port, holder__in=keep, side=row.side)
+    if sum(booking.cir_bps for booking in booked) < cir_bps:
+        yield f"{cir_bps} bit/s of {port} are not booked"
+    load = end_load(cir_bps, Transport.of(Encapsulation(row.encapsulation), row.family))
+    cores = CoreBooking.objects.filter(router=router, holder__in=keep, side=row.side)
+    if sum(booking.load for booking in cores) < load:
+        yield f"a load of {load} on {router} is not booked"
+    vnis = VniLease.objects.filter(vni=row.vni, holder__in=keep, free_at=None)
+    if row.vni is not None and not vnis.exists():
+        yield f"VNI {row.vni} is not leased"
+    if row.encapsulation == Encapsulation.GRE:
+        pair = (row.local, row.remote)
+        pairs = GrePairLease.objects.filter(low__in=pair, high__in=pair, holder__in=keep, free_at=None)
+        if not pairs.exists():
+            yield f"the pair of {row.local} and {row.remote} is not leased"
+
+
+def test_nothing_is_free_while_any_router_may_have_it() -> None:
+    run_state_machine_as_test(
+        Histories,
+        settings=settings(
+            max_examples=12,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
