@@ -263,6 +263,9 @@ CELERY_BROKER_URL = env.str("REDIS_URL")
 CELERY_BROKER_TRANSPORT = "portal.broker:Transport"
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
+# No task runs longer, and those that name no limit of their own are held to it.
+LONGEST_TASK_S = 3600
+CELERY_TASK_TIME_LIMIT = LONGEST_TASK_S
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -284,8 +287,9 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # Longer than a task may run; losing a message costs no more than the sweeper's next round.
-    "visibility_timeout": 120,
+    # A message is delivered once more when it was not acknowledged for so long: never while a task may still
+    # run. What a killed worker had is not waited for: sweepers send it anew.
+    "visibility_timeout": LONGEST_TASK_S + 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
 }

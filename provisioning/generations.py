@@ -1,4 +1,4 @@
-"""Numbering intents. The number is taken under the router's row lock, and the rows are read after it."""
+"""Numbering intents. The number is taken under the router's row lock; the rows are read after it, at once."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from portal.events.models import Event
 from portal.events.operations import announce
 from portal.inventory.models import Router
 from provisioning.intent import RouterIntent, intent_for
-from provisioning.load import end_rows, moved_away
+from provisioning.load import router_rows
 
 BEHIND_AGENT = "router.behind_agent"
 
@@ -31,9 +31,8 @@ def next_intent(router: Router) -> RouterIntent:
 
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
     """What the rows say now that this router is to be, under the number ``generation``."""
-    return intent_for(
-        router=router.name, generation=generation, rows=end_rows(router), moved_away=moved_away(router)
-    )
+    rows = router_rows(router)
+    return intent_for(router=router.name, generation=generation, rows=rows.ends, moved_away=rows.moved_away)
 
 
 def generation_take_back(router: Router, *, generation: int) -> None:

@@ -1,10 +1,16 @@
 """Reading what an intent is made of: one query, however many VLLs end on the router."""
 
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from portal.core.policing import Policing
 from portal.inventory.models import Router
-from portal.vll.models import Order, VllEnd, VllTombstone
+from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.policing import profile_of
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 from provisioning.intent import EndKey, EndRow
@@ -12,34 +18,90 @@ from provisioning.intent import EndKey, EndRow
 # Accepted, but nobody may tell a router of it yet.
 _HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
 _GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
+_END = (
+    "side",
+    "status",
+    "status_revision",
+    "tagging",
+    "outer_vlan",
+    "inner_vlan",
+    "exact_match",
+    "tunnel_address",
+)
+_LINE = (
+    "revision",
+    "wanted_present",
+    "admin_status",
+    "encapsulation",
+    "family",
+    "vni",
+    "frame",
+    "cir_bps",
+    "eir_bps",
+    "requested_cbs_bytes",
+    "requested_ebs_bytes",
+)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
     Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
     | Q(vll__wanted_present=False, status=VllEnd.Status.REMOVED)
 )
 
 
+@dataclass(frozen=True, slots=True)
+class RouterRows:
+    """What is wanted of a router: its ends, and those that left it for another and are not confirmed gone."""
+
+    ends: tuple[EndRow, ...]
+    moved_away: tuple[EndKey, ...]
+
+
+def router_rows(router: Router) -> RouterRows:
+    """Every end on this router whose VLL's life is not over, and whose order waits for nobody's approval.
+
+    Ends and tombstones in one statement, which sees what was committed before it began: an end that moves at
+    this very moment is in one of them, and in one only.
+    """
+    ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
+        rows = cursor.fetchall()
+    return RouterRows(
+        ends=tuple(_row(json.loads(end)) for end, _ in rows if end is not None),
+        moved_away=tuple(_key(json.loads(key)) for _, key in rows if key is not None),
+    )
+
+
+_IN_ONE = """
+SELECT to_jsonb(standing)::text, NULL FROM ({ends}) AS standing
+UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
+"""
+
+
 def end_rows(router: Router) -> list[EndRow]:
-    """Every end on this router whose VLL's life is not over, and whose order waits for nobody's approval."""
+    """The ends of ``router_rows`` alone."""
+    return list(router_rows(router).ends)
+
+
+def _ends_on(router: Router) -> QuerySet[VllEnd, dict[str, Any]]:
+    """The columns that ``_row`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
-    ends = (
+    of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
+    return (
         VllEnd.objects.filter(port__router=router)
         .exclude(vll__lifecycle__in=_GONE)
         .exclude(vll__in=_HELD_ADDS.values("vll"))
-        .select_related("vll", "port")
         .annotate(
-            far_address=Subquery(far.values("tunnel_address")), policing=F("port__router__observed__policing")
+            interface=F("port__interface"),
+            far_address=Subquery(far.values("tunnel_address")),
+            policing=F("port__router__observed__policing"),
+            **of_line,
         )
+        .values("vll_id", *_END, "interface", "far_address", "policing", *of_line)
     )
-    return [
-        _row(end, far_address=end.far_address, policing=Policing(end.policing or Policing.NONE))
-        for end in ends
-    ]
 
 
-def moved_away(router: Router) -> list[EndKey]:
-    """The ends that have left this router for another one, until it confirms that."""
-    left = VllTombstone.objects.filter(router=router).values_list("vll", "side", "revision")
-    return [EndKey(vll, side, revision, present=False) for vll, side, revision in left]
+def _left(router: Router) -> QuerySet[VllTombstone, dict[str, Any]]:
+    return VllTombstone.objects.filter(router=router).values("vll_id", "side", "revision")
 
 
 def unsettled_ends() -> QuerySet[VllEnd]:
@@ -56,11 +118,18 @@ def unsettled_keys(router: Router) -> frozenset[EndKey]:
     rows = unsettled_ends().filter(port__router=router)
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")
-    ) | frozenset(moved_away(router))
+    ) | frozenset(
+        EndKey(*values, present=False) for values in _left(router).values_list("vll", "side", "revision")
+    )
 
 
-def _row(end: VllEnd, far_address: str | None, policing: Policing) -> EndRow:
-    vll = end.vll
+def _key(row: dict[str, Any]) -> EndKey:
+    return EndKey(UUID(row["vll_id"]), row["side"], row["revision"], present=False)
+
+
+def _row(row: dict[str, Any]) -> EndRow:
+    end = VllEnd(**{name: row[name] for name in _END})
+    vll = Vll(id=UUID(row["vll_id"]), **{name: row[f"line_{name}"] for name in _LINE})
     tunnelled = vll.family is not None
     return EndRow(
         vll=vll.pk,
@@ -70,7 +139,7 @@ def _row(end: VllEnd, far_address: str | None, policing: Policing) -> EndRow:
         confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
         admin_up=vll.admin_status == AdminStatus.UP,
         frame=vll.frame,
-        interface=end.port.interface,
+        interface=row["interface"],
         tagging=end.tagging,
         outer_vlan=end.outer_vlan,
         inner_vlan=end.inner_vlan,
@@ -78,7 +147,7 @@ def _row(end: VllEnd, far_address: str | None, policing: Policing) -> EndRow:
         encapsulation=vll.encapsulation,
         family=vll.family,
         local=end.tunnel_address if tunnelled else None,
-        remote=far_address if tunnelled else None,
+        remote=row["far_address"] if tunnelled else None,
         vni=vll.vni,
-        bandwidth=profile_of(vll, end, policing),
+        bandwidth=profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
     )

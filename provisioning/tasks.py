@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from celery import shared_task
+from django.conf import settings
 
 from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.core import clock
@@ -83,6 +84,6 @@ def sweep_notifications() -> None:
 
 
 # Whole imports take as long as NetBox does; another worker that gets the message again finds it claimed.
-@shared_task(name="netbox.sync", time_limit=3600)
+@shared_task(name="netbox.sync", time_limit=settings.LONGEST_TASK_S)
 def sync_netbox() -> None:
     netbox_sync_due(now=clock.now())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Count, Q
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -67,7 +68,7 @@ WITH_A_WAY_ON = {
 # Above it an order waits for approval.
 APPROVED_UP_TO = GBIT
 
-which = st.integers(0, 50)
+which = st.integers(0, 3)
 usually = st.sampled_from([True, True, True, False])
 ports = st.sampled_from([f"{name}:host-cust{number}" for name in NAMES for number in (1, 2)])
 rates = st.sampled_from([GBIT // 2, GBIT, 2 * GBIT])
@@ -212,11 +213,15 @@ class Histories(RuleBasedStateMachine):
     )
     def move(self, number: int, side: str, port: int, transport: str | None, soon: bool) -> None:
         vll = self.at_rest(*IN_SERVICE, number=number)
-        here = vll.ends.get(side=side).port.router_id
-        there = [port for port in self.isp.ports.values() if port.router_id != here]
-        end = {"port": there[port % len(there)].pk, "outer_vlan": "any"}
-        if vll.ends.get(side=side).tagging == Tagging.UNTAGGED:
-            end["outer_vlan"] = None
+        ends = {end.side: end for end in vll.ends.select_related("port")}
+        # Mostly such as people move: away from a router that nobody hears from.
+        side = next((each for each in "az" if ends[each].port.router_id in self.silent()), side)
+        ports = [port for port in self.isp.ports.values() if port.router_id not in self.silent()]
+        there = [port for port in ports if port.router_id != ends[side].port.router_id]
+        if not there:
+            return
+        tagged = ends[side].tagging != Tagging.UNTAGGED
+        end = {"port": there[port % len(there)].pk, "outer_vlan": "any" if tagged else None}
         self.modify(vll, soon, **{f"{side}_end": end, "transport": transport or "auto"})
 
     @precondition(lambda self: self.at_rest(*IN_SERVICE))
@@ -357,8 +362,14 @@ class Histories(RuleBasedStateMachine):
     def at_rest(self, *lifecycles: str, number: int | None = None) -> Any:
         """The lines in these states that have no order open, or one of them."""
         busy = Order.objects.exclude(state__in=TERMINAL_ORDER_STATES).values("vll")
-        found = list(Vll.objects.filter(lifecycle__in=lifecycles).exclude(pk__in=busy).order_by("created_at"))
+        lines = Vll.objects.filter(lifecycle__in=lifecycles).exclude(pk__in=busy)
+        # Those first of which something is left somewhere, or may be.
+        odd = Q(tombstones__isnull=False) | Q(ends__port__router__in=self.silent())
+        found = list(lines.annotate(odd=Count("pk", filter=odd)).order_by("-odd", "created_at"))
         return found if number is None else found[number % len(found)]
+
+    def silent(self) -> set[int]:
+        return {router.router.pk for router in self.routers if not router.reachable}
 
     def open_orders(self, **those: Any) -> list[Order]:
         return list(

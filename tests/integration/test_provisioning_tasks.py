@@ -41,6 +41,15 @@ def test_every_name_that_is_sent_is_registered(name: str) -> None:
     assert name in current_app.tasks
 
 
+def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() -> None:
+    current_app.loader.import_default_modules()
+    again_after = current_app.conf.broker_transport_options["visibility_timeout"]
+    limits = {
+        name: task.time_limit or current_app.conf.task_time_limit for name, task in current_app.tasks.items()
+    }
+    assert {name: limit for name, limit in limits.items() if limit is None or limit >= again_after} == {}
+
+
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
