@@ -7,6 +7,7 @@ A process of its own: the tables of the tests themselves stay those of today.
 import os
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import django
 from django.db import connection
@@ -22,6 +23,7 @@ STOOD_AT = {
     "vll": "0015_ask_anew",
 }
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+KEEPER = UUID("0b8b6e0e-7d8c-4a43-9d3e-2f8f6c1a5d77")
 
 
 def main() -> None:
@@ -69,6 +71,14 @@ def line_in_service(model: Any) -> None:
         ordered_at=NOW,
         state_at=NOW,
     )
+    # Both ends came from other routers, with one change, and these have not confirmed yet.
+    model("allocation", "VniLease").objects.create(vni=4711, holder=line.pk, leased_at=NOW)
+    for name, side in (("zebra", "a"), ("panda", "z")):
+        router = model("inventory", "Router").objects.create(name=name, site=site, cpu="Ryzen 5950X", cores=4)
+        model("vll", "VllTombstone").objects.create(
+            vll=line, side=side, router=router, revision=1, leases=KEEPER
+        )
+        model("allocation", "CoreBooking").objects.create(router=router, holder=KEEPER, side=side, load=1)
     model("events", "Event").objects.create(
         at=NOW, kind="order.completed", customer_id=dairy.pk, vll_id=line.pk, order_id=order.pk
     )

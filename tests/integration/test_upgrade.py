@@ -23,6 +23,14 @@ KEPT = {
     "events": "SELECT to_jsonb(events_event) - 'untold' FROM events_event",
 }
 
+_LEFT = """
+SELECT router.name, lease.vni, booking.side
+FROM vll_vlltombstone stone JOIN inventory_router router ON router.id = stone.router_id
+JOIN vll_tombstonetunnel tunnel ON tunnel.tombstone_id = stone.id
+JOIN allocation_vnilease lease ON lease.id = tunnel.vni_id
+JOIN allocation_corebooking booking ON booking.holder = stone.leases ORDER BY router.name
+"""
+
 
 @pytest.fixture(scope="module")
 def database(private_services: Services) -> Iterator[str]:
@@ -75,5 +83,7 @@ def test_two_upgrades_at_a_time_migrate_once_and_keep_every_row(database: str) -
         # The audit trail follows the tables of today.
         connection.execute("UPDATE vll_vll SET description = 'ZRH-AMS 2'")
         assert connection.execute("SELECT description FROM audit_vllevent").fetchall() == [("ZRH-AMS 2",)]
+        # What two old routers may have is named with each, and what they keep of cores goes back one by one.
+        assert connection.execute(_LEFT).fetchall() == [("panda", 4711, "z"), ("zebra", 4711, "a")]
     assert "No migrations to apply" in _wait(_start(database, "manage.py", "upgrade"))
     _wait(_start(database, "manage.py", "migrate", "--check"))
