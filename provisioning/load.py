@@ -82,13 +82,13 @@ def end_rows(router: Router) -> list[EndRow]:
     return list(router_rows(router).ends)
 
 
-def _ends_on(router: Router) -> QuerySet[VllEnd, dict[str, Any]]:
+def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
     """The columns that ``_row`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
     of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
-    return (
-        VllEnd.objects.filter(port__router=router)
-        .exclude(vll__lifecycle__in=_GONE)
+    here = VllEnd.objects.filter(port__router=router)
+    ends: QuerySet[VllEnd, Any] = (
+        here.exclude(vll__lifecycle__in=_GONE)
         .exclude(vll__in=_HELD_ADDS.values("vll"))
         .annotate(
             interface=F("port__interface"),
@@ -98,9 +98,10 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, dict[str, Any]]:
         )
         .values("vll_id", *_END, "interface", "far_address", "policing", *of_line)
     )
+    return ends
 
 
-def _left(router: Router) -> QuerySet[VllTombstone, dict[str, Any]]:
+def _left(router: Router) -> QuerySet[VllTombstone, Any]:
     return VllTombstone.objects.filter(router=router).values("vll_id", "side", "revision")
 
 

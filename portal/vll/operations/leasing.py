@@ -195,12 +195,10 @@ def tunnel_release(holder: UUID, *, now: datetime) -> None:
 
 def tunnels_rest(*, vnis: Collection[int], gre_pairs: Collection[int], now: datetime) -> None:
     """End the quarantine of those of these leases (ids) that no tombstone names any more."""
-    for ids, model, kept in (
-        (vnis, VniLease, _kept_vnis()),
-        (gre_pairs, GrePairLease, _kept_gre_pairs()),
-    ):
-        unnamed = model.objects.filter(pk__in=ids).exclude(pk__in=kept.values("pk"))
-        rest_begin(unnamed, rest=_rest(), now=now)
+    unnamed_vnis = VniLease.objects.filter(pk__in=vnis).exclude(pk__in=_kept_vnis())
+    unnamed_pairs = GrePairLease.objects.filter(pk__in=gre_pairs).exclude(pk__in=_kept_gre_pairs())
+    rest_begin(unnamed_vnis, rest=_rest(), now=now)
+    rest_begin(unnamed_pairs, rest=_rest(), now=now)
 
 
 def _kept_vnis() -> QuerySet[VniLease]:
