@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("allocation", "0003_book_cores_of_lines"),
-        ("vll", "0019_retried_unless_called_off"),
+        ("vll", "0020_contested"),
     ]
 
     operations = [

@@ -34,7 +34,7 @@ def part_keepers(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("vll", "0020_tombstone_tunnels")]
+    dependencies = [("vll", "0021_tombstone_tunnels")]
 
     operations = [
         migrations.RunPython(name_tunnels, migrations.RunPython.noop),
