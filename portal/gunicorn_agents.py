@@ -5,6 +5,7 @@ TLS 1.3 with required client certificates under our own CA; the view decides whi
 
 import ssl
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from portal.gunicorn_log import GunicornLog
@@ -21,6 +22,11 @@ certfile = str(LONGLINE_PKI_DIR / "portal.pem")
 keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
 cert_reqs = ssl.CERT_REQUIRED
+
+
+def post_worker_init(_worker: Any) -> None:
+    """gunicorn's hook: while a process of the door works, routers' silence is no fault of the portal's."""
+    import_module("portal.telemetry.door_uptime").note_regularly()
 
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

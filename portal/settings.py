@@ -367,6 +367,10 @@ LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
 # How long what agents say has happened is kept, and known when it is sent a second time, in days.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 
+# A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
+# which are added up by 5 minutes, could not speak in time.
+LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))
+
 # Where webhooks may lead: networks that are no part of the Internet and allowed nevertheless, for everybody's
 # webhooks and for the NOC's own, on any port; and the ports for all others.
 LONGLINE_WEBHOOK_NETWORKS = env.list("LONGLINE_WEBHOOK_NETWORKS", default=[])

@@ -1,5 +1,6 @@
 """What Celery runs: names and ids only; each task makes one call."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from celery import shared_task
@@ -11,6 +12,7 @@ from portal.netbox_sync.sync import sync_due as netbox_sync_due
 from portal.telemetry.freezing import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
+from portal.telemetry.silences import silences_forget, silences_watch
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
@@ -51,6 +53,7 @@ def sweep() -> None:
 @shared_task(name="provisioning.mark_stale", time_limit=_HARD_LIMIT_S)
 def mark_stale() -> None:
     stale_vlls_mark(now=clock.now())
+    silences_watch(now=clock.now())
 
 
 @shared_task(name="provisioning.free_holds", time_limit=_HARD_LIMIT_S)
@@ -61,6 +64,7 @@ def free_holds() -> None:
 @shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)
 def keep_partitions() -> None:
     partitions_keep(now=clock.now())
+    silences_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
 
 
 @shared_task(name="telemetry.freeze_percentiles", time_limit=1800)

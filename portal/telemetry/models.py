@@ -107,6 +107,8 @@ class OperInterval(models.Model):
     status = models.CharField(max_length=15)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    # Not what was observed then, but what was found out of a silence since (portal.telemetry.silences).
+    judged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
@@ -120,6 +122,19 @@ class OperInterval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.status} from {self.began_at:%Y-%m-%d %H:%M:%S}"
+
+
+class DoorUptime(models.Model):
+    """From when to when the agent door took reports, as its processes say every few seconds."""
+
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["seen_at"], name="door_uptime_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.began_at:%Y-%m-%d %H:%M:%S} to {self.seen_at:%Y-%m-%d %H:%M:%S}"
 
 
 class QuarantinedSample(models.Model):

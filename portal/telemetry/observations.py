@@ -10,6 +10,7 @@ from portal.events.operations import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.operations import observed_store
 from portal.inventory.reports import ObservedReport
+from portal.telemetry.silences import silence_end
 from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
@@ -43,6 +44,8 @@ def _take(
 ) -> bool:
     if not observed_store(router=router, report=report, now=now):
         return False
+    if last is not None and now - last.reported_at > FRESH:
+        silence_end(router=router, heard=last.reported_at, now=now)
     ends_observed(router=router, ends=ends, look=report.look, now=now)
     ended = _is_back(last, report, now) and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)

@@ -2,26 +2,16 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
-
-from portal.telemetry.buckets import counted_now
+from portal.telemetry.buckets import five_minutes_of
 from portal.telemetry.tables import FIVE_MINUTES
 
 SPAN = timedelta(hours=1)
 STEP_S = FIVE_MINUTES.step_s
 _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated")
-_MARKED = (
-    "SELECT DISTINCT vll_id, start_at FROM telemetry_stale_bucket"
-    " WHERE vll_id = ANY(%(vlls)s) AND step_s = %(step)s AND start_at >= %(since)s AND start_at < %(until)s"
-)
-_ROLLED_UP = (
-    f"SELECT vll_id, start_at, {', '.join(_READ)} FROM telemetry_five_minutes"  # noqa: S608 - our own names
-    " WHERE vll_id = ANY(%(vlls)s) AND start_at >= %(since)s AND start_at < %(until)s"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +37,9 @@ def recent_of(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, Recent]:
     first = int((now - SPAN).timestamp() // STEP_S + 1) * STEP_S
     starts = range(first, int(now.timestamp()) + 1, STEP_S)
     counted: dict[UUID, dict[int, tuple[Any, ...]]] = {vll: {} for vll in vlls}
-    for vll, at, *values in _rows(list(vlls), starts):
+    for vll, at, *values in five_minutes_of(vlls, starts, _READ):
         counted[vll][int(at.timestamp())] = tuple(values)
     return {vll: _recent(rows, starts) for vll, rows in counted.items()}
-
-
-def _rows(vlls: list[UUID], starts: range) -> list[tuple[Any, ...]]:
-    asked: dict[str, Any] = {
-        "vlls": vlls,
-        "step": STEP_S,
-        "since": datetime.fromtimestamp(starts.start, tz=UTC),
-        "until": datetime.fromtimestamp(starts.stop, tz=UTC),
-    }
-    with transaction.atomic(), connection.cursor() as cursor:
-        # The marks come first, as for a single line (buckets.py): what is rolled up after this look can still
-        # be read where it was.
-        cursor.execute(_MARKED, asked)
-        marked = set(cursor.fetchall())
-        cursor.execute(_ROLLED_UP, asked)
-        rows = [row for row in cursor.fetchall() if row[:2] not in marked]
-        return rows + counted_now(cursor, sorted(marked), _READ) if marked else rows
 
 
 def _recent(rows: dict[int, tuple[Any, ...]], starts: range) -> Recent:

@@ -96,6 +96,21 @@ ON CONFLICT DO NOTHING
 """
 
 
+# Of 5 minutes of a silence, counted late or at the far end: something speaks for the router.
+_SPEAKS_FOR_ROUTERS = """
+UPDATE inventory_routersilence AS silence SET judge_again = true
+WHERE NOT judge_again AND EXISTS (
+    SELECT FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+    JOIN vll_vllend AS one_end ON one_end.vll_id = b.vll_id
+    JOIN inventory_port AS port ON port.id = one_end.port_id
+    JOIN telemetry_five_minutes AS counted ON counted.vll_id = b.vll_id AND counted.start_at = b.start_at
+    WHERE port.router_id = silence.router_id AND b.start_at >= silence.since
+      AND b.start_at < coalesce(silence.until, 'infinity')
+      AND (counted.a_out_packets > 0 OR counted.z_out_packets > 0
+           OR CASE one_end.side WHEN 'a' THEN counted.a_covered_ms ELSE counted.z_covered_ms END > 0))
+"""
+
+
 def roll_up(*, now: datetime) -> int:
     """Count every stale bucket anew that is over and reported; how many. Another run at work: 0."""
     rolled = 0
@@ -128,6 +143,8 @@ def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> N
         _statement(table),
         {**buckets, "reach": LONGEST_SAMPLE, "length": timedelta(seconds=table.step_s)},
     )
+    if table is FIVE_MINUTES:
+        cursor.execute(_SPEAKS_FOR_ROUTERS, buckets)
     for longer in ROLLUPS[ROLLUPS.index(table) + 1 :][:1]:
         cursor.execute(
             _MARK_LONGER, {**buckets, "step": longer.step_s, "length": timedelta(seconds=longer.step_s)}

@@ -25,7 +25,7 @@ from portal.events.models import Outbox
 from portal.inventory import pki
 from portal.inventory.identity import router_uri
 from portal.inventory.models import ObservedInterface, ObservedRouter, RouterCertificate
-from portal.telemetry.models import QuarantinedSample, Sample
+from portal.telemetry.models import DoorUptime, QuarantinedSample, Sample
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.answers import activate
 from tests.integration.certificates import certificates, issue, register
@@ -309,3 +309,11 @@ def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll:
 def test_an_observation_outside_the_contract_is_refused(post: Post, change: dict[str, Any]) -> None:
     assert post(OBSERVED, observed(**change)).status_code == 422
     assert not ObservedInterface.objects.exclude(name__startswith="bb-").exists()
+
+
+def test_a_door_that_works_says_so_by_itself(door: str) -> None:
+    DoorUptime.objects.all().delete()
+    deadline = time.monotonic() + 60
+    while not DoorUptime.objects.filter(seen_at__gte=clock.now() - timedelta(minutes=1)).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

@@ -5,6 +5,7 @@ from portal.inventory.models.observed import (
     ObservedLoad,
     ObservedRoute,
     ObservedRouter,
+    RouterSilence,
     TunnelAddress,
 )
 from portal.inventory.models.port import Port
@@ -23,6 +24,7 @@ __all__ = [
     "Router",
     "RouterCertificate",
     "RouterEnrolment",
+    "RouterSilence",
     "Site",
     "TopologyVersion",
     "TunnelAddress",

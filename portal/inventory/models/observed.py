@@ -43,6 +43,42 @@ class ObservedRouter(models.Model):
         return f"{self.router} at {self.reported_at:%H:%M:%S}"
 
 
+class RouterSilence(models.Model):
+    """From a router's last report until the next one: ``[since, until)``; null = it is still silent.
+
+    Only while the portal listened (portal.telemetry.door_uptime): its own absence is nobody's silence.
+    """
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences")
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    # When something last spoke for its VPP: frames that came from there, or what its agent counted.
+    forwarded_at = models.DateTimeField(null=True)
+    # The parts in which nothing did, for longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to], ...].
+    down_spans = models.JSONField(default=list)
+    # Whether that is so now: the lines that end there are down.
+    counts_as_down = models.BooleanField(default=False)
+    # Something new speaks for it.
+    judge_again = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["router"],
+                condition=models.Q(until__isnull=True),
+                name="a_router_is_silent_once_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(until__isnull=True) | models.Q(counts_as_down=False),
+                name="a_router_that_is_heard_is_not_down",
+            ),
+        ]
+        indexes = [models.Index(fields=["router", "since"], name="silence_by_router")]
+
+    def __str__(self) -> str:
+        return f"{self.router} since {self.since:%Y-%m-%d %H:%M:%S}"
+
+
 class ObservedInterface(models.Model):
     """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none."""
 

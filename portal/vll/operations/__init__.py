@@ -11,7 +11,7 @@ from portal.vll.operations.endpoints import EndRequest
 from portal.vll.operations.force import order_force_end, order_force_retry
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.modify import Changes, order_modify
-from portal.vll.operations.observe import ends_observed, stale_vlls_mark
+from portal.vll.operations.observe import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.overdue import orders_overdue_alarm
 from portal.vll.operations.plan import plan_ask, plan_finish
 from portal.vll.operations.retry import order_retry
@@ -32,6 +32,7 @@ __all__ = [
     "hold_release",
     "hold_renew",
     "holds_expire",
+    "oper_statuses_refresh",
     "order_add",
     "order_approve",
     "order_cancel",

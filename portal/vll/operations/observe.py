@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 
 from portal.events.operations import announce
-from portal.inventory.models import ObservedRouter, Router
+from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.transitions import sync_move
@@ -80,33 +80,63 @@ def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
         .order_by("pk")
     )
     marked = 0
-    for pk, heard, moved in found.values_list("pk", "heard", "moved"):
-        since = now if heard is None else heard + FRESH
-        marked += _write_status(pk, OperStatus.UNKNOWN, since if moved is None else max(since, moved))
+    forwarding = _forwarding(now)
+    for vll in found.prefetch_related("ends__port"):
+        # What the living end says of it counts.
+        if oper_status_of(vll.ends.all(), forwarding) != OperStatus.UNKNOWN:
+            continue
+        since = now if vll.heard is None else vll.heard + FRESH
+        marked += _write_status(
+            vll.pk, OperStatus.UNKNOWN, since if vll.moved is None else max(since, vll.moved)
+        )
     return marked
 
 
+@transaction.atomic
+def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
+    """Look at a router's lines again, since something is known of the router itself; those that turned."""
+    lines = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
+    _lock(set(lines.values_list("pk", flat=True)))
+    forwarding = _forwarding(now)
+    return {
+        vll.pk
+        for vll in lines.distinct().order_by("pk").prefetch_related("ends__port")
+        if _write_status(vll.pk, oper_status_of(vll.ends.all(), forwarding), now)
+    }
+
+
 def _stale(now: datetime) -> QuerySet[Vll]:
-    """What is not op-unknown though a router of it has fallen silent."""
+    """What is not op-unknown though a router of it has fallen silent, and does not count as down for it."""
     silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
-    return Vll.objects.filter(silent, lifecycle__in=IN_SERVICE).exclude(oper_status=OperStatus.UNKNOWN)
+    down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
+    return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
+        oper_status=OperStatus.UNKNOWN
+    )
+
+
+def _down() -> QuerySet[RouterSilence]:
+    """The silences that count as down (portal.telemetry.silences)."""
+    return RouterSilence.objects.filter(until__isnull=True, counts_as_down=True)
 
 
 def oper_status_of(ends: Iterable[VllEnd], forwarding: dict[int, bool]) -> OperStatus:
     """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
 
-    ``forwarding``: the routers whose reports are fresh, and whether they run a VPP at all. Unknown is what
-    nobody says, and not what is no longer there.
+    ``forwarding``: whether the routers of which anything is known forward: those whose reports are fresh, by
+    whether they run a VPP, and not those whose silence counts as down. One end that is down is enough,
+    whatever the other one says; unknown is what nobody says, and not what is no longer there.
     """
-    ends = list(ends)
-    routers = [end.port.router_id for end in ends]
-    if any(forwarding.get(router) is False for router in routers):
+    seen = {_seen_at(end, forwarding.get(end.port.router_id)) for end in ends}
+    return next(status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in seen)
+
+
+def _seen_at(end: VllEnd, forwards: bool | None) -> OperStatus:
+    """What is known of one end alone."""
+    if forwards is False:
         return OperStatus.DOWN
-    if any(router not in forwarding for router in routers) or any(end.link_up is None for end in ends):
+    if forwards is None or end.link_up is None:
         return OperStatus.UNKNOWN
-    if all(end.link_up and end.reachable is not False for end in ends):
-        return OperStatus.UP
-    return OperStatus.DOWN
+    return OperStatus.UP if end.link_up and end.reachable is not False else OperStatus.DOWN
 
 
 def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
@@ -164,9 +194,10 @@ def _in_service_on(router: Router) -> QuerySet[Vll]:
 
 
 def _forwarding(now: datetime) -> dict[int, bool]:
-    """The routers whose reports are fresh, and whether they run a VPP."""
+    """The routers of which is known whether they forward (see oper_status_of)."""
     fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH)
-    return {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
+    down = dict.fromkeys(_down().values_list("router_id", flat=True), False)
+    return down | {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
 
 
 def _lock(vlls: set[UUID]) -> None:

@@ -1,0 +1,38 @@
+"""Spans of time, ``[begin, end)``: sorted, apart, none of them empty."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+Span = tuple[datetime, datetime]
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Their union."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if begin >= end:
+            continue
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def within(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """What is in both."""
+    others = list(others)
+    return merged((max(a, c), min(b, d)) for a, b in spans for c, d in others)
+
+
+def without(span: Span, others: Iterable[Span]) -> list[Span]:
+    """What of ``span`` is in none of the others."""
+    left, begin = [], span[0]
+    for away, back in merged(others):
+        left.append((begin, min(away, span[1])))
+        begin = max(begin, back)
+    return merged([*left, (begin, span[1])])
+
+
+def length(spans: Iterable[Span]) -> timedelta:
+    return sum((end - begin for begin, end in spans), timedelta())

@@ -1,0 +1,313 @@
+"""Silent routers: what the living end sees counts, and silence that nothing explains is an outage."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event
+from portal.inventory.models import ObservedRouter, RouterSilence
+from portal.telemetry.availability import availability
+from portal.telemetry.door_uptime import door_note
+from portal.telemetry.models import DoorUptime, FrozenMonth, OperInterval
+from portal.telemetry.observations import observation_take
+from portal.telemetry.operations import counters_store
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.rollups import roll_up
+from portal.vll.models import Vll
+from portal.vll.operations.answers import EndObservation
+from provisioning.tasks import mark_stale
+from tests.integration.answers import activate
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.test_telemetry_counters import ms
+from tests.integration.test_telemetry_reports import empty_report
+
+pytestmark = pytest.mark.django_db
+SIDES = {"rhino": "a", "hippo": "z"}
+BOOTS = {"rhino": uuid4(), "hippo": uuid4()}
+START = datetime.fromisoformat("2026-11-10T00:01:00+00:00")
+MINUTE = timedelta(minutes=1)
+
+
+class Network:
+    """Two routers, two lines between them, and a clock that goes on as far as a test lets it."""
+
+    def __init__(self, isp: Isp, line: Vll, idle: Vll) -> None:
+        self.isp, self.line, self.idle, self.now = isp, line, idle, START
+
+    def report(self, *routers: str, **facts: Any) -> None:
+        seen: dict[str, Any] = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, **facts}
+        for router in routers:
+            observation_take(
+                router=self.isp.routers[router],
+                report=empty_report(sent_ms=ms(self.now)),
+                ends=[
+                    EndObservation(vll=line.pk, side=SIDES[router], **seen) for line in (self.line, self.idle)
+                ],
+                now=self.now,
+            )
+
+    def count(self, router: str, *spans: tuple[datetime, datetime], out: int) -> None:
+        """Samples of a minute each, in which so many frames came out at this router's end."""
+        samples: list[CounterSample] = []
+        for begin, until in spans:
+            while begin < until:
+                counted = EndCount(self.line.pk, SIDES[router], 100, 1, 100 * out, out)
+                samples.append(CounterSample(ms(begin) // 1000, ms(begin), ms(begin + MINUTE), (counted,)))
+                begin += MINUTE
+        report = CounterReport(BOOTS[router], ms(self.now), False, 0, tuple(samples))
+        stored = counters_store(router=self.isp.routers[router], report=report, now=self.now)
+        assert stored.accepted == len(samples)
+
+    def go_on(
+        self, span: timedelta, *living: str, door: bool = True, step: timedelta = MINUTE / 2, **facts: Any
+    ) -> None:
+        """``living`` report all the while, the portal watches, and its door takes reports or does not."""
+        until = self.now + span
+        while self.now < until:
+            self.now = min(until, self.now + step)
+            if door:
+                door_note(now=self.now)
+                self.report(*living, **facts)
+                mark_stale()
+
+    def hours_later(self, hours: int, *living: str) -> None:
+        """As ``go_on``, with less to do: the door was there all the while."""
+        self.now += timedelta(hours=hours)
+        DoorUptime.objects.update(seen_at=self.now)
+        ObservedRouter.objects.filter(router__name__in=living).update(reported_at=self.now)
+        self.go_on(MINUTE, *living)
+
+    def times(self, since: datetime = START) -> dict[str, Any]:
+        return availability(vll=self.line, since=since, until=self.now, now=self.now)
+
+    @property
+    def status(self) -> str:
+        self.line.refresh_from_db()
+        return self.line.oper_status
+
+
+@pytest.fixture
+def network(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> Network:
+    monkeypatch.setattr(clock, "now", lambda: START)
+    line = order(isp, alice).vll
+    ends = {f"{side}_end": end(isp, f"{router}:host-cust2") for router, side in SIDES.items()}
+    idle = order(isp, alice, description="idle", **ends).vll
+    for each in (line, idle):
+        activate(each)
+    found = Network(isp, line, idle)
+    monkeypatch.setattr(clock, "now", lambda: found.now)
+    door_note(now=START)
+    found.report("rhino", "hippo")
+    assert found.status == "op-up"
+    return found
+
+
+def seconds(times: dict[str, Any]) -> tuple[float, float, float]:
+    return times["up_s"], times["down_s"], times["unknown_s"]
+
+
+def statuses(line: Vll) -> Sequence[str]:
+    return OperInterval.objects.filter(vll_id=line.pk).order_by("began_at").values_list("status", flat=True)
+
+
+def test_what_the_living_end_sees_counts_from_that_moment(network: Network) -> None:
+    network.go_on(MINUTE, "rhino", step=MINUTE / 6)
+    assert network.status == "op-unknown"
+    network.go_on(MINUTE, "rhino", step=MINUTE / 6, reachable=False)
+    assert network.status == "op-down"
+    times = network.times()
+    # Noticed by the report after the 35 s.
+    assert (times["up_s"], times["down_s"], times["unknown_s"]) == (40, 50, 30)
+    network.go_on(MINUTE / 2, "rhino", link_up=False)
+    assert network.status == "op-down"
+    network.go_on(MINUTE / 2, "rhino")
+    assert network.status == "op-unknown"
+
+
+def test_six_hours_without_a_router_are_an_outage(network: Network) -> None:
+    network.go_on(10 * MINUTE, "rhino")
+    assert network.status == "op-unknown"
+    network.go_on(MINUTE, "rhino")
+    assert network.status == "op-down"
+    # Back to the last report, and not only from now on.
+    assert seconds(network.times()) == (0, 11 * 60, 0)
+    network.hours_later(6, "rhino")
+    network.report("rhino", "hippo")
+    outage = (network.now - START).total_seconds()
+    assert seconds(network.times()) == (0, outage, 0)
+    assert network.times()["availability"] == 0
+    network.go_on(60 * MINUTE, "rhino", "hippo")
+    assert network.status == "op-up"
+    assert seconds(network.times()) == (3600, outage, 0)
+    assert list(statuses(network.line))[-2:] == ["op-down", "op-up"]
+
+
+def test_a_silence_that_ends_before_is_unknown_and_no_outage(network: Network) -> None:
+    network.go_on(8 * MINUTE, "rhino")
+    network.report("hippo")
+    network.go_on(MINUTE, "rhino", "hippo")
+    assert network.status == "op-up"
+    up, down, unknown = seconds(network.times())
+    assert (down, up + unknown) == (0, 9 * 60)
+    assert 6 * 60 < unknown < 8 * 60
+
+
+def test_while_the_portal_is_away_nothing_is_known(network: Network) -> None:
+    network.go_on(3 * MINUTE, "rhino")
+    network.go_on(timedelta(hours=6), door=False, step=timedelta(hours=6))
+    network.go_on(3 * MINUTE, "rhino")
+    assert network.status == "op-unknown"
+    # The router is still silent, and now somebody listens for long enough to say so.
+    network.go_on(6 * MINUTE, "rhino")
+    assert network.status == "op-down"
+    times = network.times()
+    assert 11 * 60 < times["down_s"] < 13 * 60
+    assert times["unknown_s"] == pytest.approx(6 * 3600, abs=60)
+
+
+def test_a_portal_without_a_door_blames_nobody(network: Network) -> None:
+    DoorUptime.objects.all().delete()
+    network.now += timedelta(hours=6)
+    network.report("rhino")
+    mark_stale()
+    assert network.status == "op-unknown"
+    assert not RouterSilence.objects.exists()
+
+
+def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Network) -> None:
+    for _ in range(6):
+        begin = network.now
+        network.go_on(5 * MINUTE, "rhino")
+        network.count("rhino", (begin, network.now), out=50)
+        roll_up(now=network.now)
+    network.go_on(MINUTE, "rhino")
+    assert network.status == "op-unknown"
+    silence = RouterSilence.objects.get()
+    assert silence.forwarded_at is not None
+    assert (silence.counts_as_down, silence.down_spans) == (False, [])
+    # What came out of it had come from there.
+    times = network.times()
+    assert times["down_s"] == 0
+    assert times["up_s"] >= 25 * 60
+    # Then VPP dies as well.
+    died = network.now
+    for _ in range(4):
+        begin = network.now
+        network.go_on(5 * MINUTE, "rhino")
+        network.count("rhino", (begin, network.now), out=0)
+        roll_up(now=network.now)
+    assert network.status == "op-down"
+    times = network.times(died)
+    assert times["down_s"] >= 14 * 60
+    assert times["up_s"] < 5 * 60
+
+
+def test_other_lines_of_a_router_that_forwards_are_unknown(network: Network) -> None:
+    begin = network.now
+    network.go_on(12 * MINUTE, "rhino")
+    network.count("rhino", (begin, network.now), out=50)
+    roll_up(now=network.now)
+    network.go_on(MINUTE, "rhino")
+    network.idle.refresh_from_db()
+    assert network.idle.oper_status == "op-unknown"
+    times = availability(vll=network.idle, since=START, until=network.now, now=network.now)
+    assert (times["down_s"], times["unknown_s"] > 12 * 60) == (0, True)
+
+
+def test_what_a_cut_off_agent_delivers_later_speaks_for_its_router(network: Network) -> None:
+    silent_since = network.now
+    network.go_on(12 * MINUTE, "rhino")
+    network.hours_later(2, "rhino")
+    back = network.now
+    assert network.status == "op-down"
+    assert network.times()["down_s"] == (back - START).total_seconds()
+    network.report("rhino", "hippo")
+    network.count("hippo", (silent_since, back - MINUTE), out=20)
+    roll_up(now=network.now + 10 * MINUTE)
+    network.go_on(MINUTE, "rhino", "hippo")
+    assert network.status == "op-up"
+    assert seconds(network.times()) == ((network.now - START).total_seconds(), 0, 0)
+
+
+def test_only_what_was_forwarded_is_spoken_for(network: Network) -> None:
+    silent_since = network.now
+    network.go_on(12 * MINUTE, "rhino")
+    network.hours_later(2, "rhino")
+    back = network.now
+    network.report("rhino", "hippo")
+    # It forwarded for an hour, stood idle for half of one, and was off then.
+    hour, half = silent_since + 60 * MINUTE, silent_since + 90 * MINUTE
+    network.count("hippo", (silent_since, hour), out=20)
+    network.count("hippo", (hour, half), out=0)
+    roll_up(now=network.now + 10 * MINUTE)
+    network.go_on(MINUTE / 2, "rhino", "hippo")
+    up, down, unknown = seconds(network.times())
+    assert up == pytest.approx(3600 + 30, abs=300)
+    assert unknown == pytest.approx(1800, abs=300)
+    assert down == pytest.approx((back - half).total_seconds(), abs=300)
+
+
+def test_a_frozen_month_is_not_rewritten(network: Network) -> None:
+    silent_since = network.now
+    network.go_on(12 * MINUTE, "rhino")
+    network.report("rhino", "hippo")
+    before = seconds(network.times())
+    FrozenMonth.objects.create(month=START.date().replace(day=1), frozen_at=network.now)
+    network.count("hippo", (silent_since, network.now - MINUTE), out=20)
+    roll_up(now=network.now + 10 * MINUTE)
+    mark_stale()
+    assert not RouterSilence.objects.filter(judge_again=True).exists()
+    assert seconds(network.times()) == before == (0, 12 * 60, 0)
+
+
+def test_what_was_seen_to_be_down_stays_so(network: Network) -> None:
+    network.go_on(MINUTE, "rhino", "hippo", link_up=False)
+    down_since = network.now - MINUTE / 2
+    begin = network.now
+    network.go_on(15 * MINUTE, "rhino", link_up=False)
+    network.count("rhino", (begin, network.now), out=50)
+    roll_up(now=network.now)
+    network.go_on(MINUTE, "rhino", link_up=False)
+    assert network.status == "op-down"
+    assert network.times(down_since)["down_s"] == (network.now - down_since).total_seconds()
+
+
+def test_both_silences_of_a_line_count(network: Network) -> None:
+    network.go_on(5 * MINUTE, "rhino")
+    network.go_on(12 * MINUTE)
+    assert network.status == "op-down"
+    network.report("hippo")
+    network.go_on(MINUTE, "hippo")
+    # Rhino is silent still.
+    assert network.status == "op-down"
+    network.report("rhino")
+    network.go_on(MINUTE / 2, "rhino", "hippo")
+    assert network.status == "op-up"
+    assert seconds(network.times()) == (30, (network.now - START).total_seconds() - 30, 0)
+
+
+def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
+    network.go_on(3 * MINUTE, "rhino")
+    network.go_on(3 * MINUTE, "rhino", "hippo")
+    events = Event.objects.filter(kind__in=["router.silent", "router.reporting"]).order_by("id")
+    hippo = network.isp.routers["hippo"].pk
+    assert [(event.kind, event.router_id) for event in events] == [
+        ("router.silent", hippo),
+        ("router.reporting", hippo),
+    ]
+    assert events[0].at == START
+
+
+def test_a_silence_that_nobody_watched_is_judged_when_it_ends(network: Network) -> None:
+    network.now += timedelta(hours=1)
+    DoorUptime.objects.update(seen_at=network.now)
+    network.report("rhino", "hippo")
+    mark_stale()
+    assert network.status == "op-up"
+    assert seconds(network.times()) == (0, 3600, 0)
