@@ -107,6 +107,7 @@ NOT_AUDITED: dict[str, str] = {
     "netbox_sync.NetboxState": _BY_NETBOX,
     "notifications.Delivery": _BY_THE_PORTAL,
     "notifications.Mail": _BY_THE_PORTAL,
+    "notifications.MailLine": _BY_THE_PORTAL,
     "notifications.ReportedMonth": _BY_THE_PORTAL,
     "pghistory.Context": "not used: who did it is in the events themselves",
     "pghistory.Events": "no table: a way of reading that is not used",

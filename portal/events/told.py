@@ -22,6 +22,8 @@ TOLD = frozenset(
         "vll.in_sync",
         "vll.drift",
         "vll.not_carried",
+        "router.silent",
+        "router.reporting",
         "webhook.disabled",
         "account.password_reset_asked",
         "account.opened",

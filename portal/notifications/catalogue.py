@@ -100,6 +100,17 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
     )
 
 
+def _router(name: str, about: str | Promise) -> EventType:
+    """About a router; only the NOC's own webhooks are told."""
+    return EventType(
+        name=f"router.{name}",
+        announced=f"router.{name}",
+        about=about,
+        members={"router": {"type": "string", "description": "Its name."}},
+        example={"router": "rhino"},
+    )
+
+
 TYPES: tuple[EventType, ...] = (
     _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order is accepted: it is a fact.")),
     _order("held", OrderState.HELD.value, _("An order waits for the NOC's approval.")),
@@ -151,6 +162,8 @@ TYPES: tuple[EventType, ...] = (
     _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),
     _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
+    _router("silent", _("Nobody hears from a router; told to the NOC's own webhooks.")),
+    _router("reporting", _("A router that was silent reports again; told to the NOC's own webhooks.")),
     EventType(
         name="webhook.disabled",
         announced="webhook.disabled",

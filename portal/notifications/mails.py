@@ -9,10 +9,10 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
-from portal.events.models import Event
 from portal.events.operations import send_tasks
 from portal.notifications.letters import letter
 from portal.notifications.models import Group, Mail, MailOptOut
+from portal.notifications.news import ABOUT_LINES, ABOUT_ROUTERS, news_of, said_keep
 from portal.notifications.preferences import unsubscribe_path
 
 SEND_MAIL = "notifications.send_mail"
@@ -23,9 +23,6 @@ _SENDING = timedelta(seconds=60)
 # A message that did not arrive by then counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
-_DOWN, _UP = "vll.op-down", "vll.op-up"
-# What ends a status: the next one, or the end of the service that it was of.
-_ENDS_A_STATUS = (_DOWN, _UP, "vll.op-unknown", "vll.suspended", "vll.pendingTerminate", "vll.terminated")
 
 
 @transaction.atomic
@@ -49,7 +46,11 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
     if not mine.update(sending_until=now + _SENDING):
         return
     found = Mail.objects.select_related("user", "customer").get(pk=mail_id)
-    said = None if _is_overtaken(found) or not _is_wanted(found) else letter(found)
+    is_wanted, told = _is_wanted(found) and not _is_overtaken(found), None
+    if found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS) and is_wanted:
+        told = news_of(found)
+        is_wanted = told is not None
+    said = letter(found, told or []) if is_wanted else None
     if said is None:
         _settle(found, Mail.State.DROPPED, now)
         return
@@ -59,7 +60,10 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
     except (smtplib.SMTPException, OSError) as error:
         _failed(found, error, now)
     else:
-        _settle(found, Mail.State.SENT, now)
+        with transaction.atomic():
+            _settle(found, Mail.State.SENT, now)
+            if told is not None:
+                said_keep(found, told)
 
 
 def mails_forget(*, before: datetime) -> int:
@@ -92,29 +96,19 @@ def _is_wanted(found: Mail) -> bool:
         return False
     if not found.group:
         return True
-    is_theirs = user.is_noc
+    # Of lines and routers each reader is told of his own lines.
+    is_theirs = user.is_noc or (found.group != Group.NOC and found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS))
     if found.group != Group.NOC and not is_theirs:
         is_theirs = user.memberships.filter(customer=found.customer_id).exists()
     return is_theirs and not MailOptOut.objects.filter(user=found.user, group=found.group).exists()
 
 
 def _is_overtaken(found: Mail) -> bool:
-    """A status that did not last, or that its reader was told last, is no news (flap damping); of several
-    links to choose a password by the last one is sent, and no first one to whoever has a password."""
-    if found.kind == ACCOUNT_OPENED and found.user.has_usable_password():
-        return True
-    if found.kind == PASSWORD_RESET_ASKED:
-        return Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id).exists()
-    if found.kind not in (_DOWN, _UP):
-        return False
-    later = Event.objects.filter(vll_id=found.vll_id, id__gt=found.event_id, kind__in=_ENDS_A_STATUS)
-    if later.exists():
-        return True
-    told = Mail.objects.filter(
-        user=found.user, vll_id=found.vll_id, group=Group.STATUS, state=Mail.State.SENT
-    ).order_by("-event_id")
-    last = told.values_list("kind", flat=True).first()
-    return last == _DOWN if found.kind == _DOWN else last != _DOWN
+    """Of several links to choose a password by the last one is sent, and no first one to whoever has one."""
+    if found.kind == ACCOUNT_OPENED:
+        return found.user.has_usable_password()
+    newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
+    return found.kind == PASSWORD_RESET_ASKED and newer.exists()
 
 
 def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:

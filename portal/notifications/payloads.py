@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from portal.events.models import Event
+from portal.inventory.models import Router
 from portal.notifications.catalogue import BY_ANNOUNCED, EventType
 from portal.vll.models import Vll
 from portal.vll.states import OperStatus
 
 
-def payload(event: Event, *, line: Vll | None, customer: str | None) -> str | None:
+def payload(event: Event, *, line: Vll | None, router: Router | None, customer: str | None) -> str | None:
     """The body for a public event, or None for one whose line is gone. ``line`` comes with its customer.
 
     It says what was so when it happened: what is so by now is the API's to say.
@@ -18,6 +19,8 @@ def payload(event: Event, *, line: Vll | None, customer: str | None) -> str | No
     kind = BY_ANNOUNCED[event.kind]
     if event.kind.startswith("webhook."):
         return body(kind.name, event.at, {**event.data, "customer": customer})
+    if event.kind.startswith("router."):
+        return body(kind.name, event.at, {"router": router.name}) if router else None
     if line is None:
         return None
     return body(kind.name, event.at, {**_facts(event, kind), **_line(line)})

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from portal.accounts.models import Membership, User
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
+from portal.notifications.causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut
+from portal.telemetry.silences import REPORTING, SILENT
 from portal.vll.differences import ChangeKind, change_kinds
-from portal.vll.models import Order
-from portal.vll.states import OrderAction
+from portal.vll.models import Order, VllEnd
+from portal.vll.states import IN_SERVICE, OrderAction
 
 # A line's status is mailed when it has lasted so long: what flaps mails nobody (portal.notifications.mails).
 SETTLES_IN = timedelta(minutes=2)
@@ -29,12 +31,14 @@ _MEMBERS: dict[str, Group] = {
     "vll.terminated": Group.LINES,
     "vll.op-down": Group.STATUS,
     "vll.op-up": Group.STATUS,
+    SILENT: Group.STATUS,
     "webhook.disabled": Group.WEBHOOKS,
 }
 _NOC: dict[str, Group] = {
     "order.held": Group.NOC,
     "order.overdue": Group.NOC,
     "vll.drift": Group.NOC,
+    SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }
 _OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED}
@@ -52,34 +56,59 @@ class Readers:
     """Everybody whom a batch of events concerns, read at once; ``customers``: whose each event is."""
 
     def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
+        events = list(events)
         mailed = [event for event in events if event.kind in _MEMBERS or event.kind in _NOC]
         self._customers = customers
+        self._served = _served({event.router_id for event in mailed if event.kind == SILENT} - {None})
+        self._told = _told_silent({event.router_id for event in events if event.kind == REPORTING} - {None})
         self._held = {event.order_id for event in mailed if event.kind == "order.held"}
         orders = {event.order_id for event in mailed if event.kind == "order.completed"} - {None}
         self._orders = Order.objects.in_bulk(orders) if orders else {}
-        self._members = members_of({customers[event.pk] for event in mailed} - {None})
+        concerned = {customer for event in mailed for customer in self._concerned(event)}
+        self._members = members_of(concerned)
         self._noc = _noc() if any(event.kind in _NOC for event in mailed) else []
         everybody = {reader.user for readers in self._members.values() for reader in readers}
+        everybody |= {user for told in self._told.values() for user in told}
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
-    def mails(self, event: Event, *, now: datetime) -> list[Mail]:
-        """A mail for each reader of an event, once for whoever is two kinds of reader."""
-        if event.kind in _OWNERS:
-            return [_mail(event, event.data["user"], now=now, at=now)]
-        customer = self._customers[event.pk]
+    def of(self, event: Event) -> dict[int, Group]:
+        """Who hears of an event, each in one group also where he is two kinds of reader."""
         groups: dict[int, Group] = {}
         for reader in self._noc:
-            if group := self._noc_group(event, customer):
+            if group := self._noc_group(event, self._customers[event.pk]):
                 groups[reader.user] = group
-        for reader in self._members.get(customer, []):
-            if group := self._member_group(event, reader):
-                groups[reader.user] = group
-        at = event.at + SETTLES_IN if event.kind in ("vll.op-down", "vll.op-up") else now
+        for customer in self._concerned(event):
+            for reader in self._members.get(customer, []):
+                if group := self._member_group(event, reader):
+                    groups[reader.user] = group
+        if event.kind == REPORTING and event.router_id is not None:
+            groups = self._told.get(event.router_id, {})
+        return {user: group for user, group in groups.items() if (user, group.value) not in self._opted_out}
+
+    def mails(self, event: Event, *, now: datetime) -> list[Mail]:
+        """A mail for each reader of an event."""
+        if event.kind in _OWNERS:
+            return [_mail(event, event.data["user"], now=now, at=now)]
+        is_of_router = event.kind in (SILENT, REPORTING) and event.router_id is not None
         return [
-            _mail(event, user, customer_id=customer, group=group, now=now, at=at)
-            for user, group in groups.items()
-            if (user, group.value) not in self._opted_out
+            _mail(
+                event,
+                user,
+                customer_id=self._customers[event.pk],
+                group=group,
+                cause=silent_router(event.router_id) if is_of_router and event.router_id else "",
+                now=now,
+                at=event.at + SETTLES_IN if is_of_router else now,
+            )
+            for user, group in self.of(event).items()
         ]
+
+    def _concerned(self, event: Event) -> set[int]:
+        """The customers whom an event concerns: its own, or those with lines on its router."""
+        if event.kind == SILENT and event.router_id is not None:
+            return self._served.get(event.router_id, set())
+        customer = self._customers[event.pk]
+        return set() if customer is None else {customer}
 
     def _noc_group(self, event: Event, customer: int | None) -> Group | None:
         if event.kind == "webhook.disabled" and customer is not None:
@@ -104,6 +133,28 @@ class Readers:
             and order.action == OrderAction.MODIFY
             and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
         )
+
+
+def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
+    """By router, the customers with lines in service there."""
+    found: dict[int, set[int]] = defaultdict(set)
+    if routers:
+        ends = VllEnd.objects.filter(port__router__in=routers, vll__lifecycle__in=IN_SERVICE)
+        for router, customer in ends.values_list("port__router_id", "vll__customer_id").distinct():
+            found[router].add(customer)
+    return found
+
+
+def _told_silent(routers: Collection[int | None]) -> dict[int, dict[int, Group]]:
+    """By router, who was or is about to be told that it is silent."""
+    found: dict[int, dict[int, Group]] = {}
+    for router in routers:
+        if router is not None:
+            told = Mail.objects.filter(
+                kind=SILENT, cause=silent_router(router), state__in=(Mail.State.PENDING, Mail.State.SENT)
+            )
+            found[router] = {user: Group(group) for user, group in told.values_list("user_id", "group")}
+    return found
 
 
 def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Reader]]:
@@ -131,6 +182,7 @@ def _mail(
     at: datetime,
     customer_id: int | None = None,
     group: Group | None = None,
+    cause: str = "",
 ) -> Mail:
     """``at``: when it is sent first."""
     return Mail(
@@ -138,6 +190,7 @@ def _mail(
         customer_id=customer_id,
         group=group or "",
         kind=event.kind,
+        cause=cause,
         event_id=event.pk,
         vll_id=event.vll_id,
         order_id=event.order_id,

@@ -15,7 +15,9 @@ from django.db.models import Q
 
 from portal.accounts.models import Customer
 from portal.events.models import Event
+from portal.inventory.models import Router
 from portal.notifications.catalogue import BY_ANNOUNCED
+from portal.notifications.collecting import SAID, lines_collect
 from portal.notifications.models import Delivery, Mail, Webhook
 from portal.notifications.payloads import payload
 from portal.notifications.readers import Readers
@@ -50,8 +52,11 @@ def _batch_tell(*, now: datetime) -> int:
         [delivery for event in events for delivery in _deliveries_or_none(event, known, now)], batch_size=1000
     )
     readers = Readers(events, {event.pk: known.customer_id(event) for event in events})
-    mails = [mail for event in events for mail in readers.mails(event, now=now)]
+    about_lines = [event for event in events if event.kind in SAID]
+    others = [event for event in events if event.kind not in SAID]
+    mails = [mail for event in others for mail in readers.mails(event, now=now)]
     Mail.objects.bulk_create(mails, batch_size=1000)
+    lines_collect(about_lines, {event.pk: readers.of(event) for event in about_lines}, now=now)
     Event.objects.filter(pk__in=[event.pk for event in events]).update(untold=False)
     return len(events)
 
@@ -63,6 +68,7 @@ class _Known:
         events = list(events)
         lines = {event.vll_id for event in events if event.vll_id}
         self.lines = Vll.objects.select_related("customer").in_bulk(lines)
+        self.routers = Router.objects.in_bulk({event.router_id for event in events if event.router_id})
         customers = {self.customer_id(event) for event in events} - {None}
         self.customers = Customer.objects.in_bulk(customers)
         self.webhooks: dict[int | None, list[Webhook]] = defaultdict(list)
@@ -101,7 +107,8 @@ def _deliveries(event: Event, known: _Known, now: datetime) -> list[Delivery]:
         return []
     customer = known.customers.get(customer_id) if customer_id else None
     line = known.lines.get(event.vll_id) if event.vll_id else None
-    body = payload(event, line=line, customer=customer.name if customer else None)
+    router = known.routers.get(event.router_id) if event.router_id else None
+    body = payload(event, line=line, router=router, customer=customer.name if customer else None)
     if body is None:
         return []
     return [

@@ -3,7 +3,7 @@
 A silence begins with the last report, once one was missed while the portal listened. As long as something
 speaks for the router's VPP, its lines are unknown; when nothing has for LONGLINE_SILENCE_IS_DOWN_S, they are
 down, back to the last that was heard. What is heard later, as of an agent that was cut off, is judged again:
-an interval of a line may change for as long as samples of it are accepted, which is before its month is frozen.
+an interval of a line may change as long as samples of it are accepted, and not after its month is frozen.
 """
 
 from collections.abc import Iterable
@@ -147,7 +147,7 @@ def _rewrite(
     counted: Counted,
     turned: set[UUID],
 ) -> None:
-    """Write into the lines' history what the silence was; the status of ``turned`` follows from this verdict."""
+    """Write into lines' history what the silence was; the status of ``turned`` follows from this verdict."""
     list(Vll.objects.filter(pk__in=lines).order_by("pk").select_for_update(no_key=True).values_list("pk"))
     down_on = _down_spans({router for ends in lines.values() for router in ends.values()}, span)
     since = _open_since(span[0])

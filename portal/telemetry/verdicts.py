@@ -1,7 +1,7 @@
 """What a silence was, as far as anything tells: pure arithmetic over spans of time.
 
-A router that nobody hears from may forward. What speaks for that are its lines' counters, in 5 minutes: frames
-that came out at a line's other end, and what its own agent counted and could only deliver later.
+A router that nobody hears from may forward. What speaks for that are its lines' counters, in 5 minutes:
+frames that came out at a line's other end, and what its own agent counted and could only deliver later.
 """
 
 from collections.abc import Collection, Sequence
@@ -66,8 +66,8 @@ def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span
 def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> list[Interval]:
     """A line's intervals with what is known of a silence now.
 
-    What was observed stays: that it was down. Also the seconds that it counted as up until its router's report
-    was missed, but where the router was down from then on.
+    What was observed stays: that it was down. Also the seconds that it counted as up until its router's
+    report was missed, but where the router was down from then on.
     """
     pieces: list[Interval] = []
     for interval in intervals:

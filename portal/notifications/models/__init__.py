@@ -1,4 +1,4 @@
-from portal.notifications.models.mail import Group, Mail, MailOptOut, ReportedMonth
+from portal.notifications.models.mail import Group, Mail, MailLine, MailOptOut, ReportedMonth
 from portal.notifications.models.webhook import Delivery, Webhook
 
-__all__ = ["Delivery", "Group", "Mail", "MailOptOut", "ReportedMonth", "Webhook"]
+__all__ = ["Delivery", "Group", "Mail", "MailLine", "MailOptOut", "ReportedMonth", "Webhook"]

@@ -37,7 +37,7 @@ class MailOptOut(models.Model):
 
 
 class Mail(models.Model):
-    """One event, or one month, for one reader. What it says is written when it is sent."""
+    """One event, lines of one cause, or a month, for one reader; what it says is written when it is sent."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -57,6 +57,8 @@ class Mail(models.Model):
     month = models.DateField(null=True)
     vll_id = models.UUIDField(null=True)
     order_id = models.UUIDField(null=True)
+    # Of a mail about lines or a router: what is behind it (portal.notifications.causes).
+    cause = models.CharField(max_length=100, blank=True, default="", db_default="")
     data = models.JSONField(default=dict)
     created_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
@@ -88,17 +90,43 @@ class Mail(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_try_at"], condition=Q(next_try_at__isnull=False), name="mail_to_send"),
-            # What a reader was last told of a line's status.
-            models.Index(
-                fields=["user", "vll_id", "-event_id"],
-                condition=Q(group="status", state="sent"),
-                name="mail_of_status",
-            ),
+            # What a reader was told of a cause, and what waits to be told of it.
+            models.Index(fields=["user", "cause"], condition=~Q(cause=""), name="mail_by_cause"),
             models.Index(fields=["created_at"], name="mail_by_age"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} to {self.user_id}: {self.state}"
+
+
+class MailLine(models.Model):
+    """A line that a mail is about, and what the mail says of it."""
+
+    class Said(models.TextChoices):
+        DOWN = "down"
+        UP = "up"
+        DRIFT = "drift"
+        # Nobody hears from a router of it.
+        SILENT = "silent"
+
+    mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines")
+    vll_id = models.UUIDField()
+    event_id = models.BigIntegerField()
+    said = models.CharField(max_length=10, choices=Said)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mail", "vll_id"], name="a_mail_names_a_line_once"),
+            models.CheckConstraint(
+                condition=Q(said__in=["down", "up", "drift", "silent"]),
+                name="what_is_said_of_a_line_is_known",
+            ),
+        ]
+        # What a reader was last told of a line.
+        indexes = [models.Index(fields=["vll_id", "-event_id"], name="mail_line_by_vll")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id}: {self.said}"
 
 
 class ReportedMonth(models.Model):

@@ -121,7 +121,7 @@ class TestAboutWhat:
         sync_move(vll.pk, False, now=clock.now())
         order_suspend(user=alice, vll=vll, now=clock.now())
         orders_overdue_alarm(now=clock.now() + timedelta(hours=1))
-        send_all()
+        send_all(after=timedelta(minutes=3))
         assert sorted(subjects(server)) == ["Drift: ZRH-AMS", "Order overdue: ZRH-AMS"]
         assert {to[0] for to in server.to} == {"nora@isp.example"}
 
