@@ -1,6 +1,6 @@
 """The monthly report: per line the 95th percentiles as they were frozen, once per month and reader."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +10,9 @@ from portal.accounts import mail
 from portal.core.units import rate_text
 from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.readers import members_of, opted_out
+from portal.telemetry.availability import Times, availability_of_many
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
+from portal.telemetry.words import availability_text, lasting_text
 from portal.vll.models import Vll
 
 # A month that was frozen longer ago was before the portal mailed reports, and is no news.
@@ -63,7 +65,13 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
         ends.setdefault(row.vll_id, {})[row.side] = row
     if not ends:
         return None
-    rows = sorted((_row(lines[pk], sides) for pk, sides in ends.items()), key=lambda row: row["line"])
+    since = datetime(found.month.year, found.month.month, 1, tzinfo=UTC)
+    until = (since + timedelta(days=31)).replace(day=1)
+    times = availability_of_many(vlls=list(ends), since=since, until=until)
+    rows = sorted(
+        (_row(lines[pk], sides, times.get(pk, Times())) for pk, sides in ends.items()),
+        key=lambda row: row["line"],
+    )
     return "monthly_report", {
         "customer": found.customer.name,
         "month": f"{found.month:%Y-%m}",
@@ -73,14 +81,20 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
     }
 
 
-def _row(line: Vll, sides: dict[str, MonthlyPercentile]) -> dict[str, Any]:
-    """The larger of both ends' percentiles, each end's own, and what was not measured (5 minutes)."""
+def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[str, Any]:
+    """The larger of both ends' percentiles, each end's own, what was not measured (5 minutes); availability.
+
+    What a silence was may change as long as samples are accepted, and not once its month is frozen.
+    """
     largest = [row.max_bps for row in sides.values() if row.max_bps is not None]
     row: dict[str, Any] = {
         "line": mail.one_line(str(line)),
         "p95": _rate(max(largest, default=None)),
         "missing": max((each.missing for each in sides.values()), default=0),
         "simulated": any(each.simulated for each in sides.values()),
+        "available": availability_text(times.availability, times.known_ratio) or "–",
+        "down": lasting_text(times.down_s),
+        "unknown": lasting_text(times.unknown_s),
         "link": mail.link(reverse("web:vll-months", args=[line.pk])),
     }
     for side in _SIDES:

@@ -1,8 +1,10 @@
 """Op-status availability: the part of its time in service that a VLL was op-up; unknown time counts apart."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -28,6 +30,13 @@ class Times:
         known = self.up_s + self.down_s
         return self.up_s / known if known else None
 
+    @property
+    def known_ratio(self) -> float | None:
+        """The part of its time in service of which anything is known; None when it was not in service."""
+        known = self.up_s + self.down_s
+        whole = known + self.unknown_s
+        return known / whole if whole else None
+
     def add(self, status: str, seconds: float) -> None:
         match status:
             case OperStatus.UP:
@@ -43,6 +52,7 @@ class Times:
             "down_s": round(self.down_s, 3),
             "unknown_s": round(self.unknown_s, 3),
             "availability": self.availability,
+            "known_ratio": self.known_ratio,
         }
 
 
@@ -51,8 +61,8 @@ def availability(
 ) -> dict[str, Any]:
     """The answer of ``GET /vlls/<id>/availability``: per day or month (UTC), and over the whole range.
 
-    A ratio of seconds from 0 to 1, up / (up + down), None where nothing is known. Time out of service does
-    not count at all. Raises RangeEmpty.
+    A ratio of seconds from 0 to 1, up / (up + down), None where nothing is known; ``known_ratio``: of how
+    much of the time that is. Time out of service does not count at all. Raises RangeEmpty.
     """
     until = min(until, now)
     if since >= until:
@@ -74,6 +84,18 @@ def availability(
         **total.as_document(),
         "periods": [{"start": start, **times.as_document()} for start, times in by_period.items()],
     }
+
+
+def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, Times]:
+    """By line, its seconds in each status in that time; lines that were not in service are not in it."""
+    found: dict[UUID, Times] = {}
+    reaching = OperInterval.objects.filter(
+        Q(ended_at__isnull=True) | Q(ended_at__gt=since), vll_id__in=vlls, began_at__lt=until
+    )
+    for vll, status, began, ended in reaching.values_list("vll_id", "status", "began_at", "ended_at"):
+        lasted = min(ended or until, until) - max(began, since)
+        found.setdefault(vll, Times()).add(status, lasted.total_seconds())
+    return found
 
 
 def _period_of(at: datetime, period: str) -> datetime:

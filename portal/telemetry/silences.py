@@ -193,10 +193,12 @@ def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
     silences = RouterSilence.objects.filter(
         Q(until__isnull=True) | Q(until__gt=span[0]), router__in=routers, since__lt=span[1]
     )
-    for router, spans in silences.values_list("router_id", "down_spans"):
-        found.setdefault(router, []).extend(
-            (datetime.fromisoformat(begin), datetime.fromisoformat(end)) for begin, end in spans
-        )
+    for each in silences:
+        spans = [(datetime.fromisoformat(begin), datetime.fromisoformat(end)) for begin, end in each.down_spans]
+        if each.counts_as_down:
+            # It has gone on since that was written.
+            spans.append((spans[-1][1], max(spans[-1][1], span[1])))
+        found.setdefault(each.router_id, []).extend(spans)
     return found
 
 

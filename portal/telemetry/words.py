@@ -1,4 +1,6 @@
-"""The words for refused graphs."""
+"""The words for refused graphs, and for how long and how much of its time a line was up."""
+
+import math
 
 from django.utils.translation import gettext as _
 
@@ -16,3 +18,29 @@ def _step_refused(error: StepRefused) -> str:
     return _(
         "A step of {step} s is not offered or draws more than {points} points. Choose from: {offered}."
     ).format(step=error.step_s, points=error.maximum_points, offered=", ".join(map(str, error.offered_s)))
+
+
+def availability_text(ratio: float | None, known: float | None) -> str:
+    """``99.988 %``, or ``100 % of the known 97.2 %``; "" where nothing is known.
+
+    All is rounded down: what was ever down or unknown is never shown as 100 %.
+    """
+    if ratio is None or known is None:
+        return ""
+    if known < 1:
+        return _("{up} of the known {known}").format(up=_percent(ratio), known=_percent(known))
+    return _percent(ratio)
+
+
+def lasting_text(seconds: float) -> str:
+    """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
+    left, parts = round(seconds), []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def _percent(ratio: float) -> str:
+    return f"{math.floor(ratio * 100_000) / 1000:g} %"

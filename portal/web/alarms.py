@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +14,7 @@ from portal.allocation.models import RouterLoad
 from portal.allocation.router_load import CoreUse, core_use_of
 from portal.core.units import rate_text
 from portal.events.models import Outbox
-from portal.inventory.models import Port, Router
+from portal.inventory.models import Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.queries import lines_in_error, standing
@@ -92,7 +92,10 @@ def _of_orders(now: datetime) -> Iterator[Alarm]:
 def _of_routers(now: datetime) -> Iterator[Alarm]:
     routers = Router.objects.order_by("name")
     with_agent = routers.exclude(agent_url="")
-    yield _alarm(_("Routers silent"), with_agent.exclude(observed__reported_at__gte=now - FRESH), _router)
+    silent = with_agent.exclude(observed__reported_at__gte=now - FRESH).select_related("observed")
+    going_on = RouterSilence.objects.filter(until__isnull=True)
+    silent = silent.prefetch_related(Prefetch("silences", going_on, to_attr="going_on"))
+    yield _alarm(_("Routers silent"), silent, _silent_router)
     hanging = with_agent.filter(observed__vpp_hangs=True, observed__reported_at__gte=now - FRESH)
     title = _("Routers whose VPP hangs and has to be restarted")
     yield _alarm(title, hanging.select_related("observed"), _hanging)
@@ -209,6 +212,20 @@ def _hanging(router: Router) -> Row:
 def _router_with_files_aside(router: Router) -> Row:
     files = router.observed.set_aside
     return replace(_router(router), note="; ".join(f"{each['file']}: {each['why']}" for each in files))
+
+
+def _silent_router(router: Any) -> Row:
+    """Since when, and what is known of its VPP meanwhile."""
+    note: Text = ""
+    for silence in router.going_on:
+        if silence.counts_as_down:
+            note = _("nothing speaks for it: its lines are down")
+        elif silence.forwarded_at is not None:
+            note = _("its VPP forwards all the same: look at the agent")
+        else:
+            note = _("its lines may be down")
+    observed = getattr(router, "observed", None)
+    return replace(_router(router), note=note, since=observed.reported_at if observed else None)
 
 
 def _line(vll: Vll) -> Row:

@@ -20,6 +20,7 @@ from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll
 from portal.vll.operations.answers import EndObservation
+from portal.web.alarms import alarms
 from provisioning.tasks import mark_stale
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
@@ -116,6 +117,12 @@ def statuses(line: Vll) -> Sequence[str]:
     return OperInterval.objects.filter(vll_id=line.pk).order_by("began_at").values_list("status", flat=True)
 
 
+def silent_routers() -> list[tuple[str, str, datetime | None]]:
+    """What the NOC is alarmed about."""
+    (alarm,) = (each for each in alarms(clock.now()) if each.title == "Routers silent")
+    return [(str(row.name), str(row.note), row.since) for row in alarm.rows]
+
+
 def test_what_the_living_end_sees_counts_from_that_moment(network: Network) -> None:
     network.go_on(MINUTE, "rhino", step=MINUTE / 6)
     assert network.status == "op-unknown"
@@ -131,10 +138,13 @@ def test_what_the_living_end_sees_counts_from_that_moment(network: Network) -> N
 
 
 def test_six_hours_without_a_router_are_an_outage(network: Network) -> None:
+    assert silent_routers() == []
     network.go_on(10 * MINUTE, "rhino")
     assert network.status == "op-unknown"
+    assert silent_routers() == [("hippo", "its lines may be down", START)]
     network.go_on(MINUTE, "rhino")
     assert network.status == "op-down"
+    assert silent_routers() == [("hippo", "nothing speaks for it: its lines are down", START)]
     # Back to the last report, and not only from now on.
     assert seconds(network.times()) == (0, 11 * 60, 0)
     network.hours_later(6, "rhino")
@@ -191,6 +201,7 @@ def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Ne
     silence = RouterSilence.objects.get()
     assert silence.forwarded_at is not None
     assert (silence.counts_as_down, silence.down_spans) == (False, [])
+    assert silent_routers() == [("hippo", "its VPP forwards all the same: look at the agent", START)]
     # What came out of it had come from there.
     times = network.times()
     assert times["down_s"] == 0

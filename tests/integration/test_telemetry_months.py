@@ -150,3 +150,20 @@ def test_csv_has_a_row_per_month_empty_cells_and_no_formula(vll: Vll, alice: Use
         "1000000",
         "8",
     )
+
+
+def test_a_month_never_says_100_per_cent_beside_hours_that_nobody_knows_of(vll: Vll, alice: User) -> None:
+    november = datetime(2026, 11, 1, tzinfo=UTC)
+    was(vll, "op-up", november, november + timedelta(days=18))
+    was(vll, "op-unknown", november + timedelta(days=18), november + timedelta(days=20))
+    newest = months_of(vll=vll, now=NOW)[0]["availability"]
+    assert (newest["availability"], newest["known_ratio"], newest["unknown_s"]) == (1.0, 0.9, 2 * 86400)
+    page = text(signed_in(alice).get(f"/vlls/{vll.pk}/months/"))
+    assert "2026-11 100 % of the known 90 % 0 s 2 d" in page
+    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv", HTTP_ACCEPT="text/csv")
+    row = next(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+    assert (row["availability"], row["known_ratio"], row["unknown_s"]) == ("1.0", "0.9", "172800.0")
+    answer = client(alice).get(
+        f"/api/v1/vlls/{vll.pk}/availability?from=2026-11-01T00:00:00Z&to=2026-11-21T00:00:00Z"
+    )
+    assert (answer.json()["known_ratio"], answer.json()["unknown_s"]) == (0.9, 172800)

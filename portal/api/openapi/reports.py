@@ -27,7 +27,13 @@ PERCENTILES = _record(
         ),
     }
 )
-_TIMES = {"up_s": _SECONDS, "down_s": _SECONDS, "unknown_s": _SECONDS, "availability": _RATIO}
+_TIMES = {
+    "up_s": _SECONDS,
+    "down_s": _SECONDS,
+    "unknown_s": _SECONDS,
+    "availability": {**_RATIO, "description": "up / (up + down); null where nothing is known."},
+    "known_ratio": {**_RATIO, "description": "Of how much of its time in service that is said."},
+}
 AVAILABILITY = _record(
     period={"enum": ["day", "month"]},
     **_TIMES,

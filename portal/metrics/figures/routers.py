@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.inventory.models import Router
+from portal.inventory.models import Router, RouterSilence
 from portal.vll.operations.observe import FRESH
 
 # Series for one router each; beyond that only the counts are whole.
@@ -49,10 +49,18 @@ def _states(now: datetime) -> dict[str, Count]:
         "reporting": Count("pk", filter=fresh),
         "silent": Count("pk", filter=Q(observed__isnull=False) & ~fresh),
         "never_reported": Count("pk", filter=Q(observed__isnull=True)),
+        "silent_down": Count("pk", filter=Exists(_silences().filter(counts_as_down=True))),
+        "silent_forwarding": Count(
+            "pk", filter=Exists(_silences().filter(counts_as_down=False, forwarded_at__isnull=False))
+        ),
         "ahead": Count("pk", filter=Q(observed__generation_held__gt=F("generation"))),
         "held": Count("pk", filter=Q(held_since__isnull=False)),
         "in_maintenance": Count("pk", filter=Q(maintenance_since__isnull=False)),
     }
+
+
+def _silences() -> QuerySet[RouterSilence]:
+    return RouterSilence.objects.filter(router=OuterRef("pk"), until__isnull=True)
 
 
 def _by_state(counts: dict[str, int]) -> Metric:

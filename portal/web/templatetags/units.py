@@ -1,6 +1,7 @@
 """Rates, tags and transports as people write them."""
 
 import math
+from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
@@ -9,6 +10,7 @@ from portal.core import units
 from portal.core.request_id import current_request_id
 from portal.core.tagging import Tagging
 from portal.core.transport import Transport
+from portal.telemetry.words import availability_text, lasting_text
 from portal.vll.models import VllEnd
 
 register = template.Library()
@@ -64,9 +66,9 @@ def measured(bps: float | None) -> str:
 
 
 @register.filter
-def available(ratio: float | None) -> str:
-    """A ratio from 0 to 1 in per cent, rounded down: what was ever down is never shown as 100 %."""
-    return _("not measured") if ratio is None else f"{math.floor(ratio * 100_000) / 1000:g} %"
+def available(times: dict[str, Any]) -> str:
+    """Availability in per cent, rounded down, and of how much of the time where that is not all of it."""
+    return availability_text(times["availability"], times["known_ratio"]) or _("not measured")
 
 
 @register.filter
@@ -78,9 +80,4 @@ def lost(ratio: float | None) -> str:
 @register.filter
 def lasting(seconds: float) -> str:
     """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
-    left, parts = round(seconds), []
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
+    return lasting_text(seconds)

@@ -1,6 +1,6 @@
 """The monthly report: the frozen percentiles of each line, to each reader once."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.notifications.mails import mail_send
 from portal.notifications.models import Mail, MailOptOut
 from portal.notifications.monthly import monthly_reports_make
-from portal.telemetry.models import FrozenMonth, MonthlyPercentile
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
 from portal.vll.models import Vll
 from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import Isp
@@ -64,6 +64,21 @@ def test_it_says_each_lines_percentiles(server: MailServer, line: Vll) -> None:
     ):
         assert said in plain
     assert [word for word in Reader(html).words if word != "Longline"] == plain.split()
+
+
+def test_it_says_how_much_of_the_month_was_up_down_and_unknown(server: MailServer, line: Vll) -> None:
+    OperInterval.objects.all().delete()
+    began = datetime(2026, 10, 1, tzinfo=UTC)
+    for status, hours in (("op-up", 700), ("op-unknown", 6), ("op-down", 1), ("op-up", 500)):
+        ended = began + timedelta(hours=hours)
+        OperInterval.objects.create(vll_id=line.pk, status=status, began_at=began, ended_at=ended)
+        began = ended
+    send_reports()
+    (message,) = server.took
+    # Up for 700 and 37 of 744 hours.
+    said = "Available: 99.864 % of the known 99.193 %; down 1 h, unknown 6 h"
+    assert said in parts(message)[0]
+    assert said in " ".join(Reader(parts(message)[1]).words)
 
 
 def test_it_comes_once_per_month_and_reader(
