@@ -303,6 +303,20 @@ def test_both_silences_of_a_line_count(network: Network) -> None:
     assert seconds(network.times()) == (30, (network.now - START).total_seconds() - 30, 0)
 
 
+def test_a_router_that_was_only_cut_off_does_not_speak_for_the_other(network: Network) -> None:
+    silent_since = network.now
+    network.go_on(12 * MINUTE)
+    network.hours_later(1)
+    network.report("hippo")
+    network.count("hippo", (silent_since, network.now - MINUTE), out=0)
+    roll_up(now=network.now + 10 * MINUTE)
+    network.go_on(MINUTE, "hippo")
+    # Rhino is dead still, and was all the while.
+    assert network.status == "op-down"
+    assert not RouterSilence.objects.get(router__name="hippo").down_spans
+    assert seconds(network.times()) == (0, (network.now - START).total_seconds(), 0)
+
+
 def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
     network.go_on(3 * MINUTE, "rhino")
     network.go_on(3 * MINUTE, "rhino", "hippo")
