@@ -21,6 +21,7 @@ from portal.notifications.catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventTy
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.telling import events_tell
 from portal.notifications.webhooks import webhook_create, webhook_disable, webhook_test
+from portal.telemetry.silences import REPORTING, SILENT
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
     order_cancel,
@@ -241,6 +242,10 @@ class TestCatalogue:
             _write_status(active.pk, status, now())
         sync_move(active.pk, False, now=now())
         sync_move(active.pk, True, now=now())
+        # Of routers only the NOC's own webhooks are told.
+        webhook_create(user=nora, customer=None, url=webhook.url, now=now() - timedelta(minutes=1))
+        for kind in (SILENT, REPORTING):
+            announce(kind, now=now(), router_id=isp.routers["hippo"].pk)
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
         vll_describe(user=alice, vll=active, description="ZRH – “AMS” \U0001f9c0", now=now())
         order_suspend(user=alice, vll=active, now=now())
