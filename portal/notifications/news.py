@@ -107,7 +107,12 @@ def _last_told(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def said_keep(found: Mail, told: Iterable[Told]) -> None:
-    """Note what the reader is told of each line; of the others the mail says nothing."""
+    """Note what the reader is told of each line; of the others the mail says nothing.
+
+    Staff are told of routers and of drift, and of no line's status.
+    """
+    if found.kind in ABOUT_ROUTERS and found.group == Group.NOC:
+        return
     found.lines.all().delete()
     MailLine.objects.bulk_create(
         MailLine(mail=found, vll_id=each.line.pk, event_id=each.event_id, said=each.said) for each in told
