@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("inventory", "0014_vpp_absent"),
+        ("inventory", "0015_vpp_hangs"),
     ]
 
     operations = [
