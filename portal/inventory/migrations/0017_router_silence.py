@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("inventory", "0015_vpp_hangs"),
+        ("inventory", "0016_set_aside"),
     ]
 
     operations = [
