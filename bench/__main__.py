@@ -14,6 +14,7 @@ from bench import (
     order_to_frames,
     orders,
     pages,
+    reports,
     telemetry,
     validate,
     vni_leases,
@@ -21,6 +22,7 @@ from bench import (
 
 BENCHMARKS = {
     "telemetry": telemetry.measure,
+    "reports": reports.measure,
     "agent": agent.measure,
     "vni_leases": vni_leases.measure,
     "mtu": mtu.measure,

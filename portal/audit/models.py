@@ -65,7 +65,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     Port: "booked_bps",
     Vll: "oper_status in_sync",
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
-    " drift contested",
+    " drift contested changed_since_report",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
     Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",

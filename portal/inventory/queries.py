@@ -1,15 +1,18 @@
 """Reading the inventory: which router a certificate speaks for, what its agent is to watch, and the links."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
+from portal.core.recurring import Recurring
 from portal.inventory.identity import Identity
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
     Router,
     RouterCertificate,
+    TopologyVersion,
     TunnelAddress,
 )
 
@@ -17,27 +20,52 @@ from portal.inventory.models import (
 def router_of(identity: Identity) -> Router | None:
     """The router that this certificate was issued to, None when it is unknown, revoked or another's.
 
-    Looked up at each request, so that revoking takes effect at once.
+    With it comes what its agent said last, as ``observed``. Looked up at each request, so that revoking takes
+    effect at once.
     """
-    certificate = (
-        RouterCertificate.objects.filter(
-            serial=identity.serial, fingerprint=identity.fingerprint, revoked_at__isnull=True
-        )
-        .select_related("router")
-        .first()
-    )
-    if certificate is None or certificate.router.name != identity.router:
-        return None
-    return certificate.router
+    for certificate in _valid(identity.serial, identity.fingerprint):
+        if certificate.router.name == identity.router:
+            return certificate.router
+    return None
+
+
+def _valid_certificates(serial: str, fingerprint: str) -> QuerySet[RouterCertificate]:
+    return RouterCertificate.objects.filter(
+        serial=serial, fingerprint=fingerprint, revoked_at__isnull=True
+    ).select_related("router__observed")
+
+
+_valid = Recurring[RouterCertificate](_valid_certificates)
+
+
+# By the version of the topology: every report asks for them.
+_tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}
 
 
 def watch_routes(router: Router) -> list[str]:
     """The tunnel addresses of the other routers with agents: observed ones and declared loopbacks, sorted."""
-    others = Router.objects.exclude(pk=router.pk).exclude(agent_url="")
-    addresses = set(TunnelAddress.objects.filter(router__in=others).values_list("address", flat=True))
-    for loopbacks in others.values_list("loopback4", "loopback6"):
-        addresses.update(loopback for loopback in loopbacks if loopback)
-    return sorted(addresses)
+    version = TopologyVersion.objects.values_list("version", flat=True).first()
+    ends = _tunnel_ends.get(version) if version else None
+    if ends is None:
+        ends = _read_tunnel_ends()
+        # Rows may have changed since the version was read: then they are not kept.
+        if version and TopologyVersion.objects.filter(version=version).exists():
+            _tunnel_ends.clear()
+            _tunnel_ends[version] = ends
+    own = {router.pk}
+    return [address for address, routers in ends if routers != own]
+
+
+def _read_tunnel_ends() -> list[tuple[str, set[int]]]:
+    found: dict[str, set[int]] = {}
+    with_agents = Router.objects.exclude(agent_url="")
+    observed = TunnelAddress.objects.filter(router__in=with_agents).values_list("router_id", "address")
+    for pk, address in observed:
+        found.setdefault(address, set()).add(pk)
+    for pk, *loopbacks in with_agents.values_list("pk", "loopback4", "loopback6"):
+        for address in filter(None, loopbacks):
+            found.setdefault(address, set()).add(pk)
+    return sorted(found.items())
 
 
 def links_with_observed_mtu() -> QuerySet[BackboneLink]:

@@ -1,5 +1,6 @@
 """What an agent reports of its router (docs/agent-api.md), in the portal's own terms."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -68,7 +69,7 @@ class ObservedReport:
     generation_held: int | None
     generation_applied: int | None
     interfaces: tuple[InterfaceReport, ...]
-    routes: tuple[RouteReport, ...]
+    routes: Sequence[RouteReport]
     look: int | None = None
     vpp_plugins: tuple[str, ...] | None = None
     vpp_absent: bool = False

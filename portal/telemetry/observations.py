@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from portal.core.lazy_list import LazyList
 from portal.core.policing import Policing
 from portal.events.operations import send_task
 from portal.inventory.models import ObservedRouter, Router
@@ -20,6 +21,7 @@ from portal.vll.states import IN_SERVICE
 
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
+_ENDS = "ends"
 
 
 def observation_take(
@@ -27,26 +29,31 @@ def observation_take(
 ) -> bool:
     """Store a report; False when a later one has been stored already."""
     last = ObservedRouter.objects.filter(router=router).first()
-    if last is not None and now - last.reported_at > FRESH:
+    if last is not None and _was_silent(last, now):
         # Of a while that nobody has marked, because the portal was away too, nothing is known. On its own:
         # the lines are locked in one order here, and in one order again below.
         stale_vlls_mark(now=now, router=router)
-    return _take(router, last, report, ends, now)
+    return _take(router, report, ends, now)
 
 
 @transaction.atomic
-def _take(
-    router: Router,
-    last: ObservedRouter | None,
-    report: ObservedReport,
-    ends: Sequence[EndObservation],
-    now: datetime,
-) -> bool:
-    if not observed_store(router=router, report=report, now=now):
+def _take(router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime) -> bool:
+    digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
+    taken = observed_store(router=router, report=report, digests=digests, now=now)
+    if taken is None:
         return False
-    if last is not None and now - last.reported_at > FRESH:
+    last = taken.before
+    was_silent = last is not None and _was_silent(last, now)
+    if last is not None and was_silent:
         silence_end(router=router, heard=last.reported_at, now=now)
-    ends_observed(router=router, ends=ends, look=report.look, now=now)
+    ends_observed(
+        router=router,
+        ends=ends,
+        look=report.look,
+        repeated=last is not None and says_the_same(last, ends),
+        anew=last is None or was_silent or last.vpp_absent != report.vpp_absent,
+        now=now,
+    )
     ended = _is_back(last, report, now) and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:
@@ -54,6 +61,15 @@ def _take(
     if ended or otherwise:
         send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
+
+
+def says_the_same(last: ObservedRouter, ends: Sequence[EndObservation]) -> bool:
+    """Whether the ends are told as they were: such a list was valid, and has been compared with the lines."""
+    return isinstance(ends, LazyList) and last.digests.get(_ENDS) == ends.digest
+
+
+def _was_silent(last: ObservedRouter, now: datetime) -> bool:
+    return now - last.reported_at > FRESH
 
 
 def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollups import LONGEST_SAMPLE
 from portal.telemetry.tables import SAMPLES
-from portal.vll.models import EndMove, VllEnd
+from portal.vll.models import EndMove
 
 MAX_AHEAD = timedelta(seconds=60)
 _POLICER = tuple(field.name for field in fields(PolicerCount))
@@ -24,10 +24,16 @@ WITH inserted AS (
     INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes,
                                   out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets,
                                   violate_bytes, violate_packets, boot_id, router_id, simulated)
-    SELECT reported.*, %s, %s, %s
-    FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::bigint[],
+    SELECT vll_id, side, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
+           'epoch'::timestamptz + to_ms * interval '1 millisecond', in_bytes, in_packets, out_bytes,
+           out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
+           violate_packets, %s, %s, %s
+    FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                 %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-                %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
+                %s::bigint[], %s::bigint[], %s::bigint[])
+         AS reported (vll_id, side, seq, from_ms, to_ms, in_bytes, in_packets, out_bytes, out_packets,
+                      conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
+                      violate_packets)
     ON CONFLICT DO NOTHING
     RETURNING vll_id, side, from_at, to_at
 ), marked AS (
@@ -39,6 +45,13 @@ WITH inserted AS (
     ON CONFLICT ON CONSTRAINT a_bucket_is_marked_once DO UPDATE SET side = EXCLUDED.side WHERE false
 )
 SELECT count(*) FROM inserted
+"""
+
+
+# One list, whatever its length: a parameter for each would make another statement each time.
+_HERE = """
+SELECT e.vll_id, e.side FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
+WHERE e.vll_id = ANY(%s::uuid[]) AND p.router_id = %s
 """
 
 
@@ -83,13 +96,19 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 
 
 def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
-    known = {
-        "boot_id": report.boot_id,
-        "offset_ms": _ms(now) - report.sent_ms,
-        "measured_at": now,
-        "dropped": report.dropped,
-    }
-    AgentClock.objects.update_or_create(router=router, defaults=known)
+    clock = AgentClock(
+        router=router,
+        boot_id=report.boot_id,
+        offset_ms=_ms(now) - report.sent_ms,
+        measured_at=now,
+        dropped=report.dropped,
+    )
+    AgentClock.objects.bulk_create(
+        [clock],
+        update_conflicts=True,
+        unique_fields=["router"],
+        update_fields=["boot_id", "offset_ms", "measured_at", "dropped"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +127,14 @@ def _ends_on(router: Router, report: CounterReport) -> _Ends:
     """Of the reported ends those that are or were this router's, whatever their life cycle: a report may come
     late, and be about a time before the end moved away."""
     vlls = {end.vll for sample in report.samples for end in sample.ends}
-    here = VllEnd.objects.filter(vll__in=vlls, port__router=router).values_list("vll_id", "side")
-    moves = EndMove.objects.filter(vll__in=vlls, router=router).order_by("left_at")
+    with connection.cursor() as cursor:
+        cursor.execute(_HERE, [list(vlls), router.pk])
+        here = set(cursor.fetchall())
+    gone = {end.vll for sample in report.samples for end in sample.ends if (end.vll, end.side) not in here}
+    # Not asked where none is gone, as nearly always: Django asks nothing for an empty list.
+    moves = EndMove.objects.filter(vll__in=gone, router=router).order_by("left_at")
     return _Ends(
-        here=set(here),
+        here=here,
         left_ms={(vll, side): _ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
     )
 
@@ -149,7 +172,9 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
     """One statement for all rows; returns how many were new."""
     if not rows:
         return 0
-    partitions_ensure({_time(sample.to_ms).date() for sample, _ in rows})
+    partitions_ensure({_time(to_ms).date() for to_ms in {sample.to_ms for sample, _ in rows}})
+    # PostgreSQL fills a list that is shorter than the others up with nulls.
+    policed = rows if any(end.policer for _, end in rows) else []
     with connection.cursor() as cursor:
         cursor.execute(
             _INSERT,
@@ -160,13 +185,13 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
                 [end.vll for _, end in rows],
                 [end.side for _, end in rows],
                 [sample.seq for sample, _ in rows],
-                [_time(sample.from_ms) for sample, _ in rows],
-                [_time(sample.to_ms) for sample, _ in rows],
+                [sample.from_ms for sample, _ in rows],
+                [sample.to_ms for sample, _ in rows],
                 [end.in_bytes for _, end in rows],
                 [end.in_packets for _, end in rows],
                 [end.out_bytes for _, end in rows],
                 [end.out_packets for _, end in rows],
-                *([getattr(end.policer, name, None) for _, end in rows] for name in _POLICER),
+                *([getattr(end.policer, name, None) for _, end in policed] for name in _POLICER),
             ],
         )
         return int(cursor.fetchone()[0])

@@ -42,7 +42,7 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
             body = request.read(MAX_BODY + 1)
             if len(body) > MAX_BODY:
                 return problem(413, "too-large", "The report is too large", f"at most {MAX_BODY} bytes")
-            errors = Errors()
+            errors = Errors(_known_lists(router))
             try:
                 decoded = fields(parse(body), "", errors)
             except Malformed as error:
@@ -52,11 +52,23 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
                 log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
                 detail = f"{len(errors)} errors; nothing was stored"
                 return problem(422, "invalid-report", "The report is not valid", detail, errors=errors)
-            return JsonResponse(report(router, decoded))
+            return _whole(JsonResponse(report(router, decoded)))
 
         return view
 
     return wrap
+
+
+def _known_lists(router: Router) -> dict[str, str]:
+    """The digests of what its agent said last, by their pointers in the report: it was found valid then."""
+    last = getattr(router, "observed", None)
+    return {} if last is None else {f"/{part}": digest for part, digest in last.digests.items()}
+
+
+def _whole(answer: HttpResponse) -> HttpResponse:
+    # With its length an answer is one piece; without it gunicorn sends it in chunks.
+    answer["Content-Length"] = str(len(answer.content))
+    return answer
 
 
 def _router_at(request: HttpRequest) -> Router | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
+from portal.core.lazy_list import LazyList
+
 Decode = Callable[[Any, str, "Errors"], Any]
 
 # What PostgreSQL's bigint and a Go int64 hold.
@@ -14,7 +16,14 @@ _MAX_ERRORS = 100
 
 
 class Errors(list[dict[str, str]]):
-    """``{"pointer", "code", "detail"}`` of each violation (RFC 6901 pointers)."""
+    """``{"pointer", "code", "detail"}`` of each violation (RFC 6901 pointers).
+
+    ``known``: the digests of lists that have been found valid, by the pointers at which they stood.
+    """
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.known = known or {}
 
     def add(self, pointer: str, code: str, detail: str) -> None:
         if len(self) < _MAX_ERRORS:
@@ -81,6 +90,25 @@ def array(item: Decode, *, maximum: int, unique: str = "") -> Decode:
         if unique:
             _require_unique(decoded, unique, at, errors)
         return decoded
+
+    return decode
+
+
+def lazily(item: Decode, make: Callable[[Any], Any], *, maximum: int) -> Decode:
+    """As ``array``, and each item is what ``make`` makes of it. A list that is known to be valid is not gone
+    through again: its items are decoded where somebody looks into it."""
+    checked = array(item, maximum=maximum)
+
+    def decode(value: Any, at: str, errors: Errors) -> LazyList[Any]:
+        if isinstance(value, list):
+            lazy = LazyList(value, lambda entry: make(item(entry, at, Errors())))
+            if errors.known.get(at) == lazy.digest:
+                return lazy
+        before = len(errors)
+        decoded = checked(value, at, errors)
+        if len(errors) > before:
+            return LazyList((), make)
+        return LazyList(value, lambda entry: make(item(entry, at, Errors())), tuple(map(make, decoded)))
 
     return decode
 

@@ -9,6 +9,7 @@ from portal.api.agent.fields import (
     boolean,
     foreign_text,
     integer,
+    lazily,
     name,
     nullable,
     one_of,
@@ -37,6 +38,35 @@ _CONTESTED = record(
 _SET_ASIDE = record({"file": foreign_text(maximum=1000), "why": foreign_text(maximum=1000)})
 _BPS = integer(0, 2**53)
 _LOAD = record({"rx_bps": _BPS, "tx_bps": _BPS, "speed_bps": nullable(integer(1, 2**53))})
+_ROUTE = record({"address": address, "reachable": boolean})
+_END = record(
+    {
+        "vll": uuid,
+        "end": one_of("a", "z"),
+        "revision": integer(1, 2**31 - 1),
+        "link_up": boolean,
+        "reachable": nullable(boolean),
+        "in_sync": boolean,
+        "drift": array(_DRIFT, maximum=1000),
+    },
+    later={"policed": (boolean, False), "contested": (array(_CONTESTED, maximum=1000), ())},
+)
+
+
+def _observation(end: dict[str, Any]) -> EndObservation:
+    return EndObservation(
+        vll=end["vll"],
+        side=end["end"],
+        revision=end["revision"],
+        link_up=end["link_up"],
+        reachable=end["reachable"],
+        in_sync=end["in_sync"],
+        policed=end["policed"],
+        drift=list(end["drift"]),
+        contested=list(end["contested"]),
+    )
+
+
 _REPORT = record(
     {
         "schema": one_of(1),
@@ -78,22 +108,8 @@ _REPORT = record(
             maximum=100_000,
             unique="name",
         ),
-        "routes": array(record({"address": address, "reachable": boolean}), maximum=100_000),
-        "ends": array(
-            record(
-                {
-                    "vll": uuid,
-                    "end": one_of("a", "z"),
-                    "revision": integer(1, 2**31 - 1),
-                    "link_up": boolean,
-                    "reachable": nullable(boolean),
-                    "in_sync": boolean,
-                    "drift": array(_DRIFT, maximum=1000),
-                },
-                later={"policed": (boolean, False), "contested": (array(_CONTESTED, maximum=1000), ())},
-            ),
-            maximum=100_000,
-        ),
+        "routes": lazily(_ROUTE, lambda route: RouteReport(**route), maximum=100_000),
+        "ends": lazily(_END, _observation, maximum=100_000),
     },
     later={
         "policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value),
@@ -106,7 +122,7 @@ _REPORT = record(
 @report_endpoint(_REPORT)
 def observed(router: Router, body: dict[str, Any]) -> dict[str, Any]:
     """Take the report in, and say which routes the next one is to name."""
-    observation_take(router=router, report=_report(body), ends=_ends(body), now=clock.now())
+    observation_take(router=router, report=_report(body), ends=body["ends"], now=clock.now())
     return {"watch_routes": watch_routes(router)}
 
 
@@ -144,22 +160,5 @@ def _report(body: dict[str, Any]) -> ObservedReport:
             if is_interface_name(interface["name"])
         ),
         set_aside=tuple(SetAsideReport(**each) for each in body["set_aside"]),
-        routes=tuple(RouteReport(route["address"], route["reachable"]) for route in body["routes"]),
+        routes=body["routes"],
     )
-
-
-def _ends(body: dict[str, Any]) -> list[EndObservation]:
-    return [
-        EndObservation(
-            vll=end["vll"],
-            side=end["end"],
-            revision=end["revision"],
-            link_up=end["link_up"],
-            reachable=end["reachable"],
-            in_sync=end["in_sync"],
-            policed=end["policed"],
-            drift=list(end["drift"]),
-            contested=list(end["contested"]),
-        )
-        for end in body["ends"]
-    ]

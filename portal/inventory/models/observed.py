@@ -38,6 +38,8 @@ class ObservedRouter(models.Model):
     set_aside = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
+    # Of the parts of its last report, by their names: a part that says the same again is not looked into.
+    digests = models.JSONField(default=dict, db_default={})
 
     def __str__(self) -> str:
         return f"{self.router} at {self.reported_at:%H:%M:%S}"

@@ -3,10 +3,24 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import Q
+from django.db import connection
 
-from portal.inventory.models import BackboneLink, ObservedLoad, Router
-from portal.inventory.reports import InterfaceReport, LoadReport
+from portal.inventory.models import Router
+from portal.inventory.reports import InterfaceReport
+
+_STORE = """
+INSERT INTO inventory_observedload (link_id, side, at, rx_bps, tx_bps, speed_bps)
+SELECT link.id, link.side, %(now)s, seen.rx_bps, seen.tx_bps, seen.speed_bps
+FROM unnest(%(names)s::text[], %(rx)s::bigint[], %(tx)s::bigint[], %(speeds)s::bigint[])
+     AS seen (name, rx_bps, tx_bps, speed_bps)
+JOIN (SELECT id, 'a' AS side, a_interface AS name FROM inventory_backbonelink WHERE a_router_id = %(router)s
+      UNION ALL
+      SELECT id, 'z', z_interface FROM inventory_backbonelink WHERE z_router_id = %(router)s) AS link
+  USING (name)
+ORDER BY link.id, link.side
+ON CONFLICT (link_id, side) DO UPDATE
+SET at = EXCLUDED.at, rx_bps = EXCLUDED.rx_bps, tx_bps = EXCLUDED.tx_bps, speed_bps = EXCLUDED.speed_bps
+"""
 
 
 def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> None:
@@ -14,23 +28,15 @@ def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: date
     loads = {interface.name: interface.load for interface in interfaces if interface.load is not None}
     if not loads:
         return
-    links = BackboneLink.objects.filter(Q(a_router=router) | Q(z_router=router)).order_by("pk")
-    ObservedLoad.objects.bulk_create(
-        [
-            ObservedLoad(
-                link=link, side=side, at=now, rx_bps=load.rx_bps, tx_bps=load.tx_bps, speed_bps=load.speed_bps
-            )
-            for link in links
-            for side, load in _of_sides(link, router, loads)
-        ],
-        update_conflicts=True,
-        unique_fields=["link", "side"],
-        update_fields=["at", "rx_bps", "tx_bps", "speed_bps"],
-    )
-
-
-def _of_sides(
-    link: BackboneLink, router: Router, loads: dict[str, LoadReport]
-) -> Iterable[tuple[str, LoadReport]]:
-    sides = (("a", link.a_router_id, link.a_interface), ("z", link.z_router_id, link.z_interface))
-    return [(side, loads[name]) for side, at, name in sides if at == router.pk and name in loads]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _STORE,
+            {
+                "router": router.pk,
+                "now": now,
+                "names": list(loads),
+                "rx": [load.rx_bps for load in loads.values()],
+                "tx": [load.tx_bps for load in loads.values()],
+                "speeds": [load.speed_bps for load in loads.values()],
+            },
+        )

@@ -1,8 +1,10 @@
 """Storing what agents observe. But for loads only differences are written: each may make a new topology."""
 
-from collections.abc import Iterable
-from dataclasses import asdict
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from ipaddress import ip_interface
 from typing import Any
 
@@ -26,27 +28,52 @@ _OF_VPP = ("encapsulations", "policing", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A report was stored. ``before``: what its agent had said until then, None where that is the first."""
+
+    before: ObservedRouter | None
+
+
 @transaction.atomic
-def observed_store(*, router: Router, report: ObservedReport, now: datetime) -> bool:
-    """Store a report; False when a later one has been stored already.
+def observed_store(
+    *, router: Router, report: ObservedReport, digests: Mapping[str, str] | None = None, now: datetime
+) -> Taken | None:
+    """Store a report; None when a later one has been stored already.
 
     While the agent has no VPP to look at, what was seen last stays: a restart of VPP is no news about links.
+    ``digests``: of parts of the report that others take care of. A part with the digest of the last is the
+    same, and is not looked into.
     """
     facts = _facts(report, now)
+    told = dict(digests or {})
+    if report.vpp_connected:
+        told |= {"interfaces": _digest_of(report.interfaces), "routes": getattr(report.routes, "digest", "")}
+    facts["digests"] = told
     row, created = ObservedRouter.objects.select_for_update().get_or_create(router=router, defaults=facts)
+    before = {} if created else row.digests
     if not created:
         if not _is_news(row, report, now):
-            return False
+            return None
         if not report.vpp_connected:
             facts |= {name: getattr(row, name) for name in _OF_VPP}
             facts["vpp_away_since"] = row.vpp_away_since or now
+            facts["digests"] = before | told
         ObservedRouter.objects.filter(pk=row.pk).update(**facts)
     if report.vpp_connected:
-        _interfaces_store(router, report.interfaces)
-        _addresses_store(router, _tunnel_addresses(report.interfaces))
-        _routes_store(router, {route.address: route.reachable for route in report.routes})
+        if told["interfaces"] != before.get("interfaces"):
+            _interfaces_store(router, report.interfaces)
+            _addresses_store(router, _tunnel_addresses(report.interfaces))
+        if not told["routes"] or told["routes"] != before.get("routes"):
+            _routes_store(router, {route.address: route.reachable for route in report.routes})
         loads_store(router, report.interfaces, now)
-    return True
+    return Taken(before=None if created else row)
+
+
+def _digest_of(interfaces: Sequence[InterfaceReport]) -> str:
+    """Of what is stored of them. Not of their loads, which are never the same again."""
+    seen = [[each.name, *(getattr(each, field) for field in _SEEN), each.addresses] for each in interfaces]
+    return blake2b(json.dumps(seen).encode(), digest_size=16).hexdigest()
 
 
 def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:

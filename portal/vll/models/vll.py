@@ -197,6 +197,8 @@ class VllEnd(models.Model):
     drift = models.JSONField(default=list)
     # What somebody else changes again after each repair.
     contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))
+    # Whether this end or its line has changed since a report was compared with it; set by triggers.
+    changed_since_report = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         constraints = [
@@ -231,6 +233,9 @@ class VllEnd(models.Model):
             models.Index(fields=["port"], condition=Q(status="conflict"), name="vll_end_in_conflict"),
             models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
             models.Index(fields=["port"], condition=~Q(contested=[]), name="vll_end_contested"),
+            models.Index(
+                fields=["port"], condition=Q(changed_since_report=True), name="vll_end_changed_since_report"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,12 +1,15 @@
 """Operational status: from what the agents observe of both ends, and from how fresh that is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
+from psycopg.types.json import Jsonb
 
+from portal.core.lazy_list import LazyList
 from portal.events.operations import announce
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.vll.models import Vll, VllEnd
@@ -18,30 +21,71 @@ from portal.vll.states import IN_SERVICE, OperStatus
 FRESH = timedelta(seconds=35)
 _OBSERVED = "ends__port__router__observed"
 _FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift", "contested")
+_Facts = tuple[bool | None, bool | None, bool | None, bool, list[dict[str, Any]], list[dict[str, Any]]]
+_SAID = ("link_up", "reachable", "in_sync", "policed", "drift", "contested")
+_UNSAID: _Facts = (None, None, None, False, [], [])
+# The lines of which a report says something else than what is stored, or that changed since the last one.
+_WITH_NEWS = """
+SELECT DISTINCT e.vll_id
+FROM vll_vllend e
+JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
+JOIN vll_vll v ON v.id = e.vll_id
+LEFT JOIN unnest(%(vlls)s::uuid[], %(sides)s::text[], %(revisions)s::bigint[], %(link_up)s::boolean[],
+                 %(reachable)s::boolean[], %(in_sync)s::boolean[], %(policed)s::boolean[], %(drift)s::jsonb[],
+                 %(contested)s::jsonb[])
+     AS said (vll_id, side, revision, link_up, reachable, in_sync, policed, drift, contested)
+  ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
+WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
+      (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.drift, e.contested) IS DISTINCT FROM
+      (said.link_up, said.reachable, said.in_sync, coalesce(said.policed, false), coalesce(said.drift, '[]'),
+       coalesce(said.contested, '[]'))
+"""
 
 
 @transaction.atomic
 def ends_observed(
-    *, router: Router, ends: Sequence[EndObservation], now: datetime, look: int | None = None
+    *,
+    router: Router,
+    ends: Sequence[EndObservation],
+    now: datetime,
+    look: int | None = None,
+    repeated: bool = False,
+    anew: bool = False,
 ) -> None:
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
 
     What it saw before it answered for an end is no news about that end: such a report was on its way already
     when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
 
-    All that is to be written is known before the first write: so the VLLs can be locked in one order,
-    before their ends, as everybody does, and reports of two routers never wait for each other in a circle.
+    Only the lines of which it says something new are read, and those that changed since its last report:
+    of the others it is known what would be found. ``repeated``: it says of all ends what it said last.
+    ``anew``: what is to be thought of the router itself changed, and with it of all its lines.
     """
-    said = {(end.vll, end.side): end for end in ends}
+    found = _with_news(router, None if repeated else ends)
+    if anew:
+        found |= set(_in_service_on(router))
+    if not found:
+        return
+    # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
+    _lock(found)
+    said = {(end.vll, end.side): end for end in _said_of(ends, found)}
     forwarding = {router.pk: True} | _forwarding(now)
     changed: list[VllEnd] = []
+    compared: list[int] = []
+    overtaken: list[int] = []
     statuses: dict[UUID, OperStatus] = {}
     syncs: dict[UUID, bool] = {}
-    for vll in _in_service_on(router):
+    for vll in Vll.objects.filter(pk__in=found).prefetch_related("ends__port"):
         both = list(vll.ends.all())
-        for end in both:
-            if end.port.router_id != router.pk or _answered_since(end, look, now):
+        own = [end for end in both if end.port.router_id == router.pk]
+        if vll.lifecycle not in IN_SERVICE:
+            compared += [end.pk for end in own]
+            continue
+        for end in own:
+            if _answered_since(end, look, now):
+                overtaken.append(end.pk)
                 continue
+            compared.append(end.pk)
             if _take(end, said.get((vll.pk, end.side)), vll.revision):
                 changed.append(end)
         status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, vll.revision)
@@ -49,15 +93,15 @@ def ends_observed(
             statuses[vll.pk] = status
         if in_sync != vll.in_sync:
             syncs[vll.pk] = in_sync
-    news = {end.vll_id for end in changed} | statuses.keys() | syncs.keys()
-    _lock(news)
-    # Between the reading and the lock an answer may have come: the next report tells what it left.
-    news -= _overtaken(router, news, look, now)
-    VllEnd.objects.bulk_update([end for end in changed if end.vll_id in news], _FACTS, batch_size=500)
-    for pk in sorted(statuses.keys() & news):
+    VllEnd.objects.bulk_update(changed, _FACTS, batch_size=500)
+    for pk in sorted(statuses):
         _write_status(pk, statuses[pk], now)
-    for pk in syncs.keys() & news:
+    for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
+    # Last: what was written just now is no news to this router. What an answer overtook is compared later.
+    for ends_with, waits in ((compared, False), (overtaken, True)):
+        marked = VllEnd.objects.filter(pk__in=ends_with, changed_since_report=not waits)
+        marked.update(changed_since_report=waits)
 
 
 @transaction.atomic
@@ -151,15 +195,17 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
 
 def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
     """Put what was said of this revision onto the end; whether that is news."""
-    facts: tuple[object, ...] = (None, None, None, False, [], [])
-    if said is not None and said.revision == revision:
-        in_sync = said.in_sync and not said.drift
-        facts = (said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested)
+    facts = _facts(said) if said is not None and said.revision == revision else _UNSAID
     if facts == tuple(getattr(end, name) for name in _FACTS):
         return False
     for name, fact in zip(_FACTS, facts, strict=True):
         setattr(end, name, fact)
     return True
+
+
+def _facts(said: EndObservation) -> _Facts:
+    in_sync = said.in_sync and not said.drift
+    return said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested
 
 
 def _answered_since(end: VllEnd, look: int | None, now: datetime) -> bool:
@@ -176,21 +222,40 @@ def _answered_since(end: VllEnd, look: int | None, now: datetime) -> bool:
     )
 
 
-def _overtaken(router: Router, vlls: set[UUID], look: int | None, now: datetime) -> set[UUID]:
-    if look is None or not vlls:
-        return set()
-    answered = VllEnd.objects.filter(
-        vll__in=vlls, port__router=router, status_look__gt=look, status_at__gte=now - FRESH
-    )
-    return set(answered.values_list("vll", flat=True))
+def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUID]:
+    """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
+    if ends is None:
+        changed = VllEnd.objects.filter(port__router=router, changed_since_report=True)
+        return set(changed.values_list("vll_id", flat=True))
+    facts = [_facts(end) for end in ends]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WITH_NEWS,
+            {
+                "router": router.pk,
+                "in_service": sorted(IN_SERVICE),
+                "vlls": [end.vll for end in ends],
+                "sides": [end.side for end in ends],
+                "revisions": [end.revision for end in ends],
+                **{name: [_column(each[at]) for each in facts] for at, name in enumerate(_SAID)},
+            },
+        )
+        return {vll for (vll,) in cursor.fetchall()}
 
 
-def _in_service_on(router: Router) -> QuerySet[Vll]:
-    return (
-        Vll.objects.filter(ends__port__router=router, lifecycle__in=IN_SERVICE)
-        .distinct()
-        .prefetch_related("ends__port")
-    )
+def _column(fact: Any) -> Any:
+    return Jsonb(fact) if isinstance(fact, list) else fact
+
+
+def _said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
+    if isinstance(ends, LazyList):
+        return ends.where("vll", {str(vll) for vll in vlls})
+    return ends
+
+
+def _in_service_on(router: Router) -> QuerySet[Vll, UUID]:
+    on_router = Vll.objects.filter(ends__port__router=router, lifecycle__in=IN_SERVICE)
+    return on_router.values_list("pk", flat=True).distinct()
 
 
 def _forwarding(now: datetime) -> dict[int, bool]:

@@ -1,0 +1,328 @@
+"""Reports of a large network: every router tells what it sees and what it counts every 10 s, over mutual TLS.
+
+The load has a timetable and waits for nobody: what is answered late is late from the moment it was due.
+"""
+
+import asyncio
+import json
+import os
+import random
+import resource
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from bench.cpu import cpu_s
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from devstack.paths import ROOT, VENV_BIN
+from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.process import Child, Family
+
+ROUTERS, LINES_A_ROUTER, EVERY_S = 1_000, 100, 10.0
+# The first round connects, and its reports are all news.
+WARM_UP, MEASURED = 2, 3
+# Of all reports of ends these tell of one customer's link that turned.
+NEWS = 0.05
+_TABLES = """
+INSERT INTO inventory_site (id, name) VALUES (1, 'site');
+INSERT INTO accounts_customer (id, name, created_at) VALUES (1, 'customer', now());
+INSERT INTO inventory_router (id, name, site_id, loopback4, agent_url, cpu, cores, generation)
+SELECT n, 'router-' || n, 1, inet '10.255.0.0' + n, 'https://router-' || n, '', 4, 0
+FROM generate_series(1, {routers}) n;
+INSERT INTO inventory_backbonelink (a_router_id, a_interface, a_metric, z_router_id, z_interface, z_metric,
+                                    ipv4, ipv6, in_service)
+SELECT n, 'bb0', 10, 1 + n % {routers}, 'bb1', 10, true, true, true FROM generate_series(1, {routers}) n;
+INSERT INTO inventory_port (id, router_id, interface, description, kind, customer_id, speed_bps, bookable_bps,
+                            booked_bps, max_frame)
+SELECT n, n, 'eth0', '', 'uni', 1, 1e11, 1e11, 0, 9022 FROM generate_series(1, {routers}) n;
+-- What the routers have told before: a network that is met for the first time is another matter.
+INSERT INTO inventory_topologyversion (id, version) VALUES (1, gen_random_uuid());
+INSERT INTO inventory_observedinterface (router_id, name, admin_up, link_up, ip_mtu, linux_cp)
+SELECT n, name, true, true, 9000, ''
+FROM generate_series(1, {routers}) n, unnest(ARRAY['bb0', 'bb1', 'eth0', 'loop0']) AS name;
+INSERT INTO inventory_tunneladdress (router_id, address) SELECT id, loopback4 FROM inventory_router;
+INSERT INTO inventory_observedroute (router_id, address, reachable)
+SELECT one.id, other.loopback4, true
+FROM inventory_router one JOIN inventory_router other ON other.id <> one.id;
+CREATE TEMPORARY TABLE made AS
+SELECT n, gen_random_uuid() AS id, 1 + n % {routers} AS a,
+       1 + (n + 1 + n / {routers} * 13) % {routers} AS z
+FROM generate_series(0, {routers} * {lines} / 2 - 1) n;
+INSERT INTO vll_vll (id, customer_id, description, created_at, lifecycle, admin_status, oper_status, in_sync,
+                     svc_mtu, cir_bps, eir_bps, requested_transport, encapsulation, family, vni, frame,
+                     revision, wanted_present)
+SELECT id, 1, 'line ' || n, now(), 'active', 'admin-up', 'op-up', true, 1500, 1e6,
+       0, 'auto', 'vxlan', 4, 1 + n, 1514, 1, true FROM made;
+INSERT INTO vll_vllend (vll_id, side, port_id, tagging, requested_outer_vlan, outer_vlan, exact_match,
+                        tunnel_address, status, status_revision, status_at, link_up, reachable,
+                        observed_in_sync, policed, drift)
+SELECT id, side, CASE side WHEN 'a' THEN a ELSE z END, 'dot1q', 1 + n % 4094, 1 + n % 4094, true,
+       '10.255.0.1', 'verified', 1, now(), true, true, true, false, '[]'
+FROM made CROSS JOIN (VALUES ('a'), ('z')) AS ends (side);
+"""
+
+
+def measure() -> Iterator[Figure]:
+    with migrated(), TemporaryDirectory(prefix="longline-bench-") as name:
+        os.environ["LONGLINE_PKI_DIR"] = name
+        agents = _network(Path(name))
+        (port,) = free_ports(1)
+        door = Child(
+            name="agent-door",
+            argv=[
+                str(VENV_BIN / "gunicorn"),
+                *("--config", "python:portal.gunicorn_agents", "--workers", "2", "--no-control-socket"),
+                *("--bind", f"{LOOPBACK}:{port}"),
+            ],
+            log=Path(name) / "door.log",
+            env=os.environ | {"LONGLINE_PKI_DIR": name},
+            cwd=ROOT,
+        )
+        with Family() as family:
+            family.start(door)
+            door.wait_until(lambda: accepts(port))
+            load = asyncio.run(_load(agents, port))
+    offered = ROUTERS / EVERY_S
+    note = (
+        f"{ROUTERS} routers of {LINES_A_ROUTER} lines, each tells what it sees and what it counts every"
+        f" {EVERY_S:.0f} s: {2 * offered:.0f} documents a second are offered, {NEWS:.0%} of the former have"
+        f" news of a line; 2 processes, mutual TLS on {2 * ROUTERS} kept connections, fsync on; PostgreSQL"
+        " and the load share the cores"
+    )
+    yield Figure("reports_per_s", load.rate("observed"), "1/s", f"{note}; refused or failed: {load.failed}")
+    both = [took for kind in load.took.values() for took in kind]
+    each = ", ".join(f"{kind} {percentile(took, 95) * 1000:.0f} ms" for kind, took in load.took.items())
+    yield Figure("reports_p95_ms", percentile(both, 95) * 1_000, "ms", f"both documents; {each}")
+    yield Figure(
+        "reports_cpu_ms",
+        load.portal_cpu_s / len(load.took["observed"]) * 1_000,
+        "ms",
+        "door and PostgreSQL, of a router's two documents; the load's own"
+        f" {load.own_cpu_s / len(load.took['observed']) * 1_000:.1f} ms come on top",
+    )
+
+
+@dataclass
+class Load:
+    """Seconds of each answered document by its kind, and what the measured part cost."""
+
+    took: dict[str, list[float]] = field(default_factory=lambda: {"observed": [], "counters": []})
+    failed: int = 0
+    began: float = 0.0
+    ended: float = 0.0
+    portal_cpu_s: float = 0.0
+    own_cpu_s: float = 0.0
+
+    def rate(self, kind: str) -> float:
+        return len(self.took[kind]) / (self.ended - self.began)
+
+
+@dataclass
+class Agent:
+    """One router's two kinds of report; texts are made once, because the load shares the processors."""
+
+    name: str
+    context: ssl.SSLContext
+    interfaces: bytes
+    routes: bytes
+    ends: list[bytes]
+    counts: bytes
+    boot_id: str = field(default_factory=lambda: str(uuid4()))
+    turned: bool = False
+
+    def observed(self, number: int) -> bytes:
+        now_ms = int(time.time() * 1000)
+        if random.random() < NEWS:
+            self.turned = not self.turned
+        first = self.ends[0].replace(b'"link_up": true', b'"link_up": false') if self.turned else self.ends[0]
+        head = {
+            "schema": 1,
+            "boot_id": self.boot_id,
+            "sent_ms": now_ms,
+            "look": now_ms * 1000,
+            "agent_version": "bench",
+            "vpp": {"connected": True, "version": "25.10", "boot_ms": 1, "simulated": True, "workers": 1},
+            "encapsulations": ["l2xc", "vxlan"],
+            "generation": {"held": 1, "applied": 1},
+        }
+        return b'%s, "interfaces": %s, "routes": %s, "ends": [%s]}' % (
+            json.dumps(head)[:-1].encode(),
+            self.interfaces,
+            self.routes,
+            b", ".join([first, *self.ends[1:]]),
+        )
+
+    def counters(self, number: int) -> bytes:
+        now_ms = int(time.time() * 1000)
+        sample = {"seq": number, "from_ms": now_ms - int(EVERY_S * 1000), "to_ms": now_ms}
+        head = {"schema": 1, "boot_id": self.boot_id, "sent_ms": now_ms, "simulated": True, "dropped": 0}
+        return b'%s, "samples": [%s, "ends": %s}]}' % (
+            json.dumps(head)[:-1].encode(),
+            json.dumps(sample)[:-1].encode(),
+            self.counts,
+        )
+
+
+async def _load(agents: list[Agent], port: int) -> Load:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    load, start = Load(), time.perf_counter() + 1
+    measured_from = start + WARM_UP * EVERY_S
+    tasks = [
+        asyncio.create_task(_report(load, agent, kind, port, start + at * EVERY_S / len(agents)))
+        for at, agent in enumerate(agents)
+        for kind in load.took
+    ]
+    await asyncio.sleep(measured_from - time.perf_counter())
+    cpu, own = cpu_s(), time.process_time()
+    load.began = measured_from
+    await asyncio.gather(*tasks)
+    load.ended = max(time.perf_counter(), measured_from + MEASURED * EVERY_S)
+    load.own_cpu_s = time.process_time() - own
+    load.portal_cpu_s = cpu_s() - cpu - load.own_cpu_s
+    return load
+
+
+async def _report(load: Load, agent: Agent, kind: str, port: int, due: float) -> None:
+    reader, writer = None, None
+    for number in range(1, WARM_UP + MEASURED + 1):
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        body = getattr(agent, kind)(number)
+        try:
+            if writer is None:
+                reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=agent.context)
+            status, closes = await _post(reader, writer, kind, body)
+        except (OSError, asyncio.IncompleteReadError):
+            status, closes = 0, True
+        if closes:
+            if writer is not None:
+                writer.close()
+            reader, writer = None, None
+        if number > WARM_UP:
+            if status == 200:
+                load.took[kind].append(time.perf_counter() - due)
+            else:
+                load.failed += 1
+        due += EVERY_S
+
+
+async def _post(reader: Any, writer: Any, kind: str, body: bytes) -> tuple[int, bool]:
+    """The status, and whether the connection is closed after it."""
+    writer.write(
+        b"POST /api/agent/v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (kind.encode(), len(body), body)
+    )
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    if b"transfer-encoding: chunked" in head:
+        await reader.readuntil(b"\r\n0\r\n\r\n")
+    else:
+        await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+    return int(head.split(b" ", 2)[1]), b"connection: close" in head
+
+
+def _network(folder: Path) -> list[Agent]:
+    """The network in the database, and an agent with a certificate for each of its routers."""
+    from django.db import connection, transaction
+
+    from portal.core.clock import now
+    from portal.telemetry.partitions import partitions_keep
+
+    with connection.cursor() as cursor:
+        with transaction.atomic():
+            # Rules are for what people do; these rows keep them, and their checks would take minutes.
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute(_TABLES.format(routers=ROUTERS, lines=LINES_A_ROUTER))
+            cursor.execute(
+                "SELECT port_id, vll_id::text, side FROM vll_vllend ORDER BY port_id, vll_id, side"
+            )
+            rows = cursor.fetchall()
+        cursor.execute("VACUUM ANALYZE")
+    partitions_keep(now=now())
+    ends: dict[int, list[tuple[str, str]]] = {number: [] for number in range(1, ROUTERS + 1)}
+    for router, vll, side in rows:
+        ends[router].append((vll, side))
+    contexts = _certificates(folder)
+    return [_agent(number, contexts[number], ends[number]) for number in ends]
+
+
+def _agent(number: int, context: ssl.SSLContext, ends: list[tuple[str, str]]) -> Agent:
+    loopbacks = {other: str(IPv4Address("10.255.0.0") + other) for other in range(1, ROUTERS + 1)}
+    own = loopbacks.pop(number)
+    load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
+    seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
+    interfaces = [
+        {"name": name, "sw_if_index": index, "addresses": addresses, "load": load, **seen}
+        for index, (name, addresses) in enumerate(
+            {"bb0": [], "bb1": [], "eth0": [], "loop0": [f"{own}/32"]}.items(), start=1
+        )
+    ]
+    state = {
+        "revision": 1,
+        "link_up": True,
+        "reachable": True,
+        "in_sync": True,
+        "policed": False,
+        "drift": [],
+    }
+    counts = {"in_bytes": 12_500_000, "in_packets": 10_000, "out_bytes": 1, "out_packets": 1, "policer": None}
+    routes = [{"address": address, "reachable": True} for address in loopbacks.values()]
+    return Agent(
+        name=f"router-{number}",
+        context=context,
+        interfaces=json.dumps(interfaces).encode(),
+        routes=json.dumps(routes).encode(),
+        ends=[json.dumps({"vll": vll, "end": side, **state}).encode() for vll, side in ends],
+        counts=json.dumps([{"vll": vll, "end": side, **counts} for vll, side in ends]).encode(),
+    )
+
+
+def _certificates(folder: Path) -> dict[int, ssl.SSLContext]:
+    """A certificate for each router, all of one key: making keys is no part of what is measured."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+    from portal.core.clock import now
+    from portal.inventory import pki
+    from portal.inventory.identity import PORTAL_URI, identity_of, router_uri
+    from portal.inventory.models import RouterCertificate
+
+    at = now()
+    authority = pki.authority_create(folder, now=at)
+    for name, uri in (("portal", PORTAL_URI), ("router", router_uri("router"))):
+        pki.certificate_issue(folder, authority=authority, file_name=name, uri=uri, now=at)
+    contexts, rows = {}, []
+    key = load_pem_private_key((folder / "router.key").read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    for number in range(1, ROUTERS + 1):
+        certificate = pki.certificate_sign(
+            key.public_key(),
+            authority=authority,
+            common_name=f"router-{number}",
+            uri=router_uri(f"router-{number}"),
+            now=at,
+        )
+        identity = identity_of(certificate.public_bytes(Encoding.DER))
+        rows.append(
+            RouterCertificate(
+                router_id=number,
+                serial=identity.serial,
+                fingerprint=identity.fingerprint,
+                issued_at=at,
+                expires_at=at + pki.LIFETIME,
+            )
+        )
+        path = folder / f"router-{number}.pem"
+        path.write_bytes(certificate.public_bytes(Encoding.PEM))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(path, folder / "router.key")
+        contexts[number] = context
+    RouterCertificate.objects.bulk_create(rows)
+    return contexts

@@ -1,0 +1,41 @@
+"""A list as it came in JSON, which is decoded only where somebody looks into it."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar, overload
+
+Item = TypeVar("Item")
+
+
+class LazyList(Sequence[Item], Generic[Item]):
+    """``raw`` items, ``decode`` makes one of ours of each; ``decoded``: where that is done already."""
+
+    def __init__(
+        self, raw: Sequence[Any], decode: Callable[[Any], Item], decoded: tuple[Item, ...] | None = None
+    ) -> None:
+        self._raw, self._decode, self._ready = raw, decode, decoded
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the content, however it was spaced."""
+        return blake2b(json.dumps(self._raw).encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def _decoded(self) -> tuple[Item, ...]:
+        return tuple(map(self._decode, self._raw)) if self._ready is None else self._ready
+
+    def where(self, member: str, values: Collection[str]) -> list[Item]:
+        """The items of which a member is one of these values; no other is decoded."""
+        return [self._decode(item) for item in self._raw if item[member] in values]
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        return self._decoded[index]

@@ -1,0 +1,186 @@
+"""What a report costs follows what it has to say, and not how many lines its router has."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from portal.accounts.models import User
+from portal.core.lazy_list import LazyList
+from portal.inventory.models import ObservedRoute
+from portal.inventory.reports import ObservedReport, RouteReport
+from portal.telemetry.observations import observation_take
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import stale_vlls_mark
+from portal.vll.operations.answers import EndObservation
+from tests.integration.answers import activate, answer
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+LINES = 6
+
+
+@pytest.fixture
+def lines(isp: Isp, alice: User) -> list[Vll]:
+    vlls = [
+        order(isp, alice, cir_bps=1, now=NOW, a_end=end(isp, "rhino:host-cust1", outer=vlan),
+              z_end=end(isp, "hippo:host-cust1", outer=vlan)).vll
+        for vlan in range(1, LINES + 1)
+    ]  # fmt: skip
+    for vll in vlls:
+        activate(vll)
+    return vlls
+
+
+def ends_of(lines: Sequence[Vll], side: str, **otherwise: Any) -> list[dict[str, Any]]:
+    """As they come in JSON; ``otherwise`` is said of the first."""
+    said = {"side": side, "revision": 1, "link_up": True, "reachable": True, "in_sync": True}
+    ends = [{"vll": str(vll.pk), **said} for vll in lines]
+    ends[0] |= otherwise
+    return ends
+
+
+def take(
+    isp: Isp,
+    router: str,
+    ends: list[dict[str, Any]],
+    *,
+    second: int,
+    routes: Sequence[dict[str, Any]] = (),
+    look: int | None = None,
+) -> None:
+    now = NOW + timedelta(seconds=second)
+    report = ObservedReport(
+        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
+        sent_ms=int(now.timestamp() * 1000),
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="25.10-release",
+        vpp_boot_ms=1_790_000_000_000,
+        vpp_workers=2,
+        simulated=False,
+        encapsulations=("l2xc", "vxlan"),
+        policing="none",
+        generation_held=3,
+        generation_applied=3,
+        interfaces=(),
+        look=look,
+        routes=LazyList(routes, lambda raw: RouteReport(**raw)),
+    )
+    said = LazyList(ends, lambda raw: EndObservation(**raw | {"vll": UUID(raw["vll"])}))
+    assert observation_take(router=isp.routers[router], report=report, ends=said, now=now)
+
+
+def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> None:
+    take(isp, "rhino", ends_of(lines, "a", **otherwise), second=second)
+    take(isp, "hippo", ends_of(lines, "z"), second=second)
+
+
+def rows_read(*tables: str) -> int:
+    """How many rows of these tables this transaction has read."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) FROM pg_stat_xact_user_tables"
+            " WHERE relname = ANY(%s)",
+            [list(tables)],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def by_index() -> None:
+    """As PostgreSQL reads large tables; of a few rows it would read all, whatever is asked for."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+
+
+def test_a_report_that_says_nothing_new_reads_none_of_its_lines(isp: Isp, lines: list[Vll]) -> None:
+    for second in (0, 10, 20):
+        both(isp, lines, second=second)
+    by_index()
+    before = rows_read("vll_vll", "vll_vllend")
+    both(isp, lines, second=30)
+    assert rows_read("vll_vll", "vll_vllend") == before
+
+
+def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
+    routes = [{"address": f"10.255.1.{number}", "reachable": True} for number in range(1, 30)]
+    by_index()
+    take(isp, "rhino", [], second=0, routes=routes)
+    before = rows_read("inventory_observedroute")
+    take(isp, "rhino", [], second=10, routes=routes)
+    assert rows_read("inventory_observedroute") == before
+    take(isp, "rhino", [], second=20, routes=[routes[0] | {"reachable": False}, *routes[1:]])
+    assert ObservedRoute.objects.get(reachable=False).address == "10.255.1.1"
+
+
+def test_news_of_one_line_is_written_to_that_line_alone(isp: Isp, lines: list[Vll]) -> None:
+    for second in (0, 10, 20):
+        both(isp, lines, second=second)
+    both(isp, lines, second=30, link_up=False)
+    down = Vll.objects.filter(oper_status="op-down")
+    assert [vll.pk for vll in down.all()] == [lines[0].pk]
+    both(isp, lines, second=40)
+    assert not down.all()
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_what_an_answer_changed_is_compared_with_a_report_that_says_the_same_again(
+    isp: Isp, lines: list[Vll], looked: bool
+) -> None:
+    for second in (0, 10, 20):
+        both(isp, lines, second=second)
+    if looked:
+        answer(lines[3], "a", "verified", policed=True, look=None)
+    else:
+        VllEnd.objects.filter(vll=lines[3], side="a").update(link_up=None)
+    both(isp, lines, second=30)
+    changed = VllEnd.objects.get(vll=lines[3], side="a")
+    assert (changed.policed, changed.link_up) == (False, True)
+
+
+def test_what_an_answer_overtook_is_compared_once_the_answer_is_old(isp: Isp, lines: list[Vll]) -> None:
+    both(isp, lines, second=0)
+    VllEnd.objects.filter(vll=lines[0]).update(status_look=2000, status_at=NOW)
+    take(isp, "rhino", ends_of(lines, "a"), second=10, look=2001)
+    # By a clock that was set back.
+    for second, link_up in ((20, True), (30, True), (40, False)):
+        take(isp, "rhino", ends_of(lines, "a", link_up=False), second=second, look=1000 + second)
+        assert VllEnd.objects.get(vll=lines[0], side="a").link_up is link_up
+
+
+def test_a_new_revision_is_unknown_until_a_report_is_about_it(isp: Isp, lines: list[Vll]) -> None:
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    Vll.objects.filter(pk=lines[2].pk).update(revision=2)
+    both(isp, lines, second=20)
+    assert Vll.objects.get(pk=lines[2].pk).oper_status == "op-unknown"
+    assert Vll.objects.filter(oper_status="op-up").count() == LINES - 1
+
+
+def test_lines_that_silence_marked_are_up_again_with_the_first_report(isp: Isp, lines: list[Vll]) -> None:
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
+    both(isp, lines, second=110)
+    assert Vll.objects.filter(oper_status="op-up").count() == LINES
+
+
+def test_a_list_knows_itself_however_it_was_spaced_and_decodes_what_is_asked_for() -> None:
+    decoded: list[str] = []
+
+    def decode(raw: dict[str, Any]) -> dict[str, Any]:
+        decoded.append(raw["vll"])
+        return raw
+
+    raw = [asdict(EndObservation(UUID(int=n), "a", 1, True, None, True)) | {"vll": str(n)} for n in range(3)]
+    one, same, other = (LazyList(items, decode) for items in (raw, [dict(each) for each in raw], raw[:2]))
+    assert one.digest == same.digest != other.digest
+    assert decoded == []
+    assert [each["vll"] for each in one.where("vll", {"1"})] == decoded == ["1"]
+    assert len(list(one)) == 3
