@@ -15,9 +15,10 @@ from tests.integration.certificates import certificates
 from tests.integration.gunicorn_door import door
 
 AGENTS, DEALT = 1200, 64
-# Without TLS, because thousands of handshakes would test the processor.
+# Without TLS, because thousands of handshakes would test the processor, and without the portal behind it.
 CONFIG = """
 from portal.gunicorn_agents import *
+del post_worker_init
 certfile = keyfile = ca_certs = None
 cert_reqs = 0
 workers = {workers}
