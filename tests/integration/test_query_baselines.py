@@ -60,9 +60,9 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 19,
+    "/noc/": 22,
     "/noc/orders/": 4,
-    "/noc/routers/{router}/": 16,
+    "/noc/routers/{router}/": 17,
     "/noc/routers/{router}/drain/": 7,
     "/noc/sites/": 4,
     "/noc/routers/": 5,
@@ -74,7 +74,7 @@ PAGES = {
     "/noc/map/": 8,
     "/noc/pools/": 11,
     "/noc/staff/": 4,
-    "/noc/people/{person}/": 6,
+    "/noc/people/{person}/": 7,
     # One or two for each table that has something on the page.
     "/noc/audit/": 16,
 }
