@@ -6,7 +6,8 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from portal.accounts.errors import NoAddress
-from portal.accounts.models import Membership, User
+from portal.accounts.invitations import invitations_withdraw
+from portal.accounts.models import Customer, Membership, User
 from portal.accounts.password_reset import account_opened_announce
 from portal.accounts.staff import another_noc_admin_stays
 from portal.accounts.team import another_admin_stays, team_lock
@@ -15,7 +16,7 @@ from portal.accounts.tokens import tokens_end
 
 @transaction.atomic
 def account_close(*, person: User, now: datetime) -> None:
-    """Sessions, API tokens and the password end with it; roles and memberships stay, for the record.
+    """Sessions, API tokens, open invitations and the password end with it; roles and memberships stay, for the record.
 
     Raises LastNocAdmin, and LastAdmin for a customer that would be left without one. Sessions are bound to
     the password: with that gone, none comes back when the account is opened again.
@@ -27,6 +28,7 @@ def account_close(*, person: User, now: datetime) -> None:
     another_noc_admin_stays(person)
     User.objects.filter(pk=person.pk).update(is_active=False, closed_with=None, password=make_password(None))
     tokens_end([person.pk], now=now)
+    invitations_withdraw(invited_by=person, customers=Customer.objects.all(), now=now)
 
 
 @transaction.atomic

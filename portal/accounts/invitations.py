@@ -1,5 +1,6 @@
 """Inviting people by e-mail. The row decides; the link only carries its signed number."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from allauth.account.models import EmailAddress
@@ -62,6 +63,13 @@ def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
     """Make the link worthless. Raises InvitationUsed."""
     if not open_invitations(now).filter(pk=invitation.pk).update(revoked_at=now):
         raise InvitationUsed
+
+
+def invitations_withdraw(
+    *, invited_by: User, customers: QuerySet[Customer] | Collection[Customer], now: datetime
+) -> None:
+    """End what somebody offered in the names of ``customers``, with the right to offer it."""
+    open_invitations(now).filter(invited_by=invited_by, customer__in=customers).update(revoked_at=now)
 
 
 def invitation_of(signed: str, *, now: datetime) -> Invitation:

@@ -7,9 +7,11 @@ from django.db.models import QuerySet
 
 from portal.accounts.addresses import account_at
 from portal.accounts.errors import AccountClosed, LastNocAdmin
-from portal.accounts.models import User
+from portal.accounts.invitations import invitations_withdraw
+from portal.accounts.models import Customer, User
 from portal.accounts.new_account import account_make
 from portal.accounts.password_reset import account_opened_announce
+from portal.accounts.policies import managed_customers
 from portal.accounts.tokens import noc_tokens_revoke
 
 _RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)
@@ -41,7 +43,8 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
 def noc_role_change(*, person: User, role: str, now: datetime) -> None:
     """Make somebody NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin.
 
-    New rights are not for old tokens: with a rise, those with the scope ``noc`` are revoked.
+    New rights are not for old tokens: with a rise, those with the scope ``noc`` are revoked. Open
+    invitations end with the right to send them.
     """
     if role != User.NocRole.NOC_ADMIN:
         another_noc_admin_stays(person)
@@ -51,6 +54,9 @@ def noc_role_change(*, person: User, role: str, now: datetime) -> None:
     User.objects.filter(pk=person.pk).update(noc_role=role)
     if _RISING.index(User.NocRole(role)) > _RISING.index(User.NocRole(found.noc_role)):
         noc_tokens_revoke(user=found, now=now)
+    found.noc_role = role
+    others = Customer.objects.exclude(pk__in=managed_customers(found))
+    invitations_withdraw(invited_by=found, customers=others, now=now)
 
 
 def another_noc_admin_stays(person: User) -> None:

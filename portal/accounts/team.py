@@ -1,9 +1,12 @@
 """Who belongs to a customer, and as what. A customer is never left without an admin."""
 
+from datetime import datetime
+
 from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.accounts.errors import LastAdmin
+from portal.accounts.invitations import invitations_withdraw
 from portal.accounts.models import Customer, Membership, User
 from portal.accounts.policies import visible_customers
 
@@ -15,19 +18,21 @@ def members(user: User) -> QuerySet[Membership]:
 
 
 @transaction.atomic
-def role_change(*, membership: Membership, role: str) -> None:
-    """Give a member another role. Raises LastAdmin."""
+def role_change(*, membership: Membership, role: str, now: datetime) -> None:
+    """Give a member another role; invitations end with the role that sent them. Raises LastAdmin."""
     team_lock(membership)
     if role != Membership.Role.ADMIN:
         another_admin_stays(membership)
+        invitations_withdraw(invited_by=membership.user, customers=[membership.customer], now=now)
     Membership.objects.filter(pk=membership.pk).update(role=role)
 
 
 @transaction.atomic
-def member_remove(*, membership: Membership) -> None:
-    """End a membership; the person's account stays. Raises LastAdmin."""
+def member_remove(*, membership: Membership, now: datetime) -> None:
+    """End a membership, and the open invitations that the member sent; the account stays. Raises LastAdmin."""
     team_lock(membership)
     another_admin_stays(membership)
+    invitations_withdraw(invited_by=membership.user, customers=[membership.customer], now=now)
     Membership.objects.filter(pk=membership.pk).delete()
 
 

@@ -88,7 +88,7 @@ def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
         # As the API's conditional writes begin.
         Membership.objects.select_for_update().get(pk=of_bob.pk)
         start()
-        role_change(membership=of_bob, role="admin")
+        role_change(membership=of_bob, role="admin", now=clock.now())
     assert bob.memberships.get().role == "operator"
 
 
@@ -104,7 +104,7 @@ def test_a_customer_may_be_removed_while_its_team_changes(
         # As the API's conditional writes begin.
         Membership.objects.select_for_update().get(pk=of_dora.pk)
         start()
-        role_change(membership=of_dora, role="operator")
+        role_change(membership=of_dora, role="operator", now=clock.now())
     assert not Customer.objects.filter(pk=bakery.pk).exists()
 
 

@@ -85,7 +85,7 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
     return redirect("web:noc-router", router_id=router.pk)
 
 
-@requires(policies.may_run_the_network)
+@requires(policies.may_enrol_routers)
 @require_POST
 @never_cache
 def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
@@ -122,6 +122,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     context = {
         "kinds": KINDS,
         "router": router,
+        "may_enrol": policies.may_enrol_routers(request.user),
         "may_declare_dead": policies.may_remove_from_the_network(request.user),
         "observed": getattr(router, "observed", None),
         "convergence": getattr(router, "convergence", None),

@@ -77,7 +77,7 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
         with telling(request, done=_("The role is changed.")):
-            team.role_change(membership=member, role=form.cleaned_data["role"])
+            team.role_change(membership=member, role=form.cleaned_data["role"], now=clock.now())
     return redirect("web:team", customer_id=member.customer_id)
 
 
@@ -85,7 +85,7 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 @require_POST
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
     with telling(request, done=_("The member is removed.")):
-        team.member_remove(membership=member)
+        team.member_remove(membership=member, now=clock.now())
     still_visible = policies.may_see(request.user, member.customer)
     return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
 

@@ -9,6 +9,7 @@ from django.core import mail
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
+from portal.accounts.closing import account_close
 from portal.accounts.errors import AddressTaken, LastAdmin
 from portal.accounts.invitations import (
     SEND_INVITATION,
@@ -19,6 +20,7 @@ from portal.accounts.invitations import (
     invite,
 )
 from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.accounts.staff import noc_role_change
 from portal.accounts.team import member_remove, role_change
 from portal.core import clock
 from portal.events.models import Outbox
@@ -35,6 +37,58 @@ def invitation(ada: User, dairy: Customer) -> Invitation:
 
 def accept(client: Client, invitation: Invitation, **form: str) -> Any:
     return client.post(invitation_path(invitation), form)
+
+
+class TestWhoInvitedIsGone:
+    """What somebody offered in a customer's name ends with the right to offer it."""
+
+    @pytest.fixture
+    def eve(self, dairy: Customer) -> User:
+        return member("eve", dairy, Membership.Role.ADMIN)
+
+    @pytest.fixture
+    def offered(self, eve: User, dairy: Customer) -> Invitation:
+        return invite(by=eve, customer=dairy, email="mallory@dairy.example", role="admin", now=clock.now())
+
+    def is_open(self, offered: Invitation) -> bool:
+        return Client().get(invitation_path(offered)).status_code == 200
+
+    def test_a_removed_member_s_invitations_end(
+        self, ada: User, eve: User, dairy: Customer, offered: Invitation, invitation: Invitation
+    ) -> None:
+        assert self.is_open(offered)
+        eves = Membership.objects.get(user=eve)
+        assert signed_in(ada).post(f"/team/{dairy.pk}/members/{eves.pk}/remove/").status_code == 302
+        assert not self.is_open(offered)
+        assert self.is_open(invitation), "Ada is still an admin"
+
+    def test_so_they_do_with_a_role_that_invites_nobody(
+        self, ada: User, eve: User, offered: Invitation
+    ) -> None:
+        role_change(membership=Membership.objects.get(user=eve), role="admin", now=clock.now())
+        assert self.is_open(offered)
+        role_change(membership=Membership.objects.get(user=eve), role="operator", now=clock.now())
+        assert not self.is_open(offered)
+
+    def test_so_they_do_with_a_closed_account(self, ada: User, eve: User, offered: Invitation) -> None:
+        account_close(person=eve, now=clock.now())
+        assert not self.is_open(offered)
+
+    def test_so_do_a_noc_admin_s_where_they_were_no_admin_themselves(
+        self, nina: User, dairy: Customer
+    ) -> None:
+        other = User.objects.create_user("olga", email="olga@isp.example", noc_role="nocAdmin")
+        sent = invite(by=other, customer=dairy, email="m@dairy.example", role="viewer", now=clock.now())
+        noc_role_change(person=other, role="noc", now=clock.now())
+        assert not self.is_open(sent)
+
+    def test_another_customer_s_stay(self, eve: User, ada: User, offered: Invitation) -> None:
+        bakery = Customer.objects.create(name="Bakery", created_at=clock.now())
+        Membership.objects.create(user=eve, customer=bakery, role="admin")
+        elsewhere = invite(by=eve, customer=bakery, email="x@bakery.example", role="viewer", now=clock.now())
+        member_remove(membership=Membership.objects.get(user=eve, customer=offered.customer), now=clock.now())
+        assert self.is_open(elsewhere)
+        assert not self.is_open(offered)
 
 
 class TestInviting:
@@ -183,9 +237,9 @@ class TestRoles:
 
     def test_the_last_admin_stays_an_admin(self, ada: User) -> None:
         with pytest.raises(LastAdmin):
-            role_change(membership=self.of(ada), role="viewer")
+            role_change(membership=self.of(ada), role="viewer", now=clock.now())
         with pytest.raises(LastAdmin):
-            member_remove(membership=self.of(ada))
+            member_remove(membership=self.of(ada), now=clock.now())
 
     def test_alice_changes_nobodys_role(self, ada: User, alice: User, bob: User, dairy: Customer) -> None:
         for what in ("role", "remove"):
@@ -201,7 +255,7 @@ def test_two_admins_who_remove_each_other_leave_one(dairy: Customer) -> None:
     def remove(one: Membership) -> None:
         start.wait()
         try:
-            member_remove(membership=one)
+            member_remove(membership=one, now=clock.now())
         except LastAdmin:
             pass
         finally:

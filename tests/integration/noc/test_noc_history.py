@@ -46,12 +46,12 @@ def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
 
 
 def test_a_routers_history_has_its_certificates_and_enrolments_and_no_secret(
-    isp: Isp, nora: User, tmp_path: Path, settings: Any
+    isp: Isp, nora: User, nina: User, tmp_path: Path, settings: Any
 ) -> None:
     settings.LONGLINE_PKI_DIR = tmp_path
     pki.authority_create(tmp_path, now=clock.now())
     rhino = isp.routers["rhino"]
-    token = client(nora).post(f"/api/v1/routers/{rhino.pk}/enrolment").json()["token"]
+    token = client(nina).post(f"/api/v1/routers/{rhino.pk}/enrolment").json()["token"]
     assert (
         client(nora).post("/api/v1/enroll", {"token": token, "csr_pem": csr()}, format="json").status_code
         == 201
@@ -66,7 +66,7 @@ def test_a_routers_history_has_its_certificates_and_enrolments_and_no_secret(
         ("routercertificate", "update"),
     }
     offered = next(c for c in found if (c["object"], c["operation"]) == ("routerenrolment", "insert"))
-    assert (offered["by"]["username"], offered["after"]["offered_by"]) == ("nora", "nora")
+    assert (offered["by"]["username"], offered["after"]["offered_by"]) == ("nina", "nina")
     assert any(change["after"].get("revoked_at") for change in found)
     assert not {"digest", "der"} & {name for change in found for name in change["after"]}
     said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))

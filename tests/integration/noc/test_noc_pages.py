@@ -28,6 +28,7 @@ from tests.integration.answers import activate
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -188,9 +189,21 @@ def test_what_began_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
     assert (rhino.maintenance_since, rhino.held_since) == (None, None)
 
 
-def test_an_enrolment_token_is_shown_once(isp: Isp, nora: User) -> None:
+def test_noc_admins_alone_enrol_routers(isp: Isp, nora: User, nina: User) -> None:
+    """A certificate outlives the token and the person that asked for it."""
     rhino = isp.routers["rhino"]
     page = signed_in(nora)
+    assert page.post(f"/noc/routers/{rhino.pk}/enrolment/").status_code == 403
+    assert client(nora).post(f"/api/v1/routers/{rhino.pk}/enrolment").status_code == 403
+    assert not RouterEnrolment.objects.exists()
+    assert "New enrolment token" not in text(page.get(f"/noc/routers/{rhino.pk}/"))
+    assert "New enrolment token" in text(signed_in(nina).get(f"/noc/routers/{rhino.pk}/"))
+    assert client(nina).post(f"/api/v1/routers/{rhino.pk}/enrolment").status_code == 201
+
+
+def test_an_enrolment_token_is_shown_once(isp: Isp, nina: User) -> None:
+    rhino = isp.routers["rhino"]
+    page = signed_in(nina)
     shown = text(page.post(f"/noc/routers/{rhino.pk}/enrolment/"))
     assert "lle_" in shown
     assert "lle_" not in text(page.get(f"/noc/routers/{rhino.pk}/"))

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import caller
+from portal.api.v1.permissions import IsNocAdmin, caller
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.api.v1.uncached import NO_STORE
 from portal.api.v1.views.kept_by_noc import NocAlone
@@ -51,12 +51,12 @@ class RevokedSerializer(serializers.Serializer[Any]):
 class EnrolmentView(APIView):
     """Offers of certificates to one router."""
 
-    permission_classes = [NocAlone]
+    permission_classes = [IsNocAdmin]
 
     # Without an Idempotency-Key: the answer would be kept, and with it the token.
     @extend_schema(request=None, responses={201: EnrolmentSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Make a one-time token for the router's agent; for NOC staff. It is in this answer only."""
+        """Make a one-time token for the router's agent; for NOC admins. It is in this answer only."""
         router, now = get_object_or_404(Router, pk=pk), clock.now()
         token = enrolment_offer(router=router, user=caller(request), now=now)
         document = {"router": router.name, "token": token, "expires_at": now + LIFETIME}

@@ -70,7 +70,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
         check_manages(request, found.customer)
         body = MemberChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        team.role_change(membership=found, role=body.validated_data["role"])
+        team.role_change(membership=found, role=body.validated_data["role"], now=clock.now())
         found.refresh_from_db(fields=["role"])
         document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})
@@ -82,7 +82,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
         """Remove a member; for admins, by a token with the scope team. The account stays, and so does the
         last admin."""
         check_manages(request, found.customer)
-        team.member_remove(membership=found)
+        team.member_remove(membership=found, now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
