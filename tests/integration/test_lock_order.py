@@ -83,7 +83,7 @@ def test_a_vlan_may_be_ordered_at_the_moment_it_is_given_back(isp: Isp, alice: U
 
 def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
     of_bob = bob.memberships.select_related("customer").get()
-    page = partial(role_change, membership=of_bob, role="operator")
+    page = partial(role_change, membership=of_bob, role="operator", now=clock.now())
     with a_thread(page) as start, transaction.atomic():
         # As the API's conditional writes begin.
         Membership.objects.select_for_update().get(pk=of_bob.pk)
