@@ -16,7 +16,8 @@ from portal.accounts.tokens import tokens_end
 
 @transaction.atomic
 def account_close(*, person: User, now: datetime) -> None:
-    """Sessions, API tokens, open invitations and the password end with it; roles and memberships stay, for the record.
+    """Sessions, API tokens, open invitations and the password end with it; roles and memberships stay, for
+    the record.
 
     Raises LastNocAdmin, and LastAdmin for a customer that would be left without one. Sessions are bound to
     the password: with that gone, none comes back when the account is opened again.

@@ -154,6 +154,8 @@ class Scope(models.TextChoices):
     NOC = "noc"
     # Who belongs to a customer, and as what: what such a token gives away stays when it is revoked.
     TEAM = "team"
+    # Where what happens is told: a receiver hears of it while it stands, whatever became of the token.
+    WEBHOOKS = "webhooks"
 
 
 def every_scope() -> list[str]:
@@ -187,7 +189,8 @@ class ApiToken(models.Model):
                 name="a_token_expires_after_it_is_made",
             ),
             models.CheckConstraint(
-                condition=Q(scopes__contained_by=["read", "order", "noc", "team"]) & Q(scopes__len__gt=0),
+                condition=Q(scopes__contained_by=["read", "order", "noc", "team", "webhooks"])
+                & Q(scopes__len__gt=0),
                 name="a_token_has_known_scopes",
             ),
         ]

@@ -90,7 +90,7 @@ def may_manage_people(user: User) -> bool:
 
 
 def may_enrol_routers(user: User) -> bool:
-    """NOC admins: whoever enrols gets a certificate that outlives the token or the person that asked for it."""
+    """NOC admins: who enrols gets a certificate that outlives the token or the person that asked for it."""
     return user.is_noc_admin
 
 

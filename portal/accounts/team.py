@@ -29,7 +29,7 @@ def role_change(*, membership: Membership, role: str, now: datetime) -> None:
 
 @transaction.atomic
 def member_remove(*, membership: Membership, now: datetime) -> None:
-    """End a membership, and the open invitations that the member sent; the account stays. Raises LastAdmin."""
+    """End a membership, and open invitations that the member sent; the account stays. Raises LastAdmin."""
     team_lock(membership)
     another_admin_stays(membership)
     invitations_withdraw(invited_by=membership.user, customers=[membership.customer], now=now)

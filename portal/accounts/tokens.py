@@ -37,8 +37,9 @@ def _digest(secret: str) -> bytes:
 
 
 def scopes_for(user: User) -> list[str]:
-    """What the user may put on a token: ``noc`` as NOC staff, ``team`` who runs a team."""
-    beyond = {Scope.NOC: user.is_noc, Scope.TEAM: may_manage_teams(user)}
+    """What the user may put on a token: ``noc`` as NOC staff, ``team`` and ``webhooks`` who runs a team."""
+    runs = may_manage_teams(user)
+    beyond = {Scope.NOC: user.is_noc, Scope.TEAM: runs, Scope.WEBHOOKS: runs}
     return [scope for scope in Scope.values if beyond.get(Scope(scope), True)]
 
 

@@ -32,6 +32,11 @@ class TokenForm(TablerForm):
             "For admins of a customer or the NOC. What it gives away stays when the token is revoked."
         ),
     )
+    webhooks = forms.BooleanField(
+        label=_("It may also add, change and remove webhooks"),
+        required=False,
+        help_text=_("For admins of a customer or the NOC. What it adds hears of all that happens."),
+    )
     days = forms.ChoiceField(label=_("It lives"), choices=_LIVES, required=False)
     networks = forms.CharField(
         label=_("Only from these networks"),
@@ -48,8 +53,14 @@ class TokenForm(TablerForm):
         self.fields["scope"].choices = choices  # type: ignore[attr-defined]
 
     def clean_team(self) -> bool:
+        return self._for_who_runs_a_team("team")
+
+    def clean_webhooks(self) -> bool:
+        return self._for_who_runs_a_team("webhooks")
+
+    def _for_who_runs_a_team(self, name: str) -> bool:
         """Asked when it is ticked: showing the form takes no statement for it."""
-        ticked: bool = self.cleaned_data["team"]
+        ticked: bool = self.cleaned_data[name]
         if ticked and not may_manage_teams(self._user):
             raise forms.ValidationError(_("Only admins of a customer and NOC admins may do this."))
         return ticked
@@ -61,13 +72,14 @@ class TokenForm(TablerForm):
         return [network_of(text) for text in texts]
 
     def wanted(self, now: datetime) -> dict[str, Any]:
-        """The keywords of ``token_create``: every scope up to the chosen one, and ``team`` if ticked."""
+        """The keywords of ``token_create``: every scope up to the chosen one, and what is ticked."""
         ladder = list(_SCOPES)
         scopes = ladder[: ladder.index(Scope(self.cleaned_data["scope"])) + 1]
+        ticked = [scope for scope in (Scope.TEAM, Scope.WEBHOOKS) if self.cleaned_data[scope.value]]
         days = self.cleaned_data["days"]
         return {
             "name": self.cleaned_data["name"],
-            "scopes": [*scopes, Scope.TEAM] if self.cleaned_data["team"] else scopes,
+            "scopes": [*scopes, *ticked],
             "allowed_networks": self.cleaned_data["networks"],
             "expires_at": now + timedelta(days=int(days)) if days else None,
         }

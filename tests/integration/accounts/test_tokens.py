@@ -83,6 +83,7 @@ class TestScopes:
 
         people = (ada, alice, nora, nina)
         assert [user.username for user in people if may(user, "team")] == ["ada", "nina"]
+        assert [user.username for user in people if may(user, "webhooks")] == ["ada", "nina"]
         assert [user.username for user in people if may(user, "noc")] == ["nora", "nina"]
 
     def test_who_was_an_admin_once_makes_no_more_of_their_tokens(self, ada: User) -> None:
@@ -252,21 +253,22 @@ class TestPage:
         forged = {"name": "x", "scope": "noc", "days": "30"}
         assert signed_in(alice).post("/account/tokens/", forged).status_code == 422
 
-    def test_running_a_team_has_to_be_ticked_by_who_runs_one(
-        self, ada: User, alice: User, nina: User
+    @pytest.mark.parametrize("scope", ["team", "webhooks"])
+    def test_what_outlives_a_token_has_to_be_ticked_by_who_runs_a_team(
+        self, scope: str, ada: User, alice: User, nina: User
     ) -> None:
         form = {"name": "people", "scope": "read", "days": "30"}
         answers = {}
         for user in (ada, alice, nina):
-            for ticked in ({}, {"team": "on"}):
+            for ticked in ({}, {scope: "on"}):
                 answers[user.username] = signed_in(user).post("/account/tokens/", {**form, **ticked})
         made = ApiToken.objects.order_by("pk").values_list("user__username", "scopes")
         assert list(made) == [
             ("ada", ["read"]),
-            ("ada", ["read", "team"]),
+            ("ada", ["read", scope]),
             ("alice", ["read"]),
             ("nina", ["read"]),
-            ("nina", ["read", "team"]),
+            ("nina", ["read", scope]),
         ]
         assert answers["alice"].status_code == 422
         assert "Only admins of a customer and NOC admins" in text(answers["alice"])

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from rest_framework.test import APIClient
 
 from portal.accounts.models import Customer, User
+from portal.accounts.tokens import token_create
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
@@ -172,3 +174,49 @@ def test_deliveries_of_others_are_not_found(webhook: Webhook, charlie: User) -> 
     assert client(charlie).get(here).status_code == 404
     assert client(charlie).post(f"{here}/redeliver").status_code == 404
     assert Delivery.objects.get().state == "pending"
+
+
+class TestTokens:
+    """A receiver hears of everything while it stands; so only a token that was made for it makes one."""
+
+    def writes(self, user: User, webhook: Webhook, scopes: list[str]) -> set[int]:
+        delivery = webhook_test(webhook=webhook, now=clock.now())
+        Delivery.objects.filter(pk=delivery.pk).update(state="delivered", next_try_at=None)
+        _, plain = token_create(user=user, name="test", scopes=scopes, now=clock.now())
+        api, here = APIClient(headers={"Authorization": f"Bearer {plain}"}), f"/api/v1/webhooks/{webhook.pk}"
+        if user.noc_role == "none" or "noc" in scopes:
+            assert {api.get(place).status_code for place in ("/api/v1/webhooks", here)} == {200}
+        new = {"url": URL, "customer": "Alpine Dairy"}
+        return {
+            api.post("/api/v1/webhooks", new, format="json").status_code,
+            api.post(f"{here}/secret").status_code,
+            api.post(f"{here}/test").status_code,
+            api.post(f"/api/v1/webhook-deliveries/{delivery.pk}/redeliver").status_code,
+            api.patch(here, {"enabled": False}, format="json", headers={"If-Match": "*"}).status_code,
+            api.delete(here).status_code,
+        }
+
+    @pytest.mark.parametrize(
+        ("who", "scopes"),
+        [("ada", ["read", "order"]), ("ada", ["read", "order", "team"]), ("nina", ["read", "order", "noc"])],
+    )
+    def test_one_that_was_not_made_for_it_reads_webhooks_and_changes_none(
+        self, who: str, scopes: list[str], webhook: Webhook, request: pytest.FixtureRequest
+    ) -> None:
+        assert self.writes(request.getfixturevalue(who), webhook, scopes) == {403}
+        found = Webhook.objects.get()
+        assert (found.pk, found.secret, found.disabled_at) == (webhook.pk, webhook.secret, None)
+
+    @pytest.mark.parametrize(("who", "scopes"), [("ada", ["webhooks"]), ("nina", ["noc", "webhooks"])])
+    def test_one_that_was_made_for_it_changes_them(
+        self, who: str, scopes: list[str], webhook: Webhook, request: pytest.FixtureRequest
+    ) -> None:
+        assert self.writes(request.getfixturevalue(who), webhook, scopes) == {200, 201, 204}
+
+    def test_of_a_noc_admin_it_makes_none_of_the_nocs_without_the_nocs_scope(self, nina: User) -> None:
+        answers = {}
+        for scopes in (["webhooks"], ["noc"], ["noc", "webhooks"]):
+            _, plain = token_create(user=nina, name="test", scopes=scopes, now=clock.now())
+            api = APIClient(headers={"Authorization": f"Bearer {plain}"})
+            answers["+".join(scopes)] = api.post("/api/v1/webhooks", {"url": URL}, format="json").status_code
+        assert answers == {"webhooks": 403, "noc": 403, "noc+webhooks": 201}

@@ -58,7 +58,7 @@ class TokenCreateSerializer(StrictSerializer):
         child=serializers.ChoiceField(choices=Scope.choices),
         min_length=1,
         max_length=len(Scope),
-        help_text="noc is for NOC staff, and team for admins of a customer or of the NOC.",
+        help_text="noc is for NOC staff; team and webhooks are for admins of a customer or of the NOC.",
     )
     allowed_networks = serializers.ListField(child=NetworkField(), max_length=20, default=list)
     expires_at = serializers.DateTimeField(allow_null=True, default=None)

@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from portal.accounts import policies
-from portal.accounts.models import Customer, User
+from portal.accounts.models import Customer, Scope, User
 from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed import ADMINS_ALONE, managed_customer
@@ -58,6 +58,7 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     """The webhooks of the customers that you run; for NOC staff all."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.WEBHOOKS
     queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
     pagination_class = KeysetPagination
@@ -68,7 +69,8 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     # Without an Idempotency-Key: the answer would be kept, and with it the secret.
     @extend_schema(request=WebhookCreateSerializer, responses={201: WebhookMadeSerializer})
     def post(self, request: Request) -> Response:
-        """Add a webhook; for admins. Its ``secret`` is in this answer only."""
+        """Add a webhook; for admins, by a token with the scope webhooks. Its ``secret`` is in this answer
+        only."""
         serializer = WebhookCreateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         asked = dict(serializer.validated_data)
@@ -83,6 +85,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     """One webhook."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.WEBHOOKS
     queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
 
@@ -98,7 +101,8 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Webhook) -> Response:
-        """Change, disable or enable it; for admins. What waits goes to the new address."""
+        """Change, disable or enable it; for admins, by a token with the scope webhooks. What waits goes to
+        the new address."""
         check_may(request, found)
         serializer = WebhookChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
@@ -116,7 +120,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Webhook) -> Response:
-        """Remove it, its secret and its log; for admins."""
+        """Remove it, its secret and its log; for admins, by a token with the scope webhooks."""
         check_may(request, found)
         webhook_remove(webhook=found)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -126,11 +130,13 @@ class WebhookSecretView(APIView):
     """Another secret for a webhook."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.WEBHOOKS
 
     # Without an Idempotency-Key: the answer would be kept, and with it the secret.
     @extend_schema(request=None, responses={201: WebhookSecretSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Give it another secret; for admins. The old one signs too for 24 hours."""
+        """Give it another secret; for admins, by a token with the scope webhooks. The old one signs too for
+        24 hours."""
         webhook = _webhook(request, pk)
         secret = webhook_rotate(webhook=webhook, now=clock.now())
         webhook.refresh_from_db()
@@ -142,11 +148,12 @@ class WebhookTestView(APIView):
     """Trying a webhook."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.WEBHOOKS
 
     @extend_schema(request=None, responses={201: DeliverySerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Send it a test; for admins. How that goes is in the log."""
+        """Send it a test; for admins, by a token with the scope webhooks. How that goes is in the log."""
         delivery = webhook_test(webhook=_webhook(request, pk), now=clock.now())
         where = reverse("api-v1:webhook-delivery", args=[delivery.pk], request=request)
         return Response(
@@ -187,11 +194,13 @@ class RedeliverView(APIView):
     """Sending something once more."""
 
     permission_classes = [IsAuthenticated]
+    writes_with = Scope.WEBHOOKS
 
     @extend_schema(request=None, responses={200: DeliverySerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Send the same message under the same webhook-id again; for admins."""
+        """Send the same message under the same webhook-id again; for admins, by a token with the scope
+        webhooks."""
         found = get_object_or_404(queries.deliveries(caller(request)), pk=pk)
         check_may(request, found.webhook)
         delivery_redeliver(delivery=found, now=clock.now())
