@@ -25,6 +25,7 @@ TOLD = frozenset(
         "router.silent",
         "router.reporting",
         "webhook.disabled",
+        "webhook.receiver_changed",
         "account.password_reset_asked",
         "account.opened",
     }

@@ -13,6 +13,7 @@ from portal.notifications.causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook
 from portal.notifications.monthly import report
 from portal.notifications.news import ABOUT_LINES, ABOUT_ROUTERS, Told
+from portal.notifications.receivers import RECEIVER_CHANGED, receiver_letter
 from portal.vll.models import Vll
 
 Letter = tuple[str, dict[str, Any]]
@@ -29,6 +30,8 @@ def letter(found: Mail, told: Sequence[Told]) -> Letter | None:
     if found.kind in _ACCOUNT:
         link = mail.link(password_path(found.user))
         return _ACCOUNT[found.kind], {"username": found.user.username, "link": link}
+    if found.kind == RECEIVER_CHANGED:
+        return receiver_letter(found)
     settings_page = mail.link(reverse("web:notifications"))
     if found.month is not None:
         said = report(found)

@@ -14,6 +14,7 @@ from portal.notifications.letters import letter
 from portal.notifications.models import Group, Mail, MailOptOut
 from portal.notifications.news import ABOUT_LINES, ABOUT_ROUTERS, news_of, said_keep
 from portal.notifications.preferences import unsubscribe_path
+from portal.notifications.receivers import RECEIVER_CHANGED, who_runs_it
 
 SEND_MAIL = "notifications.send_mail"
 # After each try that failed; after the last of them, three days on, it is given up.
@@ -94,6 +95,8 @@ def _is_wanted(found: Mail) -> bool:
     user = found.user
     if not user.is_active or not user.email:
         return False
+    if found.kind == RECEIVER_CHANGED:
+        return who_runs_it(found.customer_id).filter(pk=user.pk).exists()
     if not found.group:
         return True
     # Of lines and routers each reader is told of his own lines.

@@ -11,6 +11,7 @@ from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
 from portal.notifications.causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut
+from portal.notifications.receivers import RECEIVER_CHANGED, who_runs_it
 from portal.telemetry.silences import REPORTING, SILENT
 from portal.vll.differences import ChangeKind, change_kinds
 from portal.vll.models import Order, VllEnd
@@ -89,6 +90,9 @@ class Readers:
         """A mail for each reader of an event."""
         if event.kind in _OWNERS:
             return [_mail(event, event.data["user"], now=now, at=now)]
+        if event.kind == RECEIVER_CHANGED:
+            people = who_runs_it(event.customer_id).values_list("pk", flat=True)
+            return [_mail(event, user, customer_id=event.customer_id, now=now, at=now) for user in people]
         is_of_router = event.kind in (SILENT, REPORTING) and event.router_id is not None
         return [
             _mail(

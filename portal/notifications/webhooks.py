@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F
 
-from portal.accounts.models import Customer, User
+from portal.accounts.models import ApiToken, Customer, User
 from portal.accounts.sealing import seal
 from portal.events.operations import announce
 from portal.notifications.errors import DeliveryUnderWay, TooManyWebhooks, WebhookDisabled
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.payloads import body
+from portal.notifications.receivers import receiver_changed
 from portal.notifications.signing import new_secret
 from portal.notifications.targets import rules, usable_url
 
@@ -30,8 +31,11 @@ def webhook_create(
     now: datetime,
     description: str = "",
     types: Sequence[str] = (),
+    made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
     """A new webhook of ``customer``, or the NOC's own, and the only plain text of its secret.
+
+    ``made_with``: the API token that ``user`` acts through, if any.
 
     Raises what ``usable_url`` raises, and TooManyWebhooks.
     """
@@ -52,12 +56,17 @@ def webhook_create(
         secret=seal(secret, purpose=SEALED_FOR),
         secret_set_at=now,
     )
+    receiver_changed(webhook, what="added", by=user, token=made_with, now=now)
     return webhook, secret
 
 
+@transaction.atomic
 def webhook_change(
     *,
     webhook: Webhook,
+    by: User,
+    now: datetime,
+    token: ApiToken | None = None,
     url: str | None = None,
     description: str | None = None,
     types: Sequence[str] | None = None,
@@ -73,9 +82,12 @@ def webhook_change(
         changed["types"] = sorted(set(types))
     if changed:
         Webhook.objects.filter(pk=webhook.pk).update(**changed)
+    if "url" in changed:
+        receiver_changed(webhook, what="address", to=str(changed["url"]), by=by, token=token, now=now)
 
 
-def webhook_rotate(*, webhook: Webhook, now: datetime) -> str:
+@transaction.atomic
+def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken | None = None) -> str:
     """Give it another secret, and return its only plain text. The old one signs too for 24 hours."""
     secret = new_secret()
     Webhook.objects.filter(pk=webhook.pk).update(
@@ -84,6 +96,7 @@ def webhook_rotate(*, webhook: Webhook, now: datetime) -> str:
         secret=seal(secret, purpose=SEALED_FOR),
         secret_set_at=now,
     )
+    receiver_changed(webhook, what="secret", by=by, token=token, now=now)
     return secret
 
 

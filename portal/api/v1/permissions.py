@@ -6,7 +6,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from portal.accounts.models import User
+from portal.accounts.models import ApiToken, User
 
 
 def caller(request: Request) -> User:
@@ -14,6 +14,11 @@ def caller(request: Request) -> User:
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
+
+
+def token_of(request: Request) -> ApiToken | None:
+    """The API token that the caller acts through; None for a session."""
+    return request.auth if isinstance(request.auth, ApiToken) else None
 
 
 class IsNoc(BasePermission):

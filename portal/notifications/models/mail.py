@@ -49,7 +49,7 @@ class Mail(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
     # None: of the NOC's business, or of the portal's.
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
-    # Empty: of the reader's own account, which nobody opts out of.
+    # Empty: of the reader's own account, or of where webhooks lead, which nobody opts out of.
     group = models.CharField(max_length=10, choices=Group, blank=True)
     # As the event was announced; "monthly_report" for a month.
     kind = models.CharField(max_length=64)

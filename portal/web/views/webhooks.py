@@ -1,5 +1,6 @@
 """Webhooks: the list, adding and changing, and one with its log."""
 
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -88,7 +89,7 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
         pk=webhook.pk,
         form=WebhookForm,
         sent=request.POST,
-        operation=webhook_change,
+        operation=partial(webhook_change, by=request.user, now=clock.now()),
         keyword="webhook",
     )
     if saved.refused is None:
@@ -103,7 +104,7 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @require_POST
 def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     """Show the page with another secret, in this answer only."""
-    secret = webhook_rotate(webhook=webhook, now=clock.now())
+    secret = webhook_rotate(webhook=webhook, by=request.user, now=clock.now())
     webhook.refresh_from_db()
     return _page(request, webhook, secret=secret)
 

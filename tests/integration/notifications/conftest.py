@@ -8,6 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.notifications.webhooks import webhook_create
 from tests.integration.notifications.mail_server import MailServer, taking_mails
@@ -28,6 +29,8 @@ def webhook(receiver: Receiver, ada: User, dairy: Customer) -> Webhook:
     made, _ = webhook_create(
         user=ada, customer=dairy, url=receiver.url, now=clock.now() - timedelta(minutes=1)
     )
+    # Whoever had to hear of that has.
+    Event.objects.update(untold=False)
     return made
 
 

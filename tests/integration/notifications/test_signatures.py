@@ -64,11 +64,11 @@ def test_a_letter_changed_on_the_way_is_found(made: tuple[Webhook, str], receive
 
 
 def test_while_secrets_change_both_verify_and_afterwards_the_new_one_alone(
-    made: tuple[Webhook, str], receiver: Receiver
+    made: tuple[Webhook, str], receiver: Receiver, ada: User
 ) -> None:
     webhook, old = made
     now = clock.now()
-    new = webhook_rotate(webhook=webhook, now=now - timedelta(hours=23))
+    new = webhook_rotate(webhook=webhook, by=ada, now=now - timedelta(hours=23))
     webhook_test(webhook=webhook, now=now)
     send(webhook)
     webhook.refresh_from_db()

@@ -19,6 +19,7 @@ from portal.events.told import TOLD
 from portal.notifications import telling
 from portal.notifications.catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
 from portal.notifications.models import Delivery, Webhook
+from portal.notifications.receivers import RECEIVER_CHANGED
 from portal.notifications.telling import events_tell
 from portal.notifications.webhooks import webhook_create, webhook_disable, webhook_test
 from portal.telemetry.silences import REPORTING, SILENT
@@ -113,7 +114,7 @@ class TestOnce:
     ) -> None:
         """Ids commit out of order: whoever remembered the last one would miss it."""
         placed = order(isp, alice)
-        late = Event.objects.get()
+        late = Event.objects.get(kind="order.acknowledged")
         activate(placed.vll)
         Event.objects.filter(pk=late.pk).update(untold=False)
         events_tell(now=clock.now())
@@ -211,7 +212,7 @@ def _members(kind: EventType) -> str:
 
 class TestCatalogue:
     def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
-        assert set(BY_ANNOUNCED) | {PASSWORD_RESET_ASKED, ACCOUNT_OPENED} == TOLD
+        assert set(BY_ANNOUNCED) | {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, RECEIVER_CHANGED} == TOLD
 
     def test_the_page_in_docs_lists_it(self) -> None:
         listed = [f"| `{kind.name}` | {kind.about} | {_members(kind)} |" for kind in TYPES]

@@ -296,11 +296,11 @@ class TestDisabling:
         assert turn(webhook, time, TOOK) == 1
 
     def test_another_address_is_tried_at_once(
-        self, webhook: Webhook, time: Clock, receiver: Receiver
+        self, webhook: Webhook, ada: User, time: Clock, receiver: Receiver
     ) -> None:
         waiting(webhook, time, 2)
         turn(webhook, time, REFUSED)
-        webhook_change(webhook=webhook, url=receiver.url + "/new")
+        webhook_change(webhook=webhook, by=ada, now=time.now, url=receiver.url + "/new")
         assert webhooks_call(now=time.now) == 1
 
     def test_one_that_is_removed_while_it_is_sent_to_leaves_nothing(

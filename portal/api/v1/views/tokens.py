@@ -12,7 +12,7 @@ from portal.accounts.models import ApiToken
 from portal.accounts.tokens import token_create, token_revoke, tokens_of
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import caller
+from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenMadeSerializer, TokenSerializer
 from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
@@ -35,9 +35,8 @@ class TokensView(generics.ListAPIView[ApiToken]):
         """Make a token. Its ``secret`` is in this answer only; it may do no more than its maker's."""
         body = TokenCreateSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        made_with = request.auth if isinstance(request.auth, ApiToken) else None
         token, plain = token_create(
-            user=caller(request), now=clock.now(), made_with=made_with, **body.validated_data
+            user=caller(request), now=clock.now(), made_with=token_of(request), **body.validated_data
         )
         answer = {**TokenSerializer(token).data, "secret": plain}
         return Response(answer, status=status.HTTP_201_CREATED, headers=NO_STORE)

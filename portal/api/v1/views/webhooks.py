@@ -20,7 +20,7 @@ from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
-from portal.api.v1.permissions import caller
+from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.serializers.webhooks import (
     DeliverySerializer,
     EventTypesSerializer,
@@ -75,7 +75,9 @@ class WebhooksView(generics.ListAPIView[Webhook]):
         serializer.is_valid(raise_exception=True)
         asked = dict(serializer.validated_data)
         customer = _owner(caller(request), asked.pop("customer"))
-        webhook, secret = webhook_create(user=caller(request), customer=customer, now=clock.now(), **asked)
+        webhook, secret = webhook_create(
+            user=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked
+        )
         answer = {**WebhookSerializer(webhook).data, "secret": secret}
         headers = {**NO_STORE, "Location": reverse("api-v1:webhook", args=[webhook.pk], request=request)}
         return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
@@ -108,7 +110,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
         serializer.is_valid(raise_exception=True)
         asked = dict(serializer.validated_data)
         enabled = asked.pop("enabled", None)
-        webhook_change(webhook=found, **asked)
+        webhook_change(webhook=found, by=caller(request), token=token_of(request), now=clock.now(), **asked)
         if enabled is True:
             webhook_enable(webhook=found)
         elif enabled is False:
@@ -138,7 +140,7 @@ class WebhookSecretView(APIView):
         """Give it another secret; for admins, by a token with the scope webhooks. The old one signs too for
         24 hours."""
         webhook = _webhook(request, pk)
-        secret = webhook_rotate(webhook=webhook, now=clock.now())
+        secret = webhook_rotate(webhook=webhook, by=caller(request), token=token_of(request), now=clock.now())
         webhook.refresh_from_db()
         answer = WebhookSecretSerializer({"secret": secret, "previous_until": webhook.previous_until})
         return Response(answer.data, status=status.HTTP_201_CREATED, headers=NO_STORE)
