@@ -20,10 +20,10 @@ from portal.accounts.errors import (
     InvitationUsed,
 )
 from portal.accounts.invitation_limits import check_may_invite
-from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.new_account import account_make
 from portal.accounts.policies import managed_customers, visible_customers
-from portal.accounts.tokens import tokens_end
+from portal.accounts.tokens import maker_lock, tokens_end
 from portal.events.operations import send_task
 
 GOOD_FOR = timedelta(days=7)
@@ -34,13 +34,23 @@ _SIGNER = signing.Signer(salt="invitation")
 
 
 @transaction.atomic
-def invite(*, by: User, customer: Customer, email: str, role: str, now: datetime) -> Invitation:
-    """Offer ``role`` to whoever reads ``email``. Raises AlreadyMember, AlreadyInvited, TooManyInvitations,
-    InvitedTooOften."""
+def invite(
+    *,
+    by: User,
+    customer: Customer,
+    email: str,
+    role: str,
+    now: datetime,
+    made_with: ApiToken | None = None,
+) -> Invitation:
+    """Offer ``role`` to whoever reads ``email``; one made with a token ends with that. Raises AlreadyMember,
+    AlreadyInvited, TooManyInvitations, InvitedTooOften, MakerRevoked."""
     # One after the other, so that no two pass the limits together.
     Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Membership.objects.filter(customer=customer, user__email__iexact=email).exists():
         raise AlreadyMember(email=email, customer=customer.name)
+    if made_with is not None:
+        maker_lock(made_with)
     check_may_invite(customer=customer, email=email, now=now)
     _lapsed_close(customer, email, now)
     try:
@@ -50,6 +60,7 @@ def invite(*, by: User, customer: Customer, email: str, role: str, now: datetime
                 email=email,
                 role=role,
                 invited_by=by,
+                made_with=made_with,
                 created_at=now,
                 expires_at=now + GOOD_FOR,
             )

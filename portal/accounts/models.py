@@ -114,6 +114,10 @@ class Invitation(models.Model):
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     invited_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    # The API token that asked for it, with which it ends; null: a person at the portal did.
+    made_with = models.ForeignKey(
+        "ApiToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="invitations"
+    )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)

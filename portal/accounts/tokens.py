@@ -19,7 +19,7 @@ from portal.accounts.errors import (
     ScopeNotHeld,
 )
 from portal.accounts.fields import Network
-from portal.accounts.models import ApiToken, Scope, User
+from portal.accounts.models import ApiToken, Invitation, Scope, User
 from portal.accounts.policies import may_manage_teams
 from portal.core.client_address import Address
 from portal.core.recurring import Recurring
@@ -67,9 +67,7 @@ def token_create(
         expires_at = expires_at or made_with.expires_at
         allowed_networks = allowed_networks or made_with.allowed_networks
         _check_within(made_with, scopes, allowed_networks, expires_at)
-        # Locked: a revocation finds the new one, or this finds the revocation.
-        if not ApiToken.objects.select_for_update().filter(pk=made_with.pk, revoked_at__isnull=True):
-            raise MakerRevoked
+        maker_lock(made_with)
     for scope in sorted(set(scopes) - set(offered)):
         raise ScopeNotForYou(scope=scope)
     prefix, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
@@ -85,6 +83,13 @@ def token_create(
         expires_at=expires_at,
     )
     return token, f"{_SCHEME}_{prefix}_{secret}"
+
+
+def maker_lock(maker: ApiToken) -> None:
+    """For whoever makes something that ends with its maker: a revocation finds the new one, or this finds
+    the revocation. Raises MakerRevoked."""
+    if not ApiToken.objects.select_for_update().filter(pk=maker.pk, revoked_at__isnull=True):
+        raise MakerRevoked
 
 
 def _check_within(
@@ -127,7 +132,8 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
-    """End it at once, with all that were made with it, or with these; done twice is done."""
+    """End it at once, with all that were made with it, or with these, and the open invitations that any of
+    them asked for; done twice is done."""
     _end_with_offspring([token.pk], now)
 
 
@@ -148,7 +154,20 @@ def _end_with_offspring(ending: list[int], now: datetime) -> None:
     """From the maker on downwards: a token is locked before those that were made with it are looked for."""
     while ending:
         ApiToken.objects.filter(pk__in=ending, revoked_at__isnull=True).update(revoked_at=now)
+        Invitation.objects.filter(
+            made_with__in=ending, accepted_at__isnull=True, revoked_at__isnull=True
+        ).update(revoked_at=now)
         ending = list(ApiToken.objects.filter(made_with__in=ending).values_list("pk", flat=True))
+
+
+def lineage(token: ApiToken) -> list[int]:
+    """It, those that were made with it, and with these, revoked ones too."""
+    found: list[int] = []
+    next_ones = [token.pk]
+    while next_ones:
+        found += next_ones
+        next_ones = list(ApiToken.objects.filter(made_with__in=next_ones).values_list("pk", flat=True))
+    return found
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -25,7 +25,7 @@ TRACKED: dict[type[models.Model], str] = {
     User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role"
     " closed_with password_set_at",
     Membership: "id user customer role",
-    Invitation: "id customer email role invited_by created_at expires_at accepted_at revoked_at",
+    Invitation: "id customer email role invited_by made_with created_at expires_at accepted_at revoked_at",
     ApiToken: "id user made_with name prefix scopes allowed_networks created_at expires_at revoked_at",
     Authenticator: "id user type created_at",
     EmailAddress: "id user email verified primary",
@@ -34,7 +34,7 @@ TRACKED: dict[type[models.Model], str] = {
     Router: "id name site loopback4 loopback6 agent_url cpu cores maintenance_since drained_since held_since"
     " dead_since retired_at",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
-    RouterEnrolment: "id router offered_by created_at expires_at used_at",
+    RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"
     " oversubscription_percent max_frame retired_at",
     BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
@@ -48,7 +48,7 @@ TRACKED: dict[type[models.Model], str] = {
     " after described forced",
     Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
     MailOptOut: "id user group since",
-    Webhook: "id customer url description types created_at created_by secret_set_at previous_until"
+    Webhook: "id customer url description types created_at created_by made_with secret_set_at previous_until"
     " disabled_at disabled_because",
 }
 

@@ -53,6 +53,7 @@ def webhook_create(
         types=sorted(set(types)),
         created_at=now,
         created_by=user.username,
+        made_with=made_with,
         secret=seal(secret, purpose=SEALED_FOR),
         secret_set_at=now,
     )

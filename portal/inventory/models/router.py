@@ -79,6 +79,10 @@ class RouterEnrolment(models.Model):
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="enrolments")
     digest = models.BinaryField(max_length=32, unique=True)
     offered_by = models.CharField(max_length=150)
+    # The API token that asked for it; null: a person at the portal did.
+    made_with = models.ForeignKey(
+        "accounts.ApiToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="enrolments"
+    )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)

@@ -2,7 +2,7 @@
 
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 from portal.inventory.operations.customers import customer_change, customer_create
-from portal.inventory.operations.enrolment import enrolment_offer, router_enrol
+from portal.inventory.operations.enrolment import enrolment_end, enrolment_offer, router_enrol
 from portal.inventory.operations.links import link_change, link_create, link_remove
 from portal.inventory.operations.observed import observed_store
 from portal.inventory.operations.ports import port_change, port_create
@@ -14,6 +14,7 @@ __all__ = [
     "certificates_revoke",
     "customer_change",
     "customer_create",
+    "enrolment_end",
     "enrolment_offer",
     "link_change",
     "link_create",

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from django.conf import settings
 from django.db import transaction
 
-from portal.accounts.models import User
+from portal.accounts.models import ApiToken, User
 from portal.events.operations import announce
 from portal.inventory import pki
 from portal.inventory.errors import (
@@ -25,7 +25,7 @@ from portal.inventory.errors import (
 )
 from portal.inventory.identity import router_uri
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
-from portal.inventory.operations.certificates import certificate_register
+from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 
 LIFETIME = timedelta(hours=24)
 _SCHEME = "lle_"
@@ -33,8 +33,11 @@ _CURVES = (ec.SECP256R1, ec.SECP384R1)
 
 
 @transaction.atomic
-def enrolment_offer(*, router: Router, user: User, now: datetime) -> str:
-    """A new token for this router, shown once, good for LIFETIME; an older one is void. Raises Retired."""
+def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: ApiToken | None = None) -> str:
+    """A new token for this router, shown once, good for LIFETIME; an older one is void. Raises Retired.
+
+    ``made_with``: the API token that ``user`` acts through, if any.
+    """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name)
@@ -44,6 +47,7 @@ def enrolment_offer(*, router: Router, user: User, now: datetime) -> str:
         router=locked,
         digest=_digest(token),
         offered_by=user.username,
+        made_with=made_with,
         created_at=now,
         expires_at=now + LIFETIME,
     )
@@ -78,6 +82,15 @@ def router_enrol(
         row, certificate = _certified(enrolment, key)
     pems = [c.public_bytes(Encoding.PEM).decode() for c in (certificate, authority.certificate)]
     return row, pems[0], pems[1]
+
+
+@transaction.atomic
+def enrolment_end(*, enrolment: RouterEnrolment, now: datetime) -> None:
+    """Void it where nobody has used it, else revoke the certificate that came of it, if it is good still."""
+    if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).delete()[0]:
+        return
+    for made in RouterCertificate.objects.filter(enrolment=enrolment.pk, revoked_at__isnull=True):
+        certificates_revoke(router=made.router, serial=made.serial, now=now)
 
 
 def _certify(

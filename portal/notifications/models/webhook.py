@@ -5,7 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from portal.accounts.models import Customer
+from portal.accounts.models import ApiToken, Customer
 from portal.core.tenancy import TenantQuerySet
 
 
@@ -31,6 +31,10 @@ class Webhook(models.Model):
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
+    # The API token that asked for it; null: a person at the portal did.
+    made_with = models.ForeignKey(
+        ApiToken, on_delete=models.SET_NULL, null=True, blank=True, related_name="webhooks"
+    )
     secret = models.TextField()
     secret_set_at = models.DateTimeField()
     # Signs beside the new one until then, so that the receiver can change over in peace.

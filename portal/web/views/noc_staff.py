@@ -7,10 +7,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import policies
-from portal.accounts.closing import account_close, account_reopen
+from portal.accounts.closing import account_reopen
 from portal.accounts.models import ApiToken, User
 from portal.accounts.second_factor import second_factor_reset, with_second_factor
 from portal.accounts.staff import noc_role_change, noc_staff, staff_add
+from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications.queries import first_password_mail
@@ -72,11 +73,15 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 
 @requires(policies.may_manage_people)
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
-    found = get_object_or_404(User, pk=user_id)
+    """GET shows what its owner made; POST closes the account and ends what is ticked."""
+    found, now = get_object_or_404(User, pk=user_id), clock.now()
+    made = made_by(found, viewer=request.user, now=now)
+    if request.method != "POST":
+        return render(request, "noc/close.html", {"kinds": KINDS, "person": found, "made": made})
     with telling(request, done=_("The account is closed. Its sessions, API tokens and password are gone.")):
-        account_close(person=found, now=clock.now())
+        account_close_with(person=found, ending=made.chosen(request.POST.getlist("end")), now=now)
     return redirect("web:noc-person", user_id=user_id)
 
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import invitations, policies, team
 from portal.accounts.models import Customer, Invitation, Membership, User
+from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import words
@@ -82,10 +83,16 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 
 
 @requires(policies.may_manage_team, of=visible_member)
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
+    """GET shows what the member made for the customer; POST removes the member and ends what is ticked."""
+    now = clock.now()
+    made = made_by_member(member, viewer=request.user, now=now)
+    if request.method != "POST":
+        return render(request, "team/remove.html", {"member": member, "made": made})
     with telling(request, done=_("The member is removed.")):
-        team.member_remove(membership=member, now=clock.now())
+        ending = made.chosen(request.POST.getlist("end"))
+        member_remove_with(membership=member, ending=ending, now=now)
     still_visible = policies.may_see(request.user, member.customer)
     return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
 

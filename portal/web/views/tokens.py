@@ -5,10 +5,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from portal.accounts import policies
-from portal.accounts.tokens import token_create, token_revoke, tokens_of
+from portal.accounts.tokens import token_create, tokens_of
+from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 from portal.web.access import SignedInRequest, requires
 from portal.web.forms.tokens import TokenForm
@@ -32,8 +33,13 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 
 
 @requires(policies.may_sign_in)
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
-    token_revoke(token=get_object_or_404(tokens_of(request.user), pk=token_id), now=clock.now())
+    """GET shows what was made with it; POST revokes it and ends what is ticked."""
+    token, now = get_object_or_404(tokens_of(request.user), pk=token_id), clock.now()
+    made = made_with(token, viewer=request.user, now=now)
+    if request.method != "POST":
+        return render(request, "tokens/revoke.html", {"token": token, "made": made})
+    token_revoke_with(token=token, ending=made.chosen(request.POST.getlist("end")), now=now)
     messages.success(request, _("The token is revoked."))
     return redirect("web:tokens")

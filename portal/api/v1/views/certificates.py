@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import IsNocAdmin, caller
+from portal.api.v1.permissions import IsNocAdmin, caller, token_of
 from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
 from portal.api.v1.uncached import NO_STORE
 from portal.api.v1.views.kept_by_noc import NocAlone
@@ -58,7 +58,7 @@ class EnrolmentView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Make a one-time token for the router's agent; for NOC admins. It is in this answer only."""
         router, now = get_object_or_404(Router, pk=pk), clock.now()
-        token = enrolment_offer(router=router, user=caller(request), now=now)
+        token = enrolment_offer(router=router, user=caller(request), made_with=token_of(request), now=now)
         document = {"router": router.name, "token": token, "expires_at": now + LIFETIME}
         return Response(EnrolmentSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)
 

@@ -15,14 +15,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.accounts import policies
-from portal.accounts.closing import account_close
 from portal.accounts.models import User
 from portal.accounts.second_factor import with_second_factor
 from portal.accounts.staff import noc_staff
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
+from portal.api.v1.provenance import END, chosen
+from portal.api.v1.serializers.made import MadeSerializer
 from portal.api.v1.serializers.people import PersonSerializer
+from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 
 
@@ -54,17 +56,36 @@ class PersonCloseView(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(request=None, responses={200: PersonSerializer})
+    @extend_schema(parameters=[END], request=None, responses={200: PersonSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
         """Close an account, with its sessions, API tokens and password; for NOC admins. The last NOC admin
         and the last admin of a customer stay."""
         people = _people(caller(request))
-        person = get_object_or_404(people, pk=pk)
-        if not policies.may_manage_people(caller(request)):
-            raise PermissionDenied(IsNocAdmin.message)
-        account_close(person=person, now=clock.now())
+        person, now = _managed(request, pk), clock.now()
+        ending = chosen(request, made_by(person, viewer=caller(request), now=now))
+        account_close_with(person=person, ending=ending, now=now)
         return Response(PersonSerializer(people.get(pk=pk)).data)
+
+
+class PersonMadeView(APIView):
+    """What a person made."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: MadeSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """What a person made, at pages and with tokens, and stands; for NOC admins."""
+        made = made_by(_managed(request, pk), viewer=caller(request), now=clock.now())
+        return Response(MadeSerializer(made).data)
+
+
+def _managed(request: Request, pk: int) -> User:
+    """One whose account the caller may close. Raises Http404, PermissionDenied."""
+    person = get_object_or_404(_people(caller(request)), pk=pk)
+    if not policies.may_manage_people(caller(request)):
+        raise PermissionDenied(IsNocAdmin.message)
+    return person
 
 
 def _people(user: User) -> QuerySet[User]:

@@ -6,6 +6,7 @@ What gives power needs a token that was made for it: a role that a leaked one ga
 from typing import Any
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.exceptions import PermissionDenied
@@ -13,6 +14,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.views import APIView
 
 from portal.accounts import invitations, policies, team
 from portal.accounts.models import Customer, Invitation, Membership, Scope
@@ -21,13 +23,16 @@ from portal.api.v1.filters import InvitationFilters, MemberFilters
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
-from portal.api.v1.permissions import caller
+from portal.api.v1.permissions import caller, token_of
+from portal.api.v1.provenance import END, chosen
+from portal.api.v1.serializers.made import MadeSerializer
 from portal.api.v1.serializers.team import (
     InvitationCreateSerializer,
     InvitationSerializer,
     MemberChangeSerializer,
     MemberSerializer,
 )
+from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 
 
@@ -75,15 +80,30 @@ class MemberView(ConditionalRetrieveView[Membership]):
         document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})
 
-    @extend_schema(request=None, responses={204: None})
+    @extend_schema(parameters=[END], request=None, responses={204: None})
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Membership) -> Response:
         """Remove a member; for admins, by a token with the scope team. The account stays, and so does the
         last admin."""
         check_manages(request, found.customer)
-        team.member_remove(membership=found, now=clock.now())
+        now = clock.now()
+        ending = chosen(request, made_by_member(found, viewer=caller(request), now=now))
+        member_remove_with(membership=found, ending=ending, now=now)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MemberMadeView(APIView):
+    """What a member made."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: MadeSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """What a member made for the customer, and stands; for admins."""
+        found = get_object_or_404(team.members(caller(request)), pk=pk)
+        check_manages(request, found.customer)
+        return Response(MadeSerializer(made_by_member(found, viewer=caller(request), now=clock.now())).data)
 
 
 class InvitationsView(generics.ListAPIView[Invitation]):
@@ -108,7 +128,9 @@ class InvitationsView(generics.ListAPIView[Invitation]):
         body.is_valid(raise_exception=True)
         asked: dict[str, Any] = dict(body.validated_data)
         customer = managed_customer(caller(request), asked.pop("customer"))
-        made = invitations.invite(by=caller(request), customer=customer, now=clock.now(), **asked)
+        made = invitations.invite(
+            by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked
+        )
         where = reverse("api-v1:invitation", args=[made.pk], request=request)
         answer = InvitationSerializer(made).data
         return Response(answer, status=status.HTTP_201_CREATED, headers={"Location": where})

@@ -7,14 +7,18 @@ from rest_framework import generics, status
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from portal.accounts.models import ApiToken
-from portal.accounts.tokens import token_create, token_revoke, tokens_of
+from portal.accounts.tokens import token_create, tokens_of
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller, token_of
+from portal.api.v1.provenance import END, chosen
+from portal.api.v1.serializers.made import MadeSerializer
 from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenMadeSerializer, TokenSerializer
 from portal.api.v1.uncached import NO_STORE
+from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 
 
@@ -52,9 +56,24 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
     def get_queryset(self) -> QuerySet[ApiToken]:
         return tokens_of(caller(self.request))
 
-    @extend_schema(request=None, responses={204: None})
+    @extend_schema(parameters=[END], request=None, responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke a token. It opens nothing from now on, nor does any that was made with it."""
-        token_revoke(token=get_object_or_404(self.get_queryset(), pk=pk), now=clock.now())
+        """Revoke a token. It opens nothing from now on, nor does any that was made with it; open invitations
+        that were sent with it end too."""
+        token, now = get_object_or_404(self.get_queryset(), pk=pk), clock.now()
+        ending = chosen(request, made_with(token, viewer=caller(request), now=now))
+        token_revoke_with(token=token, ending=ending, now=now)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TokenMadeWithView(APIView):
+    """What was made with one token of yours."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: MadeSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """What was made with it, or with tokens that were, and stands: of what you run."""
+        token = get_object_or_404(tokens_of(caller(request)), pk=pk)
+        return Response(MadeSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)

@@ -1,0 +1,28 @@
+"""What a caller chooses to end with a token or a person: only what was made with it or by them."""
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+
+from portal.accounts.models import Scope
+from portal.api.v1.permissions import token_of
+from portal.audit.provenance import Made
+
+END = OpenApiParameter(
+    "end",
+    str,
+    many=True,
+    description="The ``key`` of what was made and ends too, once for each: webhooks are disabled, enrolments"
+    " void, and the certificates that came of them revoked. Webhooks need the scope webhooks.",
+)
+
+
+def chosen(request: Request, made: Made) -> Made:
+    """What of ``made`` the request ends. Raises ValidationError, PermissionDenied."""
+    keys = set(request.query_params.getlist("end"))
+    if unknown := sorted(keys - made.keys):
+        raise ValidationError({"end": [f"Nothing of that key was made there and stands: {unknown[0]}"]})
+    ending, token = made.chosen(keys), token_of(request)
+    if ending.webhooks and token is not None and Scope.WEBHOOKS not in token.scopes:
+        raise PermissionDenied("This API token may not do this. Use one with the scope webhooks.")
+    return ending

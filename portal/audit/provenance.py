@@ -1,0 +1,139 @@
+"""What a token or a person made that stands when it is revoked, or they leave: to be seen and ended then.
+
+A leaked token's receivers and enrolments outlive it, and so do those of somebody who left. Which of them
+serve the customer or the NOC only people know: nothing here ends but what they choose.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from portal.accounts.closing import account_close
+from portal.accounts.invitations import open_invitations
+from portal.accounts.models import ApiToken, Invitation, Membership, User
+from portal.accounts.policies import managed_customers
+from portal.accounts.team import member_remove
+from portal.accounts.tokens import lineage, token_revoke
+from portal.inventory.models import RouterEnrolment
+from portal.inventory.operations import enrolment_end
+from portal.notifications.models import Webhook
+from portal.notifications.webhooks import webhook_disable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """``webhooks`` that are sent to and ``enrolments`` that are open or came to a good certificate end when
+    chosen; ``tokens`` and ``invitations`` end by themselves."""
+
+    webhooks: dict[str, Webhook] = field(default_factory=dict)
+    enrolments: dict[str, RouterEnrolment] = field(default_factory=dict)
+    tokens: list[ApiToken] = field(default_factory=list)
+    invitations: list[Invitation] = field(default_factory=list)
+
+    @property
+    def keys(self) -> set[str]:
+        """What can be chosen."""
+        return {*self.webhooks, *self.enrolments}
+
+    def chosen(self, keys: Collection[str]) -> "Made":
+        """Those alone; keys of anything else choose nothing."""
+        return replace(
+            self,
+            webhooks={key: row for key, row in self.webhooks.items() if key in keys},
+            enrolments={key: row for key, row in self.enrolments.items() if key in keys},
+        )
+
+
+def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
+    """With a token, and with those that were made with it, as far as it is ``viewer``'s business."""
+    tokens = lineage(token)
+    by_them = Q(made_with__in=tokens)
+    live = ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).exclude(pk=token.pk)
+    return _made(viewer, by_them, by_them, by_them, live, now)
+
+
+def made_by(person: User, *, viewer: User, now: datetime) -> Made:
+    """By a person, at pages and with tokens, as far as it is ``viewer``'s business."""
+    live = ApiToken.objects.filter(user=person, revoked_at__isnull=True)
+    return _made(
+        viewer,
+        Q(created_by=person.username),
+        Q(offered_by=person.username),
+        Q(invited_by=person),
+        live,
+        now,
+    )
+
+
+def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Made:
+    """By a member for that customer: what they made elsewhere is none of its admins' business, nor are their
+    tokens, which lose their rights to the customer with them."""
+    theirs = Q(customer=membership.customer_id)
+    return _made(
+        viewer,
+        theirs & Q(created_by=membership.user.username),
+        None,
+        theirs & Q(invited_by=membership.user_id),
+        ApiToken.objects.none(),
+        now,
+    )
+
+
+@transaction.atomic
+def token_revoke_with(*, token: ApiToken, ending: Made, now: datetime) -> None:
+    """Revoke a token and end what was chosen of what was made with it."""
+    token_revoke(token=token, now=now)
+    _end(ending, now)
+
+
+@transaction.atomic
+def member_remove_with(*, membership: Membership, ending: Made, now: datetime) -> None:
+    """Remove a member and end what was chosen of what they made. Raises as ``member_remove``."""
+    member_remove(membership=membership, now=now)
+    _end(ending, now)
+
+
+@transaction.atomic
+def account_close_with(*, person: User, ending: Made, now: datetime) -> None:
+    """Close an account and end what was chosen of what its owner made. Raises as ``account_close``."""
+    account_close(person=person, now=now)
+    _end(ending, now)
+
+
+def _made(
+    viewer: User,
+    webhooks: Q,
+    enrolments: Q | None,
+    invitations: Q,
+    tokens: QuerySet[ApiToken],
+    now: datetime,
+) -> Made:
+    run = managed_customers(viewer)
+    seen = Q(customer__in=run) | Q(customer__isnull=True) if viewer.is_noc_admin else Q(customer__in=run)
+    hooks = Webhook.objects.filter(webhooks, seen, disabled_at__isnull=True).select_related("customer")
+    offers = RouterEnrolment.objects.none()
+    if enrolments is not None and viewer.is_noc_admin:
+        is_open = Q(used_at__isnull=True, expires_at__gt=now)
+        is_good = Q(routercertificate__revoked_at__isnull=True, routercertificate__expires_at__gt=now)
+        offers = RouterEnrolment.objects.filter(enrolments, is_open | is_good)
+    sent = open_invitations(now).filter(invitations, customer__in=run).select_related("customer")
+    return Made(
+        webhooks={f"webhook-{hook.pk}": hook for hook in hooks.order_by("pk")},
+        enrolments={
+            f"enrolment-{offer.pk}": offer
+            for offer in offers.select_related("router", "routercertificate").order_by("pk")
+        },
+        tokens=list(tokens.order_by("pk")),
+        invitations=list(sent.order_by("pk")),
+    )
+
+
+def _end(chosen: Made, now: datetime) -> None:
+    """A webhook is disabled, not removed: its log is the only record of what was sent there."""
+    for webhook in chosen.webhooks.values():
+        webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
+    for enrolment in chosen.enrolments.values():
+        enrolment_end(enrolment=enrolment, now=now)
