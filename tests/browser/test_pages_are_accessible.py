@@ -8,7 +8,8 @@ import pytest
 from django.urls import URLResolver, get_resolver, resolve
 from playwright.sync_api import expect
 
-from portal.accounts.models import Customer, User
+from portal.accounts.models import ApiToken, Customer, Membership, User
+from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.core import clock
 from portal.events.models import Outbox
@@ -34,11 +35,11 @@ _BUTTONS_AND_PARTS = {
     for name in (
         *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
         *("vll-status", "vll-change-check", "vll-suspend", "vll-resume", "vll-restore", "vll-cancel"),
-        *("vll-retry", "invite", "member-role", "member-remove", "invitation-revoke", "token-revoke"),
+        *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
         *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
         *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
-        *("noc-staff-add", "noc-person-role", "noc-person-close", "noc-person-reopen"),
+        *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
         *("noc-person-second-factor",),
         *("noc-router-care", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
     )
@@ -81,10 +82,13 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
 
 
 def with_a_log(ada: User) -> None:
-    """A webhook of hers, with a delivery in each state."""
+    """A webhook that was made with a token of hers, with a delivery in each state."""
     dairy = Customer.objects.get(name="Alpine Dairy")
     url = "https://hooks.example.net/a/rather/long/way/to/the/program/that/listens"
-    webhook, _ = webhook_create(user=ada, customer=dairy, url=url, description="Tickets", now=clock.now())
+    token, _ = token_create(user=ada, name="tickets", now=clock.now())
+    webhook, _ = webhook_create(
+        user=ada, customer=dairy, url=url, description="Tickets", made_with=token, now=clock.now()
+    )
     taken, refused, _ = (webhook_test(webhook=webhook, now=clock.now()) for _ in range(3))
     entry = {"at": clock.now().isoformat(), "took_ms": 12}
     for delivery, state, status, error in (
@@ -156,6 +160,7 @@ def planned(held: Order, isp: Isp) -> None:
 
 def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
     """Who reads which addresses; "" is nobody."""
+    ada = Membership.objects.get(user__username="ada")
     return {
         "": [
             "/login/",
@@ -185,6 +190,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/webhooks/",
             "/webhooks/add/",
             *(f"/webhooks/{Webhook.objects.get().pk}/{page}" for page in ("", "change/", "remove/")),
+            f"/account/tokens/{ApiToken.objects.get().pk}/revoke/",
+            f"/team/{ada.customer_id}/members/{ada.pk}/remove/",
         ],
         "bob": ["/", "/orders/new/", "/webhooks/", "/team/"],
         "charlie": ["/", "/ports/", "/orders/", "/orders/new/", "/holds/"],
@@ -223,6 +230,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
         "nina": [
             "/noc/netbox/",
             "/noc/staff/",
+            f"/noc/people/{ada.user_id}/close/",
             *(f"/noc/people/{user.pk}/" for user in User.objects.filter(username__in=["alice", "nora"])),
             *(
                 f"/noc/{slug}/{pk}/{page}/"
