@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0011_provenance"),
-        ("inventory", "0017_router_silence"),
+        ("inventory", "0018_report_digests"),
     ]
 
     operations = [
