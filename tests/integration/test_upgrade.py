@@ -18,7 +18,8 @@ DATABASE = "earlier_release"
 KEPT = {
     "customers": "SELECT id, name, created_at FROM accounts_customer",
     "lines": "SELECT to_jsonb(vll_vll) FROM vll_vll",
-    "ends": "SELECT to_jsonb(vll_vllend) FROM vll_vllend ORDER BY id",
+    "ends": "SELECT to_jsonb(vll_vllend) - ARRAY['contested', 'changed_since_report'] FROM vll_vllend"
+    " ORDER BY id",
     "orders": "SELECT to_jsonb(vll_order) - 'request_id' FROM vll_order",
     "events": "SELECT to_jsonb(events_event) - 'untold' FROM events_event",
 }
