@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -152,22 +152,23 @@ def noc_tokens_revoke(*, user: User, now: datetime) -> None:
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
     """From the maker on downwards: a token is locked before those that were made with it are looked for."""
-    while ending:
-        ApiToken.objects.filter(pk__in=ending, revoked_at__isnull=True).update(revoked_at=now)
+    for tokens in _generations(ending):
+        ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).update(revoked_at=now)
         Invitation.objects.filter(
-            made_with__in=ending, accepted_at__isnull=True, revoked_at__isnull=True
+            made_with__in=tokens, accepted_at__isnull=True, revoked_at__isnull=True
         ).update(revoked_at=now)
-        ending = list(ApiToken.objects.filter(made_with__in=ending).values_list("pk", flat=True))
 
 
 def lineage(token: ApiToken) -> list[int]:
     """It, those that were made with it, and with these, revoked ones too."""
-    found: list[int] = []
-    next_ones = [token.pk]
-    while next_ones:
-        found += next_ones
-        next_ones = list(ApiToken.objects.filter(made_with__in=next_ones).values_list("pk", flat=True))
-    return found
+    return [pk for tokens in _generations([token.pk]) for pk in tokens]
+
+
+def _generations(tokens: list[int]) -> Iterator[list[int]]:
+    """These, those that were made with them, and so on; each is looked for when the one before it is done."""
+    while tokens:
+        yield tokens
+        tokens = list(ApiToken.objects.filter(made_with__in=tokens).values_list("pk", flat=True))
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -1,10 +1,10 @@
 """A list as it came in JSON, which is decoded only where somebody looks into it."""
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, Generic, TypeVar, overload
+
+from portal.core.json_digest import json_digest
 
 Item = TypeVar("Item")
 
@@ -19,8 +19,7 @@ class LazyList(Sequence[Item], Generic[Item]):
 
     @cached_property
     def digest(self) -> str:
-        """Of the content, however it was spaced."""
-        return blake2b(json.dumps(self._raw).encode(), digest_size=16).hexdigest()
+        return json_digest(self._raw)
 
     @cached_property
     def _decoded(self) -> tuple[Item, ...]:

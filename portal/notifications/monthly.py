@@ -1,6 +1,6 @@
 """The monthly report: per line the 95th percentiles as they were frozen, once per month and reader."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +12,7 @@ from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.readers import members_of, opted_out
 from portal.telemetry.availability import Times, availability_of_many
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
+from portal.telemetry.spans import month_span
 from portal.telemetry.words import availability_text, lasting_text
 from portal.vll.models import Vll
 
@@ -65,8 +66,7 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
         ends.setdefault(row.vll_id, {})[row.side] = row
     if not ends:
         return None
-    since = datetime(found.month.year, found.month.month, 1, tzinfo=UTC)
-    until = (since + timedelta(days=31)).replace(day=1)
+    since, until = month_span(found.month)
     times = availability_of_many(vlls=list(ends), since=since, until=until)
     rows = sorted(
         (_row(lines[pk], sides, times.get(pk, Times())) for pk, sides in ends.items()),

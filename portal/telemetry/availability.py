@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from portal.telemetry.models import OperInterval
 from portal.telemetry.queries import RangeEmpty
@@ -67,9 +67,7 @@ def availability(
     until = min(until, now)
     if since >= until:
         raise RangeEmpty
-    reaching = OperInterval.objects.filter(
-        Q(ended_at__isnull=True) | Q(ended_at__gt=since), vll_id=vll.pk, began_at__lt=until
-    ).order_by("began_at", "pk")
+    reaching = _reaching(since, until).filter(vll_id=vll.pk).order_by("began_at", "pk")
     total, by_period = Times(), {start: Times() for start in _periods(since, until, period)}
     for interval in reaching:
         begin, end = max(interval.began_at, since), min(interval.ended_at or until, until)
@@ -89,13 +87,15 @@ def availability(
 def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, Times]:
     """By line, its seconds in each status in that time; lines that were not in service are not in it."""
     found: dict[UUID, Times] = {}
-    reaching = OperInterval.objects.filter(
-        Q(ended_at__isnull=True) | Q(ended_at__gt=since), vll_id__in=vlls, began_at__lt=until
-    )
+    reaching = _reaching(since, until).filter(vll_id__in=vlls)
     for vll, status, began, ended in reaching.values_list("vll_id", "status", "began_at", "ended_at"):
         lasted = min(ended or until, until) - max(began, since)
         found.setdefault(vll, Times()).add(status, lasted.total_seconds())
     return found
+
+
+def _reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
+    return OperInterval.objects.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since), began_at__lt=until)
 
 
 def _period_of(at: datetime, period: str) -> datetime:

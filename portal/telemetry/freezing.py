@@ -1,6 +1,6 @@
 """Freezing the 95th percentiles of a calendar month, before its 5 minutes are dropped."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from portal.telemetry.buckets import SIDES, buckets_of
@@ -8,6 +8,7 @@ from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.partitions import months_unfrozen
 from portal.telemetry.queries import P95_BUCKET_S, expected_of, percentiles
 from portal.telemetry.service_time import service_time
+from portal.telemetry.spans import month_span
 from portal.telemetry.tables import SAMPLES
 from portal.vll.models import Vll
 
@@ -23,8 +24,7 @@ def months_freeze(*, now: datetime) -> int:
     """
     frozen = 0
     for month in months_unfrozen():
-        since = datetime(month.year, month.month, 1, tzinfo=UTC)
-        until = (since + timedelta(days=31)).replace(day=1)
+        since, until = month_span(month)
         if now < until + SAMPLES.retention + GRACE:
             break
         done = MonthlyPercentile.objects.filter(month=month).values("vll_id")

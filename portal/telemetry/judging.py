@@ -7,7 +7,7 @@ and not after its month is frozen.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from portal.inventory.models import RouterSilence
 from portal.telemetry.buckets import five_minutes_of
 from portal.telemetry.door_uptime import listened
 from portal.telemetry.models import FrozenMonth, OperInterval
-from portal.telemetry.spans import Span, merged
+from portal.telemetry.spans import Span, merged, month_span
 from portal.telemetry.verdicts import (
     BUCKET,
     Interval,
@@ -27,9 +27,9 @@ from portal.telemetry.verdicts import (
     spoken_for,
     verdicts_on,
 )
-from portal.vll.models import Vll, VllEnd
+from portal.vll.models import VllEnd
 from portal.vll.operations import oper_statuses_refresh
-from portal.vll.operations.observe import FRESH
+from portal.vll.operations.observe import FRESH, lines_lock
 from portal.vll.states import OperStatus
 
 _SPEAK = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
@@ -106,7 +106,7 @@ def _rewrite(
     turned: set[UUID],
 ) -> None:
     """Write into lines' history what the silence was; the status of ``turned`` follows from this verdict."""
-    list(Vll.objects.filter(pk__in=lines).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    lines_lock(lines)
     down_on = _down_spans({router for ends in lines.values() for router in ends.values()}, span)
     since = _open_since(span[0])
     moved = dict(
@@ -165,7 +165,7 @@ def _open_since(since: datetime) -> datetime:
     last = FrozenMonth.objects.aggregate(last=Max("month"))["last"]
     if last is None:
         return since
-    frozen_until = (datetime(last.year, last.month, 1, tzinfo=UTC) + timedelta(days=31)).replace(day=1)
+    _, frozen_until = month_span(last)
     return max(since, frozen_until)
 
 

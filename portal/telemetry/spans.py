@@ -1,9 +1,15 @@
 """Spans of time, ``[begin, end)``: sorted, apart, none of them empty."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 Span = tuple[datetime, datetime]
+
+
+def month_span(month: date) -> Span:
+    """The month (UTC) that begins on that day."""
+    since = datetime(month.year, month.month, 1, tzinfo=UTC)
+    return since, (since + timedelta(days=31)).replace(day=1)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -205,13 +205,12 @@ func (r *applying) send(ctx context.Context, batch []plan.Op) error {
 	var messages []api.Message
 	for _, op := range batch {
 		message := encode(op.Action, r.find)
-		switch {
-		case !r.session.Has(message):
+		if !r.session.Has(message) {
 			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(),
 				Message: "this VPP has no message " + op.Action.Message()})
-		default:
-			sent, messages = append(sent, op), append(messages, message)
+			continue
 		}
+		sent, messages = append(sent, op), append(messages, message)
 	}
 	r.Writes += len(messages)
 	replies, err := r.session.Calls(ctx, messages)

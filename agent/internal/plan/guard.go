@@ -52,8 +52,10 @@ func (g *Guard) at(index uint32) *standing {
 		if i := g.planned.ByIndex(index); i != nil {
 			is.Interface = *i
 		}
-		if of := slices.IndexFunc(g.planned.Tunnels, func(t *observe.Tunnel) bool { return t.Index == index }); of >= 0 {
-			is.tunnel = g.planned.Tunnels[of]
+		if is.Tag == "" { // a tag tells it from others, and of those without there are few
+			if of := slices.IndexFunc(g.planned.Tunnels, func(t *observe.Tunnel) bool { return t.Index == index }); of >= 0 {
+				is.tunnel = g.planned.Tunnels[of]
+			}
 		}
 		g.known[index] = is
 	}

@@ -1,15 +1,14 @@
 """Storing what agents observe. But for loads only differences are written: each may make a new topology."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from ipaddress import ip_interface
 from typing import Any
 
 from django.db import transaction
 
+from portal.core.json_digest import json_digest
 from portal.inventory.models import (
     ObservedInterface,
     ObservedRoute,
@@ -73,7 +72,7 @@ def observed_store(
 def _digest_of(interfaces: Sequence[InterfaceReport]) -> str:
     """Of what is stored of them. Not of their loads, which are never the same again."""
     seen = [[each.name, *(getattr(each, field) for field in _SEEN), each.addresses] for each in interfaces]
-    return blake2b(json.dumps(seen).encode(), digest_size=16).hexdigest()
+    return json_digest(seen)
 
 
 def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:

@@ -67,7 +67,7 @@ def ends_observed(
     if not found:
         return
     # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
-    _lock(found)
+    lines_lock(found)
     said = {(end.vll, end.side): end for end in _said_of(ends, found)}
     forwarding = {router.pk: True} | _forwarding(now)
     changed: list[VllEnd] = []
@@ -115,7 +115,7 @@ def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
     if router is not None:
         stale = stale.filter(ends__port__router=router)
     locked = set(stale.values_list("pk", flat=True))
-    _lock(locked)
+    lines_lock(locked)
     # Looked at again: what a report said in between stays.
     found = (
         _stale(now)
@@ -140,7 +140,7 @@ def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
 def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
     """Look at a router's lines again, since something is known of the router itself; those that turned."""
     lines = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
-    _lock(set(lines.values_list("pk", flat=True)))
+    lines_lock(set(lines.values_list("pk", flat=True)))
     forwarding = _forwarding(now)
     return {
         vll.pk
@@ -265,7 +265,8 @@ def _forwarding(now: datetime) -> dict[int, bool]:
     return down | {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
 
 
-def _lock(vlls: set[UUID]) -> None:
+def lines_lock(vlls: Collection[UUID]) -> None:
+    """In the one order in which everybody locks lines."""
     if vlls:
         list(Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
