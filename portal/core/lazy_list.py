@@ -9,17 +9,35 @@ from portal.core.json_digest import json_digest
 Item = TypeVar("Item")
 
 
+class NotTold(LookupError):
+    """A list was only named by its digest, and its items are wanted."""
+
+
 class LazyList(Sequence[Item], Generic[Item]):
     """``raw`` items, ``decode`` makes one of ours of each; ``decoded``: where that is done already."""
 
     def __init__(
         self, raw: Sequence[Any], decode: Callable[[Any], Item], decoded: tuple[Item, ...] | None = None
     ) -> None:
-        self._raw, self._decode, self._ready = raw, decode, decoded
+        self._told: Sequence[Any] | None = raw
+        self._decode, self._ready = decode, decoded
+
+    @classmethod
+    def named(cls, digest: str) -> "LazyList[Item]":
+        """A list of which only the digest was told: whoever looks into it gets a ``NotTold``."""
+        named = cls((), lambda raw: raw)
+        named._told, named.digest = None, digest
+        return named
 
     @cached_property
     def digest(self) -> str:
         return json_digest(self._raw)
+
+    @property
+    def _raw(self) -> Sequence[Any]:
+        if self._told is None:
+            raise NotTold(self.digest)
+        return self._told
 
     @cached_property
     def _decoded(self) -> tuple[Item, ...]:

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography import x509
 
@@ -40,6 +41,7 @@ def router_uri(name: str) -> str:
     return _ROUTER_PREFIX + name
 
 
+@lru_cache(maxsize=4096)
 def identity_of(der: bytes) -> Identity:
     """Read a certificate whose chain has been verified already. Raises ``NotAnIdentity``."""
     try:

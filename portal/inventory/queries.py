@@ -38,13 +38,21 @@ def _valid_certificates(serial: str, fingerprint: str) -> QuerySet[RouterCertifi
 _valid = Recurring[RouterCertificate](_valid_certificates)
 
 
+_versions = Recurring[TopologyVersion](TopologyVersion.objects.all)
 # By the version of the topology: every report asks for them.
 _tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}
 
 
-def watch_routes(router: Router) -> list[str]:
-    """The tunnel addresses of the other routers with agents: observed ones and declared loopbacks, sorted."""
-    version = TopologyVersion.objects.values_list("version", flat=True).first()
+def watch_routes(router: Router, *, known: str | None = None) -> tuple[str | None, list[str] | None]:
+    """The tunnel addresses of the other routers with agents: observed ones and declared loopbacks, sorted.
+
+    With an etag of theirs, where they have one. None instead of the addresses where ``known`` is that etag.
+    """
+    versions = _versions()
+    version = versions[0].version if versions else None
+    etag = str(version) if version else None
+    if known is not None and known == etag:
+        return etag, None
     ends = _tunnel_ends.get(version) if version else None
     if ends is None:
         ends = _read_tunnel_ends()
@@ -53,7 +61,7 @@ def watch_routes(router: Router) -> list[str]:
             _tunnel_ends.clear()
             _tunnel_ends[version] = ends
     own = {router.pk}
-    return [address for address, routers in ends if routers != own]
+    return etag, [address for address, routers in ends if routers != own]
 
 
 def _read_tunnel_ends() -> list[tuple[str, set[int]]]:

@@ -28,22 +28,31 @@ def observation_take(
     *, router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime
 ) -> bool:
     """Store a report; False when a later one has been stored already."""
-    last = ObservedRouter.objects.filter(router=router).first()
-    if last is not None and _was_silent(last, now):
+    try:
+        return _take(router, report, ends, now, marked=False)
+    except _SilentUntilNow:
         # Of a while that nobody has marked, because the portal was away too, nothing is known. On its own:
         # the lines are locked in one order here, and in one order again below.
         stale_vlls_mark(now=now, router=router)
-    return _take(router, report, ends, now)
+        return _take(router, report, ends, now, marked=True)
+
+
+class _SilentUntilNow(Exception):
+    """Its router's lines may have to be marked first."""
 
 
 @transaction.atomic
-def _take(router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime) -> bool:
+def _take(
+    router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime, *, marked: bool
+) -> bool:
     digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
     taken = observed_store(router=router, report=report, digests=digests, now=now)
     if taken is None:
         return False
     last = taken.before
     was_silent = last is not None and _was_silent(last, now)
+    if was_silent and not marked:
+        raise _SilentUntilNow
     if last is not None and was_silent:
         silence_end(router=router, heard=last.reported_at, now=now)
     ends_observed(

@@ -1,24 +1,27 @@
 """Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
+from psycopg.errors import CheckViolation
 
+from portal.core.sending import sent_together
 from portal.inventory.models import Router
-from portal.telemetry.models import AgentClock, QuarantinedSample
+from portal.telemetry.models import QuarantinedSample
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
-from portal.telemetry.rollups import LONGEST_SAMPLE
+from portal.telemetry.rollups import LONGEST_SAMPLE, hold_buckets
 from portal.telemetry.tables import SAMPLES
 from portal.vll.models import EndMove
 
 MAX_AHEAD = timedelta(seconds=60)
+_COUNTED = ("in_bytes", "in_packets", "out_bytes", "out_packets")
 _POLICER = tuple(field.name for field in fields(PolicerCount))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Whoever rolls a bucket up must not take its mark away under a sample that is not committed yet: a mark that
-# is there already is locked, though not changed.
 _INSERT = """
 WITH inserted AS (
     INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes,
@@ -42,16 +45,24 @@ WITH inserted AS (
     FROM inserted, generate_series(date_bin('5 minutes', from_at, 'epoch'),
                                    to_at - interval '1 microsecond', '5 minutes') AS start_at
     ORDER BY vll_id, start_at, side
-    ON CONFLICT ON CONSTRAINT a_bucket_is_marked_once DO UPDATE SET side = EXCLUDED.side WHERE false
+    ON CONFLICT ON CONSTRAINT a_bucket_is_marked_once DO NOTHING
 )
 SELECT count(*) FROM inserted
 """
 
 
-# One list, whatever its length: a parameter for each would make another statement each time.
-_HERE = """
-SELECT e.vll_id, e.side FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
-WHERE e.vll_id = ANY(%s::uuid[]) AND p.router_id = %s
+_CLOCK = """
+INSERT INTO telemetry_agentclock (router_id, boot_id, offset_ms, measured_at, dropped)
+VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (router_id) DO UPDATE
+SET boot_id = EXCLUDED.boot_id, offset_ms = EXCLUDED.offset_ms, measured_at = EXCLUDED.measured_at,
+    dropped = EXCLUDED.dropped
+"""
+_ELSEWHERE = """
+SELECT reported.vll_id, reported.side FROM unnest(%s::uuid[], %s::text[]) AS reported (vll_id, side)
+WHERE NOT EXISTS (
+    SELECT FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
+    WHERE e.vll_id = reported.vll_id AND e.side = reported.side AND p.router_id = %s)
 """
 
 
@@ -65,18 +76,39 @@ class Stored:
     rejected: int
 
 
-@transaction.atomic
 def counters_store(*, router: Router, report: CounterReport, now: datetime) -> Stored:
     """Store a router's samples, each once however often it is sent."""
-    _clock_store(router, report, now)
-    own = _ends_on(router, report)
+    try:
+        return _store(router, report, now)
+    except IntegrityError as error:
+        if not _lacks_partition(error):
+            raise
+    # They are made days ahead, but not for whatever comes late.
+    partitions_ensure(
+        {_time(sample.to_ms).date() for sample in report.samples if not _contradiction(sample, now)}
+    )
+    return _store(router, report, now)
+
+
+@transaction.atomic
+def _store(router: Router, report: CounterReport, now: datetime) -> Stored:
+    reasons = [_contradiction(sample, now) for sample in report.samples]
+    with sent_together():
+        _clock_store(router, report, now)
+        hold_buckets(
+            {
+                (sample.from_ms, sample.to_ms)
+                for sample, reason in zip(report.samples, reasons, strict=True)
+                if not reason
+            }
+        )
+        own = _ends_on(router, report)
     rows: list[tuple[CounterSample, EndCount]] = []
     set_aside: list[QuarantinedSample] = []
     quarantined = rejected = 0
-    for sample in report.samples:
+    for sample, reason in zip(report.samples, reasons, strict=True):
         ends = [end for end in sample.ends if own.counts(end, sample)]
         rejected += len(sample.ends) - len(ends)
-        reason = _contradiction(sample, now)
         good = [] if reason else [end for end in ends if not _is_negative(end)]
         rows += [(sample, end) for end in good]
         if len(good) < len(ends):
@@ -95,46 +127,44 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
     return Stored(accepted, len(rows) - accepted, quarantined, rejected)
 
 
+def _lacks_partition(error: IntegrityError) -> bool:
+    """PostgreSQL calls it a violated check, and names the table and no constraint."""
+    cause = error.__cause__
+    return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
+
+
 def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
-    clock = AgentClock(
-        router=router,
-        boot_id=report.boot_id,
-        offset_ms=_ms(now) - report.sent_ms,
-        measured_at=now,
-        dropped=report.dropped,
-    )
-    AgentClock.objects.bulk_create(
-        [clock],
-        update_conflicts=True,
-        unique_fields=["router"],
-        update_fields=["boot_id", "offset_ms", "measured_at", "dropped"],
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOCK, [router.pk, report.boot_id, _ms(now) - report.sent_ms, now, report.dropped])
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The ends that count on a router: those that are there, and until when (ms) others were."""
+    """The reported ends that are not on the router, and until when (ms) they were."""
 
-    here: set[tuple[Any, str]]
-    left_ms: dict[tuple[Any, str], int]
+    elsewhere: set[tuple[UUID, str]]
+    left_ms: dict[tuple[UUID, str], int]
 
     def counts(self, end: EndCount, sample: CounterSample) -> bool:
         """Whether the router may speak of it: an end that has left counted there in samples begun before."""
-        return (end.vll, end.side) in self.here or sample.from_ms < self.left_ms.get((end.vll, end.side), 0)
+        key = (end.vll, end.side)
+        return key not in self.elsewhere or sample.from_ms < self.left_ms.get(key, 0)
 
 
 def _ends_on(router: Router, report: CounterReport) -> _Ends:
     """Of the reported ends those that are or were this router's, whatever their life cycle: a report may come
     late, and be about a time before the end moved away."""
-    vlls = {end.vll for sample in report.samples for end in sample.ends}
+    ends = {(end.vll, end.side) for sample in report.samples for end in sample.ends}
     with connection.cursor() as cursor:
-        cursor.execute(_HERE, [list(vlls), router.pk])
-        here = set(cursor.fetchall())
-    gone = {end.vll for sample in report.samples for end in sample.ends if (end.vll, end.side) not in here}
-    # Not asked where none is gone, as nearly always: Django asks nothing for an empty list.
-    moves = EndMove.objects.filter(vll__in=gone, router=router).order_by("left_at")
+        cursor.execute(
+            _ELSEWHERE, [_array(vll for vll, _ in ends), _array(side for _, side in ends), router.pk]
+        )
+        elsewhere = set(cursor.fetchall())
+    if not elsewhere:
+        return _Ends(elsewhere, {})
+    moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
     return _Ends(
-        here=here,
+        elsewhere=elsewhere,
         left_ms={(vll, side): _ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
     )
 
@@ -172,7 +202,6 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
     """One statement for all rows; returns how many were new."""
     if not rows:
         return 0
-    partitions_ensure({_time(to_ms).date() for to_ms in {sample.to_ms for sample, _ in rows}})
     # PostgreSQL fills a list that is shorter than the others up with nulls.
     policed = rows if any(end.policer for _, end in rows) else []
     with connection.cursor() as cursor:
@@ -182,19 +211,22 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
                 report.boot_id,
                 router.pk,
                 report.simulated,
-                [end.vll for _, end in rows],
-                [end.side for _, end in rows],
-                [sample.seq for sample, _ in rows],
-                [sample.from_ms for sample, _ in rows],
-                [sample.to_ms for sample, _ in rows],
-                [end.in_bytes for _, end in rows],
-                [end.in_packets for _, end in rows],
-                [end.out_bytes for _, end in rows],
-                [end.out_packets for _, end in rows],
-                *([getattr(end.policer, name, None) for _, end in policed] for name in _POLICER),
+                _array(end.vll for _, end in rows),
+                _array(end.side for _, end in rows),
+                _array(sample.seq for sample, _ in rows),
+                _array(sample.from_ms for sample, _ in rows),
+                _array(sample.to_ms for sample, _ in rows),
+                *(_array(getattr(end, name) for _, end in rows) for name in _COUNTED),
+                *(_array(getattr(end.policer, name, None) for _, end in policed) for name in _POLICER),
             ],
         )
         return int(cursor.fetchone()[0])
+
+
+def _array(values: Iterable[UUID | int | str | None]) -> str:
+    """What needs no quotes as PostgreSQL writes its arrays: psycopg looks at each element for longer than
+    the server takes to store it."""
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def _ms(at: datetime) -> int:

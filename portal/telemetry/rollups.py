@@ -5,7 +5,7 @@ finer table, as a whole. So repetition, disorder and lateness need no care of th
 anew marks the next longer one. Until then readers pass marked buckets by (buckets.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,8 @@ REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 # Only one may roll up at a time: of two, the one that looked earlier could write later.
 _LOCK = 7_305_002
+# With the number of 5 minutes since the epoch: who stores samples of them shares it until that is committed.
+_STORING_LOCK = 7_305_003
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
 )
@@ -77,17 +79,21 @@ _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
 """
-# Whoever is storing a sample holds its marks: those wait for the next round.
+# The 5 minutes of which somebody is storing a sample wait for the next round.
 _TAKE = """
-DELETE FROM telemetry_stale_bucket USING (
+WITH due AS MATERIALIZED (
     SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
-    WHERE step_s = %(step)s AND start_at <= %(over)s
-    ORDER BY start_at LIMIT %(batch)s FOR UPDATE SKIP LOCKED
-) AS due
-WHERE telemetry_stale_bucket.vll_id = due.vll_id AND telemetry_stale_bucket.step_s = due.step_s
-  AND telemetry_stale_bucket.start_at = due.start_at AND telemetry_stale_bucket.side = due.side
+    WHERE step_s = %(step)s AND start_at <= %(over)s ORDER BY start_at LIMIT %(batch)s
+), complete AS MATERIALIZED (
+    SELECT start_at FROM (SELECT DISTINCT start_at FROM due) AS starts
+    WHERE pg_try_advisory_xact_lock(%(storing)s, (extract(epoch FROM start_at) / 300)::int)
+)
+DELETE FROM telemetry_stale_bucket AS mark USING due JOIN complete ON complete.start_at = due.start_at
+WHERE mark.vll_id = due.vll_id AND mark.step_s = due.step_s AND mark.start_at = due.start_at
+  AND mark.side = due.side
 RETURNING due.vll_id, due.start_at
 """
+_STORING = "SELECT pg_advisory_xact_lock_shared(%s, number) FROM unnest(%s::int[]) AS number"
 _MARK_LONGER = """
 INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
 SELECT DISTINCT vll_id, %(step)s, date_bin(%(length)s, start_at, 'epoch'), ''
@@ -111,6 +117,19 @@ WHERE NOT judge_again AND EXISTS (
 """
 
 
+def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
+    """Keep the marks of all 5 minutes that are touched until this transaction ends; ``times_ms``: from, to.
+
+    Before samples are stored: who rolled such a bucket up before they are seen would take their mark away.
+    """
+    step_ms = FIVE_MINUTES.step_s * 1_000
+    touched = {
+        number for since, to in times_ms for number in range(since // step_ms, (to - 1) // step_ms + 1)
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_STORING, [_STORING_LOCK, sorted(touched)])
+
+
 def roll_up(*, now: datetime) -> int:
     """Count every stale bucket anew that is over and reported; how many. Another run at work: 0."""
     rolled = 0
@@ -127,7 +146,7 @@ def _roll_up_some(table: Table, now: datetime) -> int:
         if not cursor.fetchone()[0]:
             return 0
         over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH})
+        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": _STORING_LOCK})
         due = set(cursor.fetchall())
         if due:
             _count(cursor, table, sorted(due))

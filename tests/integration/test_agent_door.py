@@ -133,7 +133,66 @@ def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
     assert post(COUNTERS, (REPORTS / "counters.json").read_bytes()).status_code == 200
     answer = post(OBSERVED, (REPORTS / "observed.json").read_bytes())
     assert answer.status_code == 200
-    assert answer.json() == {"watch_routes": ["10.255.0.2", "fd00:255::2"]}
+    assert answer.json()["watch_routes"] == ["10.255.0.2", "fd00:255::2"]
+    etags = answer.json()["etags"]
+    again = json.loads((REPORTS / "observed-again.json").read_text())
+    assert (again["routes"], again["ends"]) == ({"etag": etags["routes"]}, {"etag": etags["ends"]})
+    answer = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
+    assert answer.status_code == 200
+    assert answer.json() == {"watch_routes": None, "etags": etags}
+
+
+def an_end(vll: Vll, **said: Any) -> dict[str, Any]:
+    return {"vll": str(vll.pk), "end": "a", "revision": 1, "link_up": True, "reachable": True,
+            "in_sync": True, "policed": False, "drift": []} | said  # fmt: skip
+
+
+def named(answer: httpx.Response, *lists: str) -> dict[str, Any]:
+    """What a report says of these lists once they were stored."""
+    return {name: {"etag": answer.json()["etags"][name]} for name in lists}
+
+
+def test_a_list_that_is_named_is_what_was_told_under_that_name(post: Post, isp: Isp, vll: Vll) -> None:
+    first = post(OBSERVED, observed(ends=[an_end(vll)]))
+    post(OBSERVED, observed(ends=[an_end(vll)]))  # what the first one changed has been compared
+    before = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert post(OBSERVED, observed(**named(first, "ends", "routes"))).status_code == 200
+    after = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert after.sent_ms > before.sent_ms
+    assert after.digests == before.digests
+    assert vll.ends.get(side="a").link_up is True
+
+
+def test_a_name_of_what_is_not_stored_asks_for_the_whole_and_stores_nothing(
+    post: Post, isp: Isp, vll: Vll
+) -> None:
+    first = post(OBSERVED, observed(ends=[an_end(vll)]))
+    post(OBSERVED, observed(ends=[an_end(vll, link_up=False)]))
+    before = ObservedRouter.objects.values().get(router=isp.routers["rhino"])
+    for lists in (named(first, "ends"), {"routes": {"etag": "of-no-list"}}):
+        answer = post(OBSERVED, observed(**lists))
+        assert (answer.status_code, answer.json()["type"]) == (412, "urn:longline:error:not-stored")
+    assert ObservedRouter.objects.values().get(router=isp.routers["rhino"]) == before
+    assert vll.ends.get(side="a").link_up is False
+
+
+def test_what_the_portal_changed_since_is_compared_with_the_whole_list(
+    post: Post, isp: Isp, vll: Vll
+) -> None:
+    for _ in range(2):
+        answer = post(OBSERVED, observed(ends=[an_end(vll)]))
+    vll.ends.filter(side="a").update(link_up=None)
+    assert post(OBSERVED, observed(**named(answer, "ends"))).status_code == 412
+    assert post(OBSERVED, observed(ends=[an_end(vll)])).status_code == 200
+    assert vll.ends.get(side="a").link_up is True
+    assert post(OBSERVED, observed(**named(answer, "ends"))).status_code == 200
+
+
+@pytest.mark.parametrize("ends", [{}, {"etag": 7}, {"etag": "a", "ends": []}, {"etag": "a" * 65}, "a"])
+def test_a_name_has_one_form(post: Post, ends: Any) -> None:
+    answer = post(OBSERVED, observed(ends=ends))
+    assert answer.status_code == 422
+    assert all(error["pointer"].startswith("/ends") for error in answer.json()["errors"])
 
 
 def test_a_router_cannot_write_the_ends_of_another(post: Post, vll: Vll) -> None:

@@ -296,7 +296,13 @@ def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
 
 def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
     TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.2")
-    assert watch_routes(isp.routers["rhino"]) == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
+    etag, addresses = watch_routes(isp.routers["rhino"])
+    assert addresses == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
+    assert watch_routes(isp.routers["rhino"], known=etag) == (etag, None)
+    TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.3")
+    etag_now, addresses = watch_routes(isp.routers["rhino"], known=etag)
+    assert etag_now != etag
+    assert addresses == ["10.255.0.2", "10.255.1.2", "10.255.1.3", "fd00:255::2"]
 
 
 def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(

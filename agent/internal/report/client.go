@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,6 +22,9 @@ const (
 type RefusedError struct{ Status int }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("report: refused with status %d", e.Status) }
+
+// ErrNotStored says that the report names what the portal has not stored, or has to look into (412).
+var ErrNotStored = errors.New("report: the portal wants it whole")
 
 // Client posts to the portal's door for agents.
 type Client struct {
@@ -59,6 +63,8 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 		return nil
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return &RefusedError{Status: response.StatusCode}
+	case http.StatusPreconditionFailed:
+		return ErrNotStored
 	}
 	return fmt.Errorf("report: status %d", response.StatusCode)
 }

@@ -319,19 +319,23 @@ func (r *Reporter) reachable(ctx context.Context, held *intent.Intent, watched [
 }
 
 func (r *Reporter) sendObserved(ctx context.Context) {
+	var stored etags
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case report := <-r.observed:
 			report.SentMS = r.now().UnixMilli()
-			var answer watchBody
-			if err := r.client.Post(ctx, "observed", report, &answer); err != nil {
+			watched := stored.watch
+			answer, err := stored.tell(ctx, r.client, report)
+			if err != nil {
 				r.log.Warn("observed report not taken; the next one replaces it", "error", err)
 				continue
 			}
 			r.observedTaken.Store(r.now().UnixMilli())
-			r.setWatch(answer.WatchRoutes)
+			if answer.WatchRoutes != nil || watched == "" {
+				r.setWatch(answer.WatchRoutes)
+			}
 		}
 	}
 }

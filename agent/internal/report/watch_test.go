@@ -35,7 +35,7 @@ func FuzzTheAnswerOfAHostilePortal(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var answer watchBody
+		var answer observedAnswer
 		if json.Unmarshal(data, &answer) != nil {
 			return
 		}

@@ -204,7 +204,3 @@ type contestedBody struct {
 	SinceMS int64 `json:"since_ms"` // when it was first repaired
 	Repairs int   `json:"repairs"`
 }
-
-type watchBody struct {
-	WatchRoutes []string `json:"watch_routes"`
-}

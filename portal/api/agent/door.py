@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from portal.api.agent.fields import Decode, Errors, Malformed, parse
 from portal.api.agent.problems import problem
+from portal.core.lazy_list import NotTold
 from portal.inventory.identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
 from portal.inventory.queries import router_of
@@ -28,47 +29,48 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
     def wrap(report: Report) -> Callable[[HttpRequest], HttpResponse]:
         @wraps(report)
         def view(request: HttpRequest) -> HttpResponse:
-            router = _router_at(request)
-            if router is None:
-                return problem(
-                    403, "wrong-role", "No router of ours", "the client certificate is not accepted"
-                )
-            if request.method != "POST":
-                answer = problem(
-                    405, "method-not-allowed", "Only POST", f"{request.method} is not taken here"
-                )
-                answer["Allow"] = "POST"
-                return answer
-            body = request.read(MAX_BODY + 1)
-            if len(body) > MAX_BODY:
-                return problem(413, "too-large", "The report is too large", f"at most {MAX_BODY} bytes")
-            errors = Errors(_known_lists(router))
-            try:
-                decoded = fields(parse(body), "", errors)
-            except Malformed as error:
-                # Not 400: the agent would send the same again for ever.
-                return problem(422, "malformed-json", "The report is not JSON", str(error))
-            if errors:
-                log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
-                detail = f"{len(errors)} errors; nothing was stored"
-                return problem(422, "invalid-report", "The report is not valid", detail, errors=errors)
-            return _whole(JsonResponse(report(router, decoded)))
+            answer = _answer(request, fields, report)
+            # With its length an answer is one piece; without it gunicorn sends it in chunks.
+            answer["Content-Length"] = str(len(answer.content))
+            return answer
 
         return view
 
     return wrap
 
 
+def _answer(request: HttpRequest, fields: Decode, report: Report) -> HttpResponse:
+    router = _router_at(request)
+    if router is None:
+        return problem(403, "wrong-role", "No router of ours", "the client certificate is not accepted")
+    if request.method != "POST":
+        answer = problem(405, "method-not-allowed", "Only POST", f"{request.method} is not taken here")
+        answer["Allow"] = "POST"
+        return answer
+    body = request.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        return problem(413, "too-large", "The report is too large", f"at most {MAX_BODY} bytes")
+    errors = Errors(_known_lists(router))
+    try:
+        decoded = fields(parse(body), "", errors)
+    except Malformed as error:
+        # Not 400: the agent would send the same again for ever.
+        return problem(422, "malformed-json", "The report is not JSON", str(error))
+    if errors:
+        log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
+        detail = f"{len(errors)} errors; nothing was stored"
+        return problem(422, "invalid-report", "The report is not valid", detail, errors=errors)
+    try:
+        return JsonResponse(report(router, decoded))
+    except NotTold as named:
+        detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
+        return problem(412, "not-stored", "Tell the report whole", detail)
+
+
 def _known_lists(router: Router) -> dict[str, str]:
     """The digests of what its agent said last, by their pointers in the report: it was found valid then."""
     last = getattr(router, "observed", None)
     return {} if last is None else {f"/{part}": digest for part, digest in last.digests.items()}
-
-
-def _whole(answer: HttpResponse) -> HttpResponse:
-    # With its length an answer is one piece; without it gunicorn sends it in chunks.
-    answer["Content-Length"] = str(len(answer.content))
-    return answer
 
 
 def _router_at(request: HttpRequest) -> Router | None:

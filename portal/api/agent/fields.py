@@ -96,10 +96,15 @@ def array(item: Decode, *, maximum: int, unique: str = "") -> Decode:
 
 def lazily(item: Decode, make: Callable[[Any], Any], *, maximum: int) -> Decode:
     """As ``array``, and each item is what ``make`` makes of it. A list that is known to be valid is not gone
-    through again: its items are decoded where somebody looks into it."""
+    through again: its items are decoded where somebody looks into it. ``{"etag": ...}`` stands for the list
+    that was stored under that name."""
     checked = array(item, maximum=maximum)
+    by_name = record({"etag": text(maximum=64)})
 
     def decode(value: Any, at: str, errors: Errors) -> LazyList[Any]:
+        if isinstance(value, dict):
+            named = by_name(value, at, errors)
+            return LazyList.named(named.get("etag") or "")
         if isinstance(value, list):
             lazy = LazyList(value, lambda entry: make(item(entry, at, Errors())))
             if errors.known.get(at) == lazy.digest:

@@ -115,15 +115,21 @@ _REPORT = record(
         "policing": (one_of(*(each.value for each in Policing)), Policing.NONE.value),
         "look": (integer(0, 2**53), None),
         "set_aside": (array(_SET_ASIDE, maximum=100), ()),
+        "watch_etag": (nullable(text(maximum=64)), None),
     },
 )
 
 
 @report_endpoint(_REPORT)
 def observed(router: Router, body: dict[str, Any]) -> dict[str, Any]:
-    """Take the report in, and say which routes the next one is to name."""
+    """Take the report in, and say which routes the next one is to name.
+
+    Neither side says again what the other has: the etags name what was told last.
+    """
     observation_take(router=router, report=_report(body), ends=body["ends"], now=clock.now())
-    return {"watch_routes": watch_routes(router)}
+    etag, addresses = watch_routes(router, known=body["watch_etag"])
+    etags = {"watch_routes": etag, "routes": body["routes"].digest, "ends": body["ends"].digest}
+    return {"watch_routes": addresses, "etags": etags}
 
 
 def _report(body: dict[str, Any]) -> ObservedReport:

@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_interface
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from portal.core.json_digest import json_digest
+from portal.core.recurring import Recurring
+from portal.core.sending import sent_together
 from portal.inventory.models import (
     ObservedInterface,
     ObservedRoute,
@@ -25,6 +27,12 @@ _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
 _OF_VPP = ("encapsulations", "policing", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
+# All that differs between two reports without news.
+_BEATS = {"reported_at", "sent_ms"}
+_BEAT = "UPDATE inventory_observedrouter SET reported_at = %s, sent_ms = %s WHERE router_id = %s"
+_of_router = Recurring[ObservedRouter](
+    lambda router: ObservedRouter.objects.select_for_update().filter(router=router)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Taken:
     before: ObservedRouter | None
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def observed_store(
     *, router: Router, report: ObservedReport, digests: Mapping[str, str] | None = None, now: datetime
 ) -> Taken | None:
@@ -49,24 +57,40 @@ def observed_store(
     if report.vpp_connected:
         told |= {"interfaces": _digest_of(report.interfaces), "routes": getattr(report.routes, "digest", "")}
     facts["digests"] = told
-    row, created = ObservedRouter.objects.select_for_update().get_or_create(router=router, defaults=facts)
-    before = {} if created else row.digests
-    if not created:
+    row = _locked(router, facts)
+    before = {} if row is None else row.digests
+    if row is not None:
         if not _is_news(row, report, now):
             return None
         if not report.vpp_connected:
             facts |= {name: getattr(row, name) for name in _OF_VPP}
             facts["vpp_away_since"] = row.vpp_away_since or now
             facts["digests"] = before | told
-        ObservedRouter.objects.filter(pk=row.pk).update(**facts)
     if report.vpp_connected:
         if told["interfaces"] != before.get("interfaces"):
             _interfaces_store(router, report.interfaces)
             _addresses_store(router, _tunnel_addresses(report.interfaces))
         if not told["routes"] or told["routes"] != before.get("routes"):
             _routes_store(router, {route.address: route.reachable for route in report.routes})
-        loads_store(router, report.interfaces, now)
-    return Taken(before=None if created else row)
+    news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
+    if news.keys() - _BEATS:
+        ObservedRouter.objects.filter(router=router).update(**news)
+        news = {}
+    with sent_together():
+        if news:
+            with connection.cursor() as cursor:
+                cursor.execute(_BEAT, [now, report.sent_ms, router.pk])
+        if report.vpp_connected:
+            loads_store(router, report.interfaces, now)
+    return Taken(before=row)
+
+
+def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
+    """The router's row as it was, for update; None where there was none, and these facts are now."""
+    for row in _of_router(router.pk):
+        return row
+    row, created = ObservedRouter.objects.select_for_update().get_or_create(router=router, defaults=facts)
+    return None if created else row
 
 
 def _digest_of(interfaces: Sequence[InterfaceReport]) -> str:

@@ -10,6 +10,7 @@ from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 from psycopg.types.json import Jsonb
 
 from portal.core.lazy_list import LazyList
+from portal.core.recurring import Recurring
 from portal.events.operations import announce
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.vll.models import Vll, VllEnd
@@ -40,9 +41,12 @@ WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (said.link_up, said.reachable, said.in_sync, coalesce(said.policed, false), coalesce(said.drift, '[]'),
        coalesce(said.contested, '[]'))
 """
+_changed_on = Recurring[VllEnd](
+    lambda router: VllEnd.objects.filter(port__router=router, changed_since_report=True)
+)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def ends_observed(
     *,
     router: Router,
@@ -225,8 +229,7 @@ def _answered_since(end: VllEnd, look: int | None, now: datetime) -> bool:
 def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUID]:
     """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
     if ends is None:
-        changed = VllEnd.objects.filter(port__router=router, changed_since_report=True)
-        return set(changed.values_list("vll_id", flat=True))
+        return {end.vll_id for end in _changed_on(router.pk)}
     facts = [_facts(end) for end in ends]
     with connection.cursor() as cursor:
         cursor.execute(

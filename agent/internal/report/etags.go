@@ -1,0 +1,79 @@
+package report
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// etags are the names that the portal gave what was told last, on both sides: what is the same again goes by its name.
+type etags struct {
+	watch        string
+	routes, ends namedList
+}
+
+// namedList is a list as it was stored, by its content's SHA-256, and its name; "" for none.
+type namedList struct {
+	content [sha256.Size]byte
+	etag    string
+}
+
+// observedWire is an observed report with its long lists told or named.
+type observedWire struct {
+	observedBody
+	Routes    json.RawMessage `json:"routes"`
+	Ends      json.RawMessage `json:"ends"`
+	WatchETag string          `json:"watch_etag,omitempty"`
+}
+
+type observedAnswer struct {
+	// WatchRoutes is null where it is what WatchETag named.
+	WatchRoutes []string `json:"watch_routes"`
+	ETags       struct {
+		WatchRoutes string `json:"watch_routes"`
+		Routes      string `json:"routes"`
+		Ends        string `json:"ends"`
+	} `json:"etags"`
+}
+
+// tell posts a report. Where the portal has not stored what is only named, or has to look into it, all is told again.
+// Errors are those of the Poster.
+func (e *etags) tell(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
+	routes, err := json.Marshal(report.Routes)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	ends, err := json.Marshal(report.Ends)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	answer, err := e.post(ctx, to, report, routes, ends)
+	if errors.Is(err, ErrNotStored) {
+		*e = etags{}
+		answer, err = e.post(ctx, to, report, routes, ends)
+	}
+	return answer, err
+}
+
+func (e *etags) post(ctx context.Context, to Poster, report observedBody, routes, ends []byte) (*observedAnswer, error) {
+	wire := observedWire{observedBody: report, Routes: e.routes.orWhole(routes), Ends: e.ends.orWhole(ends), WatchETag: e.watch}
+	var answer observedAnswer
+	if err := to.Post(ctx, "observed", wire, &answer); err != nil {
+		return nil, err
+	}
+	e.watch = answer.ETags.WatchRoutes
+	e.routes = namedList{sha256.Sum256(routes), answer.ETags.Routes}
+	e.ends = namedList{sha256.Sum256(ends), answer.ETags.Ends}
+	return &answer, nil
+}
+
+// orWhole is the list's name where the portal has given it one, or the list.
+func (n namedList) orWhole(list []byte) json.RawMessage {
+	if n.etag == "" || n.content != sha256.Sum256(list) {
+		return list
+	}
+	name, _ := json.Marshal(map[string]string{"etag": n.etag}) // a text is always valid JSON
+	return name
+}

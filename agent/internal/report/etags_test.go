@@ -1,0 +1,112 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+)
+
+// nameGiver answers as the portal does: it knows lists by the names that it gave them.
+type nameGiver struct {
+	older bool // a portal that gives none
+	asked []map[string]any
+	lists map[string]string // by part: the name of what is stored
+}
+
+func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	var body map[string]any
+	if err := json.Unmarshal(text, &body); err != nil {
+		return err
+	}
+	p.asked = append(p.asked, body)
+	names := make(map[string]string)
+	for _, part := range []string{"routes", "ends"} {
+		switch told := body[part].(type) {
+		case map[string]any:
+			if names[part] = told["etag"].(string); names[part] != p.lists[part] {
+				return ErrNotStored
+			}
+		default:
+			content, _ := json.Marshal(told)
+			names[part] = part + string(content)
+		}
+	}
+	if p.older {
+		return json.Unmarshal([]byte(`{"watch_routes": ["10.255.0.2"]}`), answer)
+	}
+	p.lists = names
+	routes := []string{"10.255.0.2"}
+	if body["watch_etag"] == "w1" {
+		routes = nil
+	}
+	text, err = json.Marshal(map[string]any{"watch_routes": routes, "etags": map[string]string{"watch_routes": "w1", "routes": names["routes"], "ends": names["ends"]}})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// isNamed says of which lists the last report only told the names.
+func (p *nameGiver) isNamed(part string) bool {
+	_, named := p.asked[len(p.asked)-1][part].(map[string]any)
+	return named
+}
+
+func reportOf(up bool) observedBody {
+	return observedBody{Routes: []routeBody{{"10.255.0.2", true}}, Ends: []endBody{{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a", LinkUp: up}}}
+}
+
+func mustTell(t *testing.T, e *etags, to Poster, report observedBody) *observedAnswer {
+	t.Helper()
+	answer, err := e.tell(t.Context(), to, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestAListThatIsTheSameAgainGoesByItsName(t *testing.T) {
+	var stored etags
+	portal := &nameGiver{}
+	if answer := mustTell(t, &stored, portal, reportOf(true)); len(answer.WatchRoutes) != 1 || portal.isNamed("ends") || portal.isNamed("routes") {
+		t.Errorf("the first report: %v, answered %v", portal.asked, answer)
+	}
+	if answer := mustTell(t, &stored, portal, reportOf(true)); answer.WatchRoutes != nil || !portal.isNamed("ends") || !portal.isNamed("routes") {
+		t.Errorf("the second report: %v, answered %v", portal.asked[1], answer)
+	}
+	mustTell(t, &stored, portal, reportOf(false))
+	if portal.isNamed("ends") || !portal.isNamed("routes") {
+		t.Errorf("with news of an end: %v", portal.asked[2])
+	}
+	mustTell(t, &stored, portal, reportOf(true))
+	if portal.isNamed("ends") {
+		t.Error("a list was told by a name that an older one had")
+	}
+}
+
+func TestWhatThePortalHasNotStoredIsToldWholeAtOnce(t *testing.T) {
+	var stored etags
+	portal := &nameGiver{}
+	mustTell(t, &stored, portal, reportOf(true))
+	portal.lists = nil // another database
+	answer := mustTell(t, &stored, portal, reportOf(true))
+	if len(portal.asked) != 3 || portal.isNamed("ends") || portal.isNamed("routes") || len(answer.WatchRoutes) != 1 {
+		t.Errorf("asked %v, answered %v", portal.asked, answer)
+	}
+}
+
+func TestAPortalThatGivesNoNamesIsToldEverythingAsEver(t *testing.T) {
+	var stored etags
+	portal := &nameGiver{older: true}
+	for range 3 {
+		mustTell(t, &stored, portal, reportOf(true))
+		_, named := portal.asked[len(portal.asked)-1]["watch_etag"]
+		if portal.isNamed("ends") || portal.isNamed("routes") || named {
+			t.Errorf("it is told %v", portal.asked[len(portal.asked)-1])
+		}
+	}
+}
