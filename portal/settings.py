@@ -366,6 +366,8 @@ LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
 # How long what agents say has happened is kept, and known when it is sent a second time, in days.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
+# How long attempts to converge routers are kept that are nobody's last word and of no open order, in days.
+LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
 
 # A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
 # which are added up by 5 minutes, could not speak in time.

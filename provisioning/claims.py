@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from portal.core.backoff import backoff
 from portal.vll.models import RouterConvergence
+from portal.vll.operations.converging import ASK_AGAIN
 
 # Longer than one exchange with an agent may take (agent_client.TOTAL_S), short enough that the sweeper
 # resumes a killed worker's router within 75 s.
@@ -29,8 +30,15 @@ class Claim:
         """Whether the claim still is ours; if so it lasts anew from ``now``."""
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
-    def release_answered(self, *, now: datetime) -> None:
-        """The agent accepted an intent."""
+    def release_answered(self, *, ask_again_in: timedelta | None, now: datetime) -> None:
+        """The agent accepted an intent. ``ask_again_in``: as it cannot confirm all of it yet; None: it did.
+
+        Sooner, when something changed meanwhile: the answer may not know of it.
+        """
+        ask_at = ask_again_in and Case(
+            When(changed=True, then=Value(now + ASK_AGAIN)),
+            default=Value(now + ask_again_in),
+        )
         self._mine().update(
             claim=None,
             claimed_until=None,
@@ -39,6 +47,7 @@ class Claim:
             last_error="",
             last_answered_at=now,
             ask_anew=False,
+            ask_at=ask_at,
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:
@@ -67,7 +76,7 @@ def claim_router(router_id: int, *, now: datetime) -> Claim | None:
     RouterConvergence.objects.bulk_create([RouterConvergence(router_id=router_id)], ignore_conflicts=True)
     token = uuid4()
     row = RouterConvergence.objects.filter(router_id=router_id)
-    if not row.filter(is_free(now=now)).update(claim=token, claimed_until=now + CLAIM):
+    if not row.filter(is_free(now=now)).update(claim=token, claimed_until=now + CLAIM, changed=False):
         return None
     mine = row.filter(claim=token).first()
     if mine is None:

@@ -6,12 +6,10 @@ from django.db.models import F, Q, QuerySet
 
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd, VllTombstone
+from portal.vll.unsettled import unsettled_ends
 from provisioning.claims import is_free
-from provisioning.load import unsettled_ends, unsettled_keys
+from provisioning.load import unsettled_keys
 
-# How long an answer stands before the agent is asked again. A refusal rarely mends itself.
-ASK_AGAIN = timedelta(seconds=10)
-ASK_AGAIN_AFTER_FAILURE = timedelta(seconds=60)
 # For so long after an answer we trust that the agent still holds what we sent last.
 TRUST_HELD = timedelta(seconds=60)
 # A report says what was true when it was sent; one that crossed our answer is no contradiction.
@@ -19,15 +17,20 @@ REPORT_TRAVELS = timedelta(seconds=5)
 
 
 def routers_due(*, now: datetime) -> list[int]:
-    """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours."""
+    """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours.
+
+    What a router was never asked about is asked at once, and what it has not confirmed at its ``ask_at``.
+    """
     free = (
         Router.objects.exclude(agent_url="")
         .filter(held_since__isnull=True)
         .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
     )
-    wanting = Q(pk__in=_ends_to_ask(now).values("port__router")) | Q(
-        pk__in=VllTombstone.objects.exclude(_answered(now)).values("router")
+    ends = unsettled_ends().exclude(
+        status_revision=F("vll__revision"), port__router__convergence__ask_at__gt=now
     )
+    left = VllTombstone.objects.exclude(~Q(status=VllEnd.Status.UNASKED), router__convergence__ask_at__gt=now)
+    wanting = Q(pk__in=ends.values("port__router")) | Q(pk__in=left.values("router"))
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))
         | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
@@ -63,17 +66,6 @@ def is_at_rest(router_id: int, *, now: datetime) -> bool:
 
 
 _AHEAD = Q(observed__generation_held__gt=F("generation"))
-
-
-def _ends_to_ask(now: datetime) -> QuerySet[VllEnd]:
-    return unsettled_ends().exclude(_answered(now) & Q(status_revision=F("vll__revision")))
-
-
-def _answered(now: datetime) -> Q:
-    """Rows whose last answer is too fresh to ask again."""
-    return Q(status="failed", status_at__gt=now - ASK_AGAIN_AFTER_FAILURE) | (
-        ~Q(status="failed") & Q(status_at__gt=now - ASK_AGAIN)
-    )
 
 
 def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:

@@ -102,6 +102,11 @@ def sha256_of(document: bytes) -> str:
     return hashlib.sha256(document).hexdigest()
 
 
+def content_sha256_of(document: bytes) -> str:
+    """The hash of what a document wants, whatever its number: of its members that is the first by name."""
+    return sha256_of(document.partition(b",")[2])
+
+
 def _place(end: EndRow | EndKey) -> tuple[str, str]:
     return str(end.vll), end.side
 

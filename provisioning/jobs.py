@@ -13,11 +13,12 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from portal.core import clock
+from portal.core.backoff import backoff
 from portal.events.operations import send_task
 from portal.inventory.models import Router, RouterCertificate
-from portal.vll.models import Attempt, RouterConvergence
+from portal.vll.models import Attempt, RouterConvergence, VllEnd
 from portal.vll.operations import advance, attempt_record
-from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.operations.converging import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.asked_by import asked_by
 from provisioning.claims import CLAIM, Claim, claim_router
@@ -25,7 +26,7 @@ from provisioning.doubt import hand_over, is_doubtful
 from provisioning.due import TRUST_HELD, is_at_rest
 from provisioning.evidence import evidence_of
 from provisioning.generations import behind_agent_announce, generation_take_back, next_intent
-from provisioning.intent import RouterIntent, sha256_of
+from provisioning.intent import RouterIntent, content_sha256_of, sha256_of
 from provisioning.load import unsettled_keys
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:e
 # From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
 # the agent holds comes before it, and both together end within the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
+_CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.REMOVED)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
@@ -103,7 +105,7 @@ def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: C
         return True
     held = agent.held()
     if isinstance(held, Unreachable):
-        _record(router, router.generation, "", held, started_at, now())
+        _record(router, router.generation, b"", held, started_at, now())
         claim.release_failed(error=held.error, now=now())
         return False
     # It may have been counted on since the row was read, by whoever held the claim before us.
@@ -121,7 +123,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     document = intent.document()
     request_ids = asked_by(router)
     outcome = agent.put_intent(intent, document, request_ids=request_ids)
-    _record(router, intent.generation, sha256_of(document), outcome, started_at, now())
+    times = _record(router, intent.generation, document, outcome, started_at, now())
     _tell(router, intent, outcome, request_ids, now() - started_at)
     # Whoever took over from us knows more than this answer does.
     if not claim.extend(now=now()):
@@ -131,7 +133,9 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             all_taken_in = advance(
                 router=router, answers=reply.ends, now=now(), go_on=_while_ours(claim, started_at, now)
             )
-            claim.release_answered(now=now())
+            waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
+            wait = backoff(times - 1, first=ASK_AGAIN, longest=LONGEST_UNASKED) if waits else None
+            claim.release_answered(ask_again_in=wait, now=now())
             _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)
@@ -204,11 +208,12 @@ def _send_again_if_more_is_wanted(
 def _record(
     router: Router,
     generation: int,
-    sha256: str,
+    document: bytes,
     outcome: Answered | Refused | Unreachable,
     started_at: datetime,
     now: datetime,
-) -> None:
+) -> int:
+    """Keep what came of it; how often in a row it came to that. ``document``: empty where none was sent."""
     match outcome:
         case Answered(reply):
             kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)
@@ -216,10 +221,11 @@ def _record(
             kind, answer = Attempt.Outcome.REFUSED, problem
         case Unreachable(error):
             kind, answer = Attempt.Outcome.UNREACHABLE, {"error": error}
-    attempt_record(
+    return attempt_record(
         router=router,
         generation=generation,
-        intent_sha256=sha256,
+        intent_sha256=sha256_of(document) if document else "",
+        content_sha256=content_sha256_of(document) if document else "",
         outcome=kind,
         answer=answer,
         started_at=started_at,

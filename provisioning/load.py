@@ -6,18 +6,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from portal.core.policing import Policing
 from portal.inventory.models import Router
-from portal.vll.models import Order, Vll, VllEnd, VllTombstone
+from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.policing import profile_of
-from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
+from portal.vll.states import AdminStatus
+from portal.vll.unsettled import GONE, HELD_ADDS, unsettled_ends
 from provisioning.intent import EndKey, EndRow
 
-# Accepted, but nobody may tell a router of it yet.
-_HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
-_GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _END = (
     "side",
     "status",
@@ -40,10 +38,6 @@ _LINE = (
     "eir_bps",
     "requested_cbs_bytes",
     "requested_ebs_bytes",
-)
-_SETTLED = Q(status_revision=F("vll__revision")) & (
-    Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
-    | Q(vll__wanted_present=False, status=VllEnd.Status.REMOVED)
 )
 
 
@@ -88,8 +82,8 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
     of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
     here = VllEnd.objects.filter(port__router=router)
     ends: QuerySet[VllEnd, Any] = (
-        here.exclude(vll__lifecycle__in=_GONE)
-        .exclude(vll__in=_HELD_ADDS.values("vll"))
+        here.exclude(vll__lifecycle__in=GONE)
+        .exclude(vll__in=HELD_ADDS.values("vll"))
         .annotate(
             interface=F("port__interface"),
             far_address=Subquery(far.values("tunnel_address")),
@@ -103,15 +97,6 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
 
 def _left(router: Router) -> QuerySet[VllTombstone, Any]:
     return VllTombstone.objects.filter(router=router).values("vll_id", "side", "revision")
-
-
-def unsettled_ends() -> QuerySet[VllEnd]:
-    """Ends whose router has not yet confirmed what is wanted of them now."""
-    return (
-        VllEnd.objects.exclude(vll__lifecycle__in=_GONE)
-        .exclude(_SETTLED)
-        .exclude(vll__in=_HELD_ADDS.values("vll"))
-    )
 
 
 def unsettled_keys(router: Router) -> frozenset[EndKey]:

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from portal.events.operations import announce, send_task
+from portal.events.operations import announce
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.operations.converging import converge_routers_anew
 from provisioning.agent_client import Unreachable
 from provisioning.jobs import agent_of
 
@@ -48,8 +48,6 @@ def generation_reconcile(*, router: Router, held: int, actor: str, now: datetime
             actor=actor,
             data={"from": locked.generation, "to": held},
         )
-    RouterConvergence.objects.filter(router=locked).update(
-        failures=0, retry_at=None, last_error="", ask_anew=True
-    )
-    send_task(CONVERGE_ROUTER, locked.pk, now=now)
+    RouterConvergence.objects.filter(router=locked).update(last_error="")
+    converge_routers_anew([locked.pk], now=now)
     return max(held, locked.generation)

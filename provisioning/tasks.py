@@ -13,7 +13,7 @@ from portal.telemetry.freezing import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.telemetry.silences import silences_forget, silences_watch
-from portal.vll.operations import holds_expire, stale_vlls_mark
+from portal.vll.operations import attempts_forget, holds_expire, stale_vlls_mark
 from provisioning import jobs
 from provisioning import sweep as sweeper
 from provisioning.doubt import CONVERGE_DOUBTFUL
@@ -65,6 +65,7 @@ def free_holds() -> None:
 def keep_partitions() -> None:
     partitions_keep(now=clock.now())
     silences_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
+    attempts_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ATTEMPT_DAYS))
 
 
 @shared_task(name="telemetry.freeze_percentiles", time_limit=1800)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 
@@ -75,3 +76,10 @@ class ObservedReport:
     vpp_absent: bool = False
     vpp_hangs: bool = False
     set_aside: tuple[SetAsideReport, ...] = ()
+
+    @property
+    def vpp_booted_at(self) -> datetime | None:
+        """As ``vpp_boot_ms``."""
+        if self.vpp_boot_ms is None:
+            return None
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.vpp_boot_ms)

@@ -15,9 +15,10 @@ from portal.telemetry.silences import silence_end
 from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed, stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
-from portal.vll.operations.converging import CONVERGE_ROUTER
-from portal.vll.operations.observe import FRESH
+from portal.vll.operations.converging import CONVERGE_ROUTER, router_changed
+from portal.vll.operations.observe import FRESH, said_of
 from portal.vll.states import IN_SERVICE
+from portal.vll.unsettled import unsettled_ends
 
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
@@ -55,19 +56,23 @@ def _take(
         raise _SilentUntilNow
     if last is not None and was_silent:
         silence_end(router=router, heard=last.reported_at, now=now)
+    repeated = last is not None and says_the_same(last, ends)
     ends_observed(
         router=router,
         ends=ends,
         look=report.look,
-        repeated=last is not None and says_the_same(last, ends),
+        repeated=repeated,
         anew=last is None or was_silent or last.vpp_absent != report.vpp_absent,
         now=now,
     )
-    ended = _is_back(last, report, now) and _end_backoff(router, now)
+    back = _is_back(last, report, now)
+    ended = back and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:
         RouterConvergence.objects.filter(router=router).update(ask_anew=True)
-    if ended or otherwise:
+    changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, ends))
+    ask = changed and router_changed(router.pk, now=now)
+    if ask or ended or otherwise:
         send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
 
@@ -91,7 +96,21 @@ def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime)
         last is None
         or last.boot_id != report.boot_id
         or now - last.reported_at > _MISSED
-        or (report.vpp_connected and not last.vpp_connected)
+        or (report.vpp_connected and (not last.vpp_connected or last.vpp_booted_at != report.vpp_booted_at))
+    )
+
+
+def _is_built_meanwhile(router: Router, ends: Sequence[EndObservation]) -> bool:
+    """Whether an end is seen as it is wanted that was not confirmed: agents go on trying by themselves."""
+    waiting = unsettled_ends().filter(
+        port__router=router, port__router__convergence__ask_at__isnull=False, vll__wanted_present=True
+    )
+    wanted = {
+        (vll, side): revision for vll, side, revision in waiting.values_list("vll", "side", "vll__revision")
+    }
+    return bool(wanted) and any(
+        end.in_sync and wanted.get((end.vll, end.side)) == end.revision
+        for end in said_of(ends, {vll for vll, _ in wanted})
     )
 
 

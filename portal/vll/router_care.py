@@ -16,8 +16,7 @@ from portal.accounts.models import User
 from portal.events.operations import announce, send_task
 from portal.inventory.models import Router
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
-from portal.vll.models import RouterConvergence
-from portal.vll.operations.converging import CONVERGE_ROUTER
+from portal.vll.operations.converging import converge_routers_anew
 
 RECONCILE_ROUTER = "provisioning.reconcile_router"
 
@@ -35,7 +34,7 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
         kind = "router.maintenance_began" if on else "router.maintenance_ended"
         announce(kind, now=now, router_id=router.pk, actor=user.username)
         if not on:
-            _converge_now(router, now)
+            converge_routers_anew([router.pk], now=now)
 
 
 @transaction.atomic
@@ -47,14 +46,14 @@ def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> N
             "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
         )
         if not on:
-            _converge_now(router, now)
+            converge_routers_anew([router.pk], now=now)
 
 
 @transaction.atomic
 def router_retry(*, router: Router, user: User, now: datetime) -> None:
     """Try again now, whatever pause the failures have earned."""
     announce("router.retried", now=now, router_id=router.pk, actor=user.username)
-    _converge_now(router, now)
+    converge_routers_anew([router.pk], now=now)
 
 
 @transaction.atomic
@@ -82,7 +81,7 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
     _check_may_force(user)
     if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
         announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
-        _converge_now(router, now)
+        converge_routers_anew([router.pk], now=now)
 
 
 def _check_may_force(user: User) -> None:
@@ -95,8 +94,3 @@ def router_reconcile(*, router: Router, user: User, now: datetime) -> None:
     """Ask to count on from what the agent holds: the database's view becomes the wanted one."""
     announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
     send_task(RECONCILE_ROUTER, router.pk, user.username, now=now)
-
-
-def _converge_now(router: Router, now: datetime) -> None:
-    RouterConvergence.objects.filter(router=router).update(failures=0, retry_at=None, ask_anew=True)
-    send_task(CONVERGE_ROUTER, router.pk, now=now)

@@ -180,17 +180,30 @@ def test_a_finished_order_never_changes_whoever_tries(isp: Isp, alice: User) -> 
 
 def test_attempts_are_append_only(isp: Isp) -> None:
     now = clock.now()
-    attempt = attempt_record(
+    attempt_record(
         router=isp.routers["rhino"],
         generation=1,
         intent_sha256="0" * 64,
+        content_sha256="1" * 64,
         outcome=Attempt.Outcome.UNREACHABLE,
         answer={"error": "timeout"},
         started_at=now,
         now=now,
     )
-    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
-        Attempt.objects.filter(pk=attempt.pk).update(generation=2)
+    attempt = Attempt.objects.get()
+    for change in (
+        {"generation": 2},
+        {"times": 3},
+        {"times": 0},
+        {"times": 2, "answer": {"error": "nothing"}},
+        {"times": 2, "started_at": now - timedelta(days=1)},
+        {"times": 2, "finished_at": now - timedelta(days=1)},
+        {"times": 2, "kept": True},
+        {"outcome": "answered"},
+        {"kept": True, "content_sha256": ""},
+    ):
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            Attempt.objects.filter(pk=attempt.pk).update(**change)
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         attempt.delete()
 

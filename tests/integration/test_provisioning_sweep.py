@@ -10,7 +10,7 @@ from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.events.operations import send_task
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.models import RouterConvergence, Vll, VllEnd
+from portal.vll.models import RouterConvergence, Vll
 from provisioning.claims import claim_router
 from provisioning.due import routers_due
 from provisioning.generations import BEHIND_AGENT
@@ -82,23 +82,33 @@ def test_a_killed_workers_router_is_due_again_within_75_seconds(isp: Isp, vll: V
     assert due(isp, now + timedelta(seconds=70)) == ["rhino", "hippo"]
 
 
-@pytest.mark.parametrize(("status", "seconds"), [("pending", 10), ("conflict", 10), ("failed", 60)])
-def test_an_answered_end_is_asked_about_again_later(
-    isp: Isp, vll: Vll, now: datetime, status: str, seconds: int
+def wait(isp: Isp, name: str, *, until: datetime) -> None:
+    claim = claim_router(isp.routers[name].pk, now=clock.now())
+    assert claim is not None
+    claim.release_answered(ask_again_in=until - clock.now(), now=clock.now())
+    RouterConvergence.objects.filter(router=isp.routers[name]).update(ask_at=until)
+
+
+@pytest.mark.parametrize("status", ["pending", "conflict", "failed"])
+def test_a_router_that_answered_is_asked_again_when_its_pause_is_over(
+    isp: Isp, vll: Vll, now: datetime, status: str
 ) -> None:
     answer(vll, "z", "verified")
     answer(vll, "a", status, reason={"code": "unknown_interface"})
-    asked = VllEnd.objects.get(vll=vll, side="a").status_at
-    assert asked is not None
-    assert due(isp, asked + timedelta(seconds=seconds - 1)) == []
-    assert due(isp, asked + timedelta(seconds=seconds)) == ["rhino"]
+    later = now + timedelta(seconds=80)
+    wait(isp, "rhino", until=later)
+    assert due(isp, later - timedelta(seconds=1)) == []
+    assert due(isp, later) == ["rhino"]
 
 
-def test_a_new_revision_is_due_at_once_whatever_was_answered_before(isp: Isp, vll: Vll) -> None:
+def test_a_new_revision_is_due_at_once_whatever_was_answered_before(
+    isp: Isp, vll: Vll, now: datetime
+) -> None:
     answer(vll, "a", "pending", reason={"code": "unknown_interface"})
     answer(vll, "z", "verified")
+    wait(isp, "rhino", until=now + timedelta(hours=1))
     Vll.objects.filter(pk=vll.pk).update(revision=2)
-    assert due(isp, clock.now()) == ["rhino", "hippo"]
+    assert due(isp, now) == ["rhino", "hippo"]
 
 
 def test_a_router_without_an_agent_is_never_due(isp: Isp, vll: Vll, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_interface
 from typing import Any
 
@@ -27,6 +27,7 @@ _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
 _OF_VPP = ("encapsulations", "policing", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
+_OF_BUILDING = ("admin_up", "linux_cp")
 # All that differs between two reports without news.
 _BEATS = {"reported_at", "sent_ms"}
 _BEAT = "UPDATE inventory_observedrouter SET reported_at = %s, sent_ms = %s WHERE router_id = %s"
@@ -37,9 +38,14 @@ _of_router = Recurring[ObservedRouter](
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A report was stored. ``before``: what its agent had said until then, None where that is the first."""
+    """A report was stored. ``before``: what its agent had said until then, None where that is the first.
+
+    ``interfaces_changed``: one came or went, or was set up, shut or paired with Linux, or a tunnel may end on
+    another address. Not that a link came or went: what can be built does not depend on it.
+    """
 
     before: ObservedRouter | None
+    interfaces_changed: bool
 
 
 @transaction.atomic(savepoint=False)
@@ -66,10 +72,12 @@ def observed_store(
             facts |= {name: getattr(row, name) for name in _OF_VPP}
             facts["vpp_away_since"] = row.vpp_away_since or now
             facts["digests"] = before | told
+    interfaces_changed = False
     if report.vpp_connected:
         if told["interfaces"] != before.get("interfaces"):
-            _interfaces_store(router, report.interfaces)
-            _addresses_store(router, _tunnel_addresses(report.interfaces))
+            changed = _interfaces_store(router, report.interfaces)
+            others = _addresses_store(router, _tunnel_addresses(report.interfaces))
+            interfaces_changed = changed or others
         if not told["routes"] or told["routes"] != before.get("routes"):
             _routes_store(router, {route.address: route.reachable for route in report.routes})
     news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
@@ -82,7 +90,7 @@ def observed_store(
                 cursor.execute(_BEAT, [now, report.sent_ms, router.pk])
         if report.vpp_connected:
             loads_store(router, report.interfaces, now)
-    return Taken(before=row)
+    return Taken(before=row, interfaces_changed=interfaces_changed)
 
 
 def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
@@ -104,9 +112,6 @@ def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool
 
 
 def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
-    booted_at = None
-    if report.vpp_boot_ms is not None:
-        booted_at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=report.vpp_boot_ms)
     return {
         "reported_at": now,
         "boot_id": report.boot_id,
@@ -118,7 +123,7 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "set_aside": [asdict(each) for each in report.set_aside],
         "vpp_away_since": None if report.vpp_connected else now,
         "vpp_version": report.vpp_version or "",
-        "vpp_booted_at": booted_at,
+        "vpp_booted_at": report.vpp_booted_at,
         "vpp_workers": report.vpp_workers,
         "vpp_plugins": None if report.vpp_plugins is None else list(report.vpp_plugins),
         "simulated": report.simulated,
@@ -129,7 +134,9 @@ def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
     }
 
 
-def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> None:
+def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> bool:
+    """Whether some are others than before (``Taken``)."""
+    others = False
     gone = {row.name: row for row in ObservedInterface.objects.filter(router=router)}
     new, changed = [], []
     for seen in interfaces:
@@ -139,6 +146,7 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> 
                 ObservedInterface(router=router, name=seen.name, **{f: getattr(seen, f) for f in _SEEN})
             )
         elif any(getattr(row, field) != getattr(seen, field) for field in _SEEN):
+            others |= any(getattr(row, field) != getattr(seen, field) for field in _OF_BUILDING)
             for field in _SEEN:
                 setattr(row, field, getattr(seen, field))
             changed.append(row)
@@ -147,6 +155,7 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> 
         ObservedInterface.objects.bulk_update(changed, _SEEN)
     if gone:
         ObservedInterface.objects.filter(pk__in=[row.pk for row in gone.values()]).delete()
+    return bool(others or new or gone)
 
 
 def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[str]:
@@ -160,13 +169,15 @@ def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[str]:
     return {str(host.ip) for host in hosts if host.network.num_addresses == 1 and not host.is_link_local}
 
 
-def _addresses_store(router: Router, seen: set[str]) -> None:
+def _addresses_store(router: Router, seen: set[str]) -> bool:
+    """Whether they are others than before."""
     known = set(TunnelAddress.objects.filter(router=router).values_list("address", flat=True))
     TunnelAddress.objects.bulk_create(
         TunnelAddress(router=router, address=address) for address in sorted(seen - known)
     )
     if known - seen:
         TunnelAddress.objects.filter(router=router, address__in=known - seen).delete()
+    return seen != known
 
 
 def _routes_store(router: Router, seen: dict[str, bool]) -> None:

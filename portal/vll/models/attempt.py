@@ -1,10 +1,16 @@
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models import Q
 
 from portal.inventory.models import Router
 
 
 class Attempt(models.Model):
-    """One try to converge a router: append-only evidence (a trigger refuses changes)."""
+    """One try to converge a router, and those after it that came to the same.
+
+    Evidence: triggers refuse all changes but the counting of another time, and all removal but that of what
+    is old, and neither the last word about an end nor of an open order (portal.vll.operations.attempts).
+    """
 
     class Outcome(models.TextChoices):
         ANSWERED = "answered"
@@ -12,16 +18,26 @@ class Attempt(models.Model):
         UNREACHABLE = "unreachable"
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts")
-    generation = models.BigIntegerField()
+    outcome = models.CharField(max_length=15, choices=Outcome)
+    # What was wanted, whatever its number; "": nothing was sent, or before this was kept.
+    content_sha256 = models.CharField(max_length=64, default="", db_default="")
+    # The agent's answer (provisioning.evidence) or problem document; {"error": "..."} when there was none.
+    answer = models.JSONField()
+    # How often it came to this in a row; when it first began, and of the last time all the rest.
+    times = models.PositiveIntegerField(default=1, db_default=1)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()
-    outcome = models.CharField(max_length=15, choices=Outcome)
+    generation = models.BigIntegerField()
     intent_sha256 = models.CharField(max_length=64)
-    # The agent's answer or problem document, whole; or {"error": "..."} when there was none.
-    answer = models.JSONField()
+    # It is old, and the last word about some end: it stays.
+    kept = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        indexes = [models.Index(fields=["router", "-id"], name="attempt_by_router")]
+        indexes = [
+            models.Index(fields=["router", "-id"], name="attempt_by_router"),
+            models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
+            GinIndex(fields=["answer"], opclasses=["jsonb_path_ops"], name="attempt_by_answer"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.router} generation {self.generation}: {self.outcome}"
@@ -37,6 +53,10 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
+    # When it is asked again about what it has not confirmed, unless something changes before; null: at once.
+    ask_at = models.DateTimeField(null=True)
+    # Something that what it has not confirmed may have waited for changed since it was claimed.
+    changed = models.BooleanField(default=False, db_default=False)
     # The router is to be asked although no order wants anything of it; until it has answered.
     ask_anew = models.BooleanField(default=False)
 

@@ -3,7 +3,7 @@
 from portal.vll.operations.advance import advance
 from portal.vll.operations.approve import order_approve, order_reject
 from portal.vll.operations.assess import LineRequest
-from portal.vll.operations.attempts import attempt_record
+from portal.vll.operations.attempts import attempt_record, attempts_forget
 from portal.vll.operations.cancel import order_cancel
 from portal.vll.operations.dead_routers import dead_routers_settle
 from portal.vll.operations.describe import vll_describe
@@ -25,6 +25,7 @@ __all__ = [
     "LineRequest",
     "advance",
     "attempt_record",
+    "attempts_forget",
     "coolings_off_end",
     "dead_routers_settle",
     "ends_observed",

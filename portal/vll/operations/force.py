@@ -14,8 +14,8 @@ from portal.accounts.models import User
 from portal.events.operations import announce
 from portal.vll.content import content_of
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
-from portal.vll.models import Order, RouterConvergence, Vll, VllEnd
-from portal.vll.operations.converging import converge_routers
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations.converging import converge_routers_anew
 from portal.vll.operations.leasing import leases_settle, ports_release, tunnel_release
 from portal.vll.operations.transitions import order_move
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
@@ -36,9 +36,8 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
         *vll.ends.values_list("port__router_id", flat=True),
         *vll.tombstones.values_list("router_id", flat=True),
     }
-    RouterConvergence.objects.filter(router__in=routers).update(failures=0, retry_at=None, ask_anew=True)
     _tell("order.retry_forced", order, user=user, now=now)
-    converge_routers(routers, now=now)
+    converge_routers_anew(routers, now=now)
     return order
 
 

@@ -72,7 +72,7 @@ def ends_observed(
         return
     # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
     lines_lock(found)
-    said = {(end.vll, end.side): end for end in _said_of(ends, found)}
+    said = {(end.vll, end.side): end for end in said_of(ends, found)}
     forwarding = {router.pk: True} | _forwarding(now)
     changed: list[VllEnd] = []
     compared: list[int] = []
@@ -250,7 +250,8 @@ def _column(fact: Any) -> Any:
     return Jsonb(fact) if isinstance(fact, list) else fact
 
 
-def _said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
+def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
+    """What is said of these lines; nothing else is decoded where that can be helped."""
     if isinstance(ends, LazyList):
         return ends.where("vll", {str(vll) for vll in vlls})
     return ends
