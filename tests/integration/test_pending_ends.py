@@ -16,7 +16,7 @@ from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reports import InterfaceReport, ObservedReport
 from portal.telemetry.observations import observation_take
-from portal.vll.models import Attempt, Order, RouterConvergence, Vll
+from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.converging import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
@@ -189,6 +189,17 @@ def test_the_removal_of_an_end_that_pends_costs_as_little(isp: Isp, agents: Agen
     before = rows(isp, "rhino")
     agents.sweep(timedelta(hours=1), every_s=20)
     assert rows(isp, "rhino") == before + 1
+
+
+def test_an_end_that_left_and_pends_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
+    vll = order(isp, alice, now=agents.now).vll
+    agents.sweep(timedelta(seconds=10))
+    VllTombstone.objects.create(vll=vll, side="z", router=isp.routers["rhino"], revision=1)
+    agents.rhino_answers(z=end_status("conflict", "relabelled"))
+    before = rows(isp, "rhino")
+    agents.sweep(timedelta(hours=1), every_s=20)
+    assert rows(isp, "rhino") == before + 1
+    assert agents.sent_to("rhino") <= 1 + 6 + timedelta(hours=1) // LONGEST_UNASKED
 
 
 # -- at once ---------------------------------------------------------------------------------------

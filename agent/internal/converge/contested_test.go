@@ -204,3 +204,35 @@ func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 		}
 	})
 }
+
+// The portal repeats what it wants under a new number for as long as some end cannot be made.
+func TestDocumentsRepeatedForAPendingEndDoNotRepairWhatIsContested(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		clock := r.stopped()
+		contested, pending := vxlanEnd(1, r.ports[0]), vxlanEnd(2, "not-there")
+		access := r.ports[0] + ".101"
+		ends := []intent.End{contested, pending}
+		r.put(ends)
+		repairs := 0
+		for start := *clock; clock.Sub(start) < 10*time.Minute; *clock = clock.Add(10 * time.Second) {
+			r.setDown(access)
+			answer := r.put(ends)
+			if got := answer.of(t, pending.Key); got.Status != "pending" {
+				t.Fatalf("the end without a port: %+v", got)
+			}
+			if !r.isDown(access) {
+				repairs++
+			} else if got := answer.of(t, contested.Key); got.Reason == nil || got.Reason.Code != "contested" {
+				t.Fatalf("it was left alone and answered as %+v", got)
+			}
+		}
+		// With pauses of 5, 10, 20, ... 300 s, and a document every 10 s.
+		if repairs < 4 || repairs > 8 {
+			t.Errorf("%d repairs in ten minutes of repeated documents", repairs)
+		}
+		*clock = clock.Add(longestRetry)
+		if r.put(ends); r.isDown(access) {
+			t.Error("it is not repaired at last")
+		}
+	})
+}
