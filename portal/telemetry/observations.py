@@ -96,8 +96,14 @@ def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime)
         last is None
         or last.boot_id != report.boot_id
         or now - last.reported_at > _MISSED
-        or (report.vpp_connected and (not last.vpp_connected or last.vpp_booted_at != report.vpp_booted_at))
+        or (report.vpp_connected and not last.vpp_connected)
+        or _restarted(last.vpp_booted_at, report.vpp_booted_at)
     )
+
+
+def _restarted(before: datetime | None, now: datetime | None) -> bool:
+    """Whether it is another run of VPP, as far as both are known: one may come and go between two reports."""
+    return before is not None and now is not None and before != now
 
 
 def _is_built_meanwhile(router: Router, ends: Sequence[EndObservation]) -> bool:

@@ -134,6 +134,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         finished_at=now,
         outcome="refused",
         answer={"type": "busy"},
+        times=25,
     )
     ObservedInterface.objects.filter(router=rhino, name="bb-next").update(ip_mtu=1500, linux_cp="e0")
     shown = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
@@ -145,7 +146,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         "host-cust1.100 admin_up true false",
         "Repair now",
         "Foreign conflicts Milk run (host-cust1, 802.1Q 100): VLAN 100 is taken",
-        "generation 7: Refused",
+        "generation 7: Refused 25 times, last at",
         "busy",
         "9000 / 9000 1500 / – Mismatch",
         "2 loaded linux_cp, vxlan",
