@@ -113,6 +113,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="attempt",
-            index=GinIndex(fields=["answer"], name="attempt_by_answer", opclasses=["jsonb_path_ops"]),
+            index=GinIndex(
+                fields=["answer"], name="attempt_by_answer", opclasses=["jsonb_path_ops"], fastupdate=False
+            ),
         ),
     ]

@@ -36,7 +36,10 @@ class Attempt(models.Model):
         indexes = [
             models.Index(fields=["router", "-id"], name="attempt_by_router"),
             models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
-            GinIndex(fields=["answer"], opclasses=["jsonb_path_ops"], name="attempt_by_answer"),
+            # Without a list of what is still to be indexed, which each look-up would read.
+            GinIndex(
+                fields=["answer"], opclasses=["jsonb_path_ops"], fastupdate=False, name="attempt_by_answer"
+            ),
         ]
 
     def __str__(self) -> str:

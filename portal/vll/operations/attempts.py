@@ -1,5 +1,6 @@
 """Keeping the evidence of each try to converge a router, for as long as it says something that is needed."""
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +12,9 @@ from portal.vll.models import Attempt
 # Of an answer: what differs each time, and what it says of ends.
 _NUMBERS = frozenset({"generation", "held", "look"})
 _ENDS = frozenset({"ends", "unchanged"})
+# Rows in one transaction; and for how long, in seconds: what is left then is for the next round.
 _BATCH = 1000
-_BATCHES = 100
+_LONGEST_S = 30.0
 
 
 def attempt_record(
@@ -76,12 +78,11 @@ def attempts_forget(*, before: datetime) -> int:
     a revision: that is the last of each order that routers answered. The oldest first, and no more at a time
     than a task may take.
     """
-    forgotten = 0
-    for _ in range(_BATCHES):
+    begun = time.monotonic()
+    looked_at, forgotten = _forget_batch(before)
+    while looked_at == _BATCH and time.monotonic() - begun < _LONGEST_S:
         looked_at, deleted = _forget_batch(before)
         forgotten += deleted
-        if looked_at < _BATCH:
-            break
     return forgotten
 
 
