@@ -29,19 +29,18 @@ func (s *Session) Call(ctx context.Context, req api.Message) (api.Message, error
 // code. An error means that an unknown part of the requests has been carried out.
 func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
 	replies := make([]api.Message, len(reqs))
-	arrived := make(chan struct{}, window)
 	contexts := make([]uint32, 0, len(reqs))
-	done := false
+	done, waiting := false, newWaiting()
 	defer func() { s.forget(!done, contexts...) }()
-	for got := 0; got < len(reqs); got++ {
-		for sent := len(contexts); sent < len(reqs) && sent-got < window; sent++ {
+	for answered := 0; answered < len(reqs); {
+		for sent := len(contexts); sent < len(reqs) && sent-answered < window; sent++ {
 			context, err := s.send(reqs[sent], func(msg api.Message) {
 				if replies[sent] != nil {
 					s.failLocked(fmt.Errorf("%w: a second %s", ErrProtocol, msg.GetMessageName()))
 					return
 				}
 				replies[sent] = msg
-				arrived <- struct{}{}
+				waiting.hear(false)
 			})
 			if err != nil {
 				return nil, err
@@ -51,7 +50,11 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 		if err := s.flush(); err != nil {
 			return nil, err
 		}
-		if err := s.await(ctx, arrived); err != nil {
+		answered = len(contexts)
+		if answered < len(reqs) {
+			answered -= window / 2 // so that VPP has the other half to do while more is sent
+		}
+		if err := s.await(ctx, waiting, answered); err != nil {
 			return nil, err
 		}
 	}
@@ -88,24 +91,16 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	var contexts []uint32
 	done := false
 	defer func() { s.forget(!done, contexts...) }()
-	// progress is a token for "something came": a long dump is not silence.
-	progress, fenced := make(chan struct{}, 1), false
-	tick := func() {
-		select {
-		case progress <- struct{}{}:
-		default:
-		}
-	}
+	waiting := newWaiting()
 	for i, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
-		handle := func(msg api.Message) { each(i, msg); tick() }
+		handle := func(msg api.Message) { each(i, msg); waiting.hear(false) }
 		if i == len(reqs) {
 			handle = func(msg api.Message) {
 				if ping, ok := msg.(*memclnt.ControlPingReply); !ok || ping.VpePID != s.info.PID {
 					s.failLocked(fmt.Errorf("%w: %s instead of a ping of process %d", ErrProtocol, msg.GetMessageName(), s.info.PID))
 					return
 				}
-				fenced = true
-				tick()
+				waiting.hear(true)
 			}
 		}
 		context, err := s.send(req, handle)
@@ -117,18 +112,11 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	if err := s.flush(); err != nil {
 		return err
 	}
-	for {
-		if err := s.await(ctx, progress); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		ended := fenced
-		s.mu.Unlock()
-		if ended {
-			done = true
-			return nil
-		}
+	if err := s.await(ctx, waiting, 0); err != nil {
+		return err
 	}
+	done = true
+	return nil
 }
 
 // Retval is the return code in a reply; 0 is success.

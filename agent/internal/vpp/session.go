@@ -7,7 +7,6 @@
 package vpp
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -275,27 +274,5 @@ func (s *Session) receiveEvent(data []byte) {
 	select {
 	case s.events <- event:
 	default:
-	}
-}
-
-// await waits for one token. Silence for longer than the timeout ends the session.
-func (s *Session) await(ctx context.Context, arrived <-chan struct{}) error {
-	select {
-	case <-arrived:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(s.timeout)
-	defer timer.Stop()
-	select {
-	case <-arrived:
-		return nil
-	case <-s.done:
-		return s.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		s.fail(ErrTimeout)
-		return ErrTimeout
 	}
 }

@@ -172,7 +172,7 @@ func TestASocketWithoutVPPBehindItIsAnError(t *testing.T) {
 func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
 	session, _ := dial(t)
 	session.timeout = 10 * time.Millisecond
-	if err := session.await(t.Context(), make(chan struct{})); !errors.Is(err, ErrTimeout) {
+	if err := session.await(t.Context(), newWaiting(), 1); !errors.Is(err, ErrTimeout) {
 		t.Errorf("got %v", err)
 	}
 	mustEnd(t, session)
