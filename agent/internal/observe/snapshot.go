@@ -2,6 +2,7 @@
 package observe
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -137,6 +138,15 @@ func (s *Snapshot) indexAddresses() *Snapshot {
 
 // ByIndex returns nil when there is no such interface.
 func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
+
+// TunnelAt returns nil when the interface is no tunnel.
+func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
+	at, there := slices.BinarySearchFunc(s.Tunnels, index, func(t *Tunnel, index uint32) int { return cmp.Compare(t.Index, index) })
+	if !there {
+		return nil
+	}
+	return s.Tunnels[at]
+}
 
 // ByName returns nil when there is no such interface.
 func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
 )
 
-// BenchmarkDiffOfAThousandEnds times what is done twice for each change of one VLL.
+// BenchmarkDiffOfAThousandEnds times what is done at each look, and when VPP has started anew.
 func BenchmarkDiffOfAThousandEnds(b *testing.B) {
 	m := newModel(b)
 	in := want()
@@ -25,6 +26,21 @@ func BenchmarkDiffOfAThousandEnds(b *testing.B) {
 				state.diff(want)
 			}
 		})
+	}
+}
+
+// BenchmarkDiffForOneOfAThousandEnds times what is done twice for each change of one VLL that is small enough to be planned
+// for alone.
+func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
+	m := newModel(b)
+	in := want()
+	for n := range 1000 {
+		in.Present = append(in.Present, end(n, func(e *intent.End) { e.Access.Outer = uint16(1 + n) }))
+	}
+	m.carryOut(m.diff(in).Ops)
+	clean, journal := m.diff(in), own.Journal{Boot: m.s.Boot}
+	for b.Loop() {
+		clean.For(map[string]bool{id(7): true}, in, m.s, journal, nil)
 	}
 }
 

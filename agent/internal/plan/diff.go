@@ -139,9 +139,10 @@ func (d *differ) leave() {
 
 // fits reports whether the holding has the key that the end wants.
 func (d *differ) fits(h *Holding, end intent.End) bool {
-	switch port := d.ByName(end.Access.Interface); {
-	case h.Tunnel != nil:
+	if h.Tunnel != nil {
 		return h.Tunnel.Default && h.Tunnel.Tunnel == end.Tunnel
+	}
+	switch port := d.ByName(end.Access.Interface); {
 	case h.isPort():
 		return end.Access.Tagging == intent.Untagged && h.Interface == port
 	default:
@@ -151,21 +152,15 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 	}
 }
 
-// access is the interface that already serves as the end's access, nil when it has to be made or taken.
-func (d *differ) access(end intent.End) *observe.Interface {
-	return d.held(end, func(h *Holding) bool { return h.Tunnel == nil })
-}
-
-// tunnel is the interface of the end's tunnel, nil when it has to be made.
-func (d *differ) tunnel(end intent.End) *observe.Interface {
-	return d.held(end, func(h *Holding) bool { return h.Tunnel != nil })
-}
-
-func (d *differ) held(end intent.End, which func(*Holding) bool) *observe.Interface {
+// serving are the interfaces that serve as the end's access and tunnel already; nil for what has to be made or taken.
+func (d *differ) serving(end intent.End) (access, tunnel *observe.Interface) {
 	for h := range d.of(end.Key) {
-		if which(h) && d.fits(h, end) {
-			return h.Interface
+		switch {
+		case h.Tunnel == nil && access == nil && d.fits(h, end):
+			access = h.Interface
+		case h.Tunnel != nil && tunnel == nil && d.fits(h, end):
+			tunnel = h.Interface
 		}
 	}
-	return nil
+	return access, tunnel
 }

@@ -51,6 +51,14 @@ func selects(port uint32, a intent.Access) selection {
 	return selection{port, uint8(a.Tagging.Tags()), a.Tagging == intent.Dot1ad, a.Outer, a.Inner}
 }
 
+// connect is a cross-connect: where it leads, then where it comes from. So those that lead to the same stand together.
+type connect uint64
+
+func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from) }
+
+func (c connect) from() uint32 { return uint32(c) }
+func (c connect) to() uint32   { return uint32(c >> 32) }
+
 // estate is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
 type estate struct {
 	*observe.Snapshot
@@ -60,38 +68,42 @@ type estate struct {
 	byIndex    map[uint32]*Holding     // by interface index
 	byEnd      map[intent.Key]*Holding // the first of each end; sorted by interface index
 	subs       map[selection]*observe.Interface
-	tunnels    map[intent.Identity][]*observe.Tunnel
-	isTunnel   map[uint32]*observe.Tunnel
-	into       map[uint32][]uint32    // interface -> those whose cross-connect leads to it, sorted
-	ports      map[string][]own.Claim // what the journal knows of ports, by name
+	tunnels    map[intent.Identity]*observe.Tunnel // the first of each
+	twins      []*observe.Tunnel                   // all others
+	connects   []connect                           // sorted
+	ports      map[string][]own.Claim              // what the journal knows of ports, by name
 }
 
 func survey(s *observe.Snapshot, journal own.Journal) *estate {
 	n := len(s.Interfaces)
 	e := &estate{
 		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key]*Holding, n/2),
-		subs: make(map[selection]*observe.Interface, n), tunnels: make(map[intent.Identity][]*observe.Tunnel, len(s.Tunnels)),
-		isTunnel: make(map[uint32]*observe.Tunnel, len(s.Tunnels)), into: make(map[uint32][]uint32, len(s.Connects)),
+		subs: make(map[selection]*observe.Interface, n/2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
+		connects: make([]connect, 0, len(s.Connects)),
 	}
 	for _, t := range s.Tunnels {
-		e.isTunnel[t.Index] = t
-		if t.Default || t.Encapsulation == intent.GENEVE {
-			e.tunnels[t.Identity()] = append(e.tunnels[t.Identity()], t)
+		if !t.Default && t.Encapsulation != intent.GENEVE {
+			continue
+		}
+		if identity := t.Identity(); e.tunnels[identity] == nil {
+			e.tunnels[identity] = t
+		} else {
+			e.twins = append(e.twins, t)
 		}
 	}
 	for from, to := range s.Connects {
-		e.into[to] = append(e.into[to], from)
+		e.connects = append(e.connects, connectOf(from, to))
 	}
-	for _, from := range e.into {
-		slices.Sort(from)
-	}
+	slices.Sort(e.connects)
 	claims := claimsByObject(journal)
+	held := make([]Holding, 0, n) // never grows, so that all stay where they are
 	for _, i := range s.Interfaces {
 		if i.IsSub() && !i.Sub.Wide {
 			e.subs[selectionOf(i)] = i
 		}
-		if h := e.holdingOf(i, claims); h != nil {
-			e.byIndex[i.Index] = h
+		if h, ours := e.holdingOf(i, claims); ours {
+			held = append(held, h)
+			e.byIndex[i.Index] = &held[len(held)-1]
 		} else if h := e.relabelledOf(i, journal.Tagged); h != nil {
 			e.relabelled = append(e.relabelled, h)
 		}
@@ -104,8 +116,16 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 			e.holdings = append(e.holdings, h)
 		}
 	}
-	for _, h := range slices.Backward(e.holdings) {
-		h.next, e.byEnd[h.End] = e.byEnd[h.End], h
+	for _, h := range e.holdings {
+		last := e.byEnd[h.End]
+		if last == nil {
+			e.byEnd[h.End] = h
+			continue
+		}
+		for last.next != nil {
+			last = last.next
+		}
+		last.next = h
 	}
 	return e
 }
@@ -114,6 +134,30 @@ func survey(s *observe.Snapshot, journal own.Journal) *estate {
 func (e *estate) of(end intent.Key) iter.Seq[*Holding] {
 	return func(yield func(*Holding) bool) {
 		for h := e.byEnd[end]; h != nil && yield(h); h = h.next {
+		}
+	}
+}
+
+// into are the interfaces whose cross-connect leads to this one, sorted.
+func (e *estate) into(to uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		at, _ := slices.BinarySearch(e.connects, connectOf(0, to))
+		for ; at < len(e.connects) && e.connects[at].to() == to && yield(e.connects[at].from()); at++ {
+		}
+	}
+}
+
+// sameKey are the tunnels that VPP takes for the same, sorted by interface index.
+func (e *estate) sameKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
+	return func(yield func(*observe.Tunnel) bool) {
+		first := e.tunnels[identity]
+		if first == nil || !yield(first) {
+			return
+		}
+		for _, t := range e.twins {
+			if t.Identity() == identity && !yield(t) {
+				return
+			}
 		}
 	}
 }
@@ -128,10 +172,10 @@ func (e *estate) takeClaimedPorts(c claims) {
 	taken := make(map[uint32]*Holding)
 	for name, all := range c.ports {
 		port := e.ByName(name)
-		if port == nil || e.byIndex[port.Index] != nil || port.IsSub() || e.isTunnel[port.Index] != nil {
+		if port == nil || e.byIndex[port.Index] != nil || port.IsSub() || e.TunnelAt(port.Index) != nil {
 			continue
 		}
-		to := e.ByIndex(e.connectOf(port.Index))
+		to := e.ByIndex(e.leadsTo(port.Index))
 		if to == nil {
 			continue
 		}
@@ -144,8 +188,8 @@ func (e *estate) takeClaimedPorts(c claims) {
 	maps.Copy(e.byIndex, taken)
 }
 
-// connectOf is where an interface sends, observe.NoIndex when it is not cross-connected.
-func (e *estate) connectOf(index uint32) uint32 {
+// leadsTo is where an interface sends, observe.NoIndex when it is not cross-connected.
+func (e *estate) leadsTo(index uint32) uint32 {
 	if to, connected := e.Connects[index]; connected {
 		return to
 	}
@@ -175,10 +219,10 @@ func claimsByObject(journal own.Journal) claims {
 
 // holdingOf finds the owner of an interface by its tag; without a tag by a claim to exactly this object
 // in this run of VPP, which is what a crash between creation and tag leaves behind.
-func (e *estate) holdingOf(i *observe.Interface, c claims) *Holding {
-	tunnel := e.isTunnel[i.Index]
+func (e *estate) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
+	tunnel := e.TunnelAt(i.Index)
 	if tag, ours := own.ParseTag(i.Tag); ours {
-		return &Holding{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}
+		return Holding{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}, true
 	}
 	var claim own.Claim
 	var claimed bool
@@ -195,7 +239,7 @@ func (e *estate) holdingOf(i *observe.Interface, c claims) *Holding {
 		}
 	}
 	if !claimed {
-		return nil
+		return Holding{}, false
 	}
-	return &Holding{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}
+	return Holding{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}, true
 }

@@ -53,9 +53,7 @@ func (g *Guard) at(index uint32) *standing {
 			is.Interface = *i
 		}
 		if is.Tag == "" { // a tag tells it from others, and of those without there are few
-			if of := slices.IndexFunc(g.planned.Tunnels, func(t *observe.Tunnel) bool { return t.Index == index }); of >= 0 {
-				is.tunnel = g.planned.Tunnels[of]
-			}
+			is.tunnel = g.planned.TunnelAt(index)
 		}
 		g.known[index] = is
 	}

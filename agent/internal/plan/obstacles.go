@@ -24,9 +24,10 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 		if d.blocked[end.Key] != nil {
 			continue
 		}
-		block(end.Key, d.accessObstacle(end))
-		block(end.Key, d.tunnelObstacle(end))
-		block(end.Key, d.intoObstacle(end))
+		access, tunnel := d.serving(end)
+		block(end.Key, d.accessObstacle(end, access))
+		block(end.Key, d.tunnelObstacle(end, tunnel))
+		block(end.Key, d.intoObstacle(end, access, tunnel))
 	}
 	// The two ends of a local cross-connect stand and fall together.
 	for _, end := range in.Present {
@@ -51,13 +52,14 @@ func (d *differ) obstacles(in *intent.Intent) map[intent.Key]*Reason {
 	return found
 }
 
-func (d *differ) accessObstacle(end intent.End) *Reason {
+// accessObstacle: serving is the interface that serves as access already, nil for none.
+func (d *differ) accessObstacle(end intent.End, serving *observe.Interface) *Reason {
 	name := end.Access.Interface
 	port := d.ByName(name)
 	if port == nil {
 		return pending("unknown_interface", name, "VPP has no interface %s", name)
 	}
-	if port.IsSub() || d.isTunnel[port.Index] != nil {
+	if port.IsSub() || d.TunnelAt(port.Index) != nil {
 		return pending("unknown_interface", Describe(port), "%s is not a port", name)
 	}
 	holder := d.byIndex[port.Index]
@@ -73,17 +75,18 @@ func (d *differ) accessObstacle(end intent.End) *Reason {
 	if end.Access.Tagging == intent.Untagged {
 		return d.wholePortObstacle(end, port)
 	}
-	if reason := d.subObstacle(end, port); reason != nil {
-		return reason
+	if serving == nil { // else it has the key
+		if reason := d.subObstacle(end, port); reason != nil {
+			return reason
+		}
 	}
-	return d.shutObstacle(end, port)
+	return d.shutObstacle(end, port, serving)
 }
 
 // shutObstacle: a sub-interface comes up only under a port that is up. A port that is down is set up for it, but not
 // one that somebody marked or gave an address: they may have had their reasons to shut it (docs/adr/0012).
-func (d *differ) shutObstacle(end intent.End, port *observe.Interface) *Reason {
-	there := d.access(end)
-	if port.AdminUp || !end.AdminUp || there != nil && there.AdminUp || d.shutByUs(port) {
+func (d *differ) shutObstacle(end intent.End, port, serving *observe.Interface) *Reason {
+	if port.AdminUp || !end.AdminUp || serving != nil && serving.AdminUp || d.shutByUs(port) {
 		return nil
 	}
 	shut := func(format string, args ...any) *Reason {
@@ -204,7 +207,8 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 	return slices.Compact(ports)
 }
 
-func (d *differ) tunnelObstacle(end intent.End) *Reason {
+// tunnelObstacle: serving is the interface that serves as tunnel already, nil for none.
+func (d *differ) tunnelObstacle(end intent.End, serving *observe.Interface) *Reason {
 	t := end.Tunnel
 	if !d.Supported[observe.Capability(t.Encapsulation)] {
 		return &Reason{Status: "failed", Code: "unsupported",
@@ -216,7 +220,10 @@ func (d *differ) tunnelObstacle(end intent.End) *Reason {
 	if !d.HasAddress(t.Local) {
 		return pending("local_address_missing", t.Local.String(), "no interface of this router has the address %s", t.Local)
 	}
-	for _, there := range d.tunnels[t.Identity()] {
+	if serving != nil && len(d.twins) == 0 { // it has the key, alone
+		return nil
+	}
+	for there := range d.sameKey(t.Identity()) {
 		h, i := d.byIndex[there.Index], d.ByIndex(there.Index)
 		switch {
 		case d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
@@ -235,7 +242,7 @@ func (d *differ) tunnelObstacle(end intent.End) *Reason {
 // rule, and with it their frames. So its key stays. Once the VLL is removed, all that is the agent's goes all the same
 // (Plan.SentInto), and a port that is let go keeps its index.
 func (d *differ) leavingObstacle(h *Holding) *Reason {
-	for _, from := range d.into[h.Interface.Index] {
+	for from := range d.into(h.Interface.Index) {
 		switch sender := d.byIndex[from]; {
 		case sender != nil && d.acts(sender.End):
 			continue
@@ -251,17 +258,15 @@ func (d *differ) leavingObstacle(h *Holding) *Reason {
 // sentInto finds Plan.SentInto. A cross-connect outlives what it leads to.
 func (b *builder) sentInto() map[uint32]*Reason {
 	found := make(map[uint32]*Reason)
-	for to, senders := range b.into {
+	for _, c := range b.connects {
+		from, to := c.from(), c.to()
 		i, h := b.ByIndex(to), b.leaving[to]
-		if i != nil && (h == nil || h.isPort()) {
+		if found[to] != nil || i != nil && (h == nil || h.isPort()) {
 			continue
 		}
-		for _, from := range senders {
-			if h := b.byIndex[from]; h == nil || !b.acts(h.End) { // the others are sent where they should
-				found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
-					b.describe(from), to)
-				break
-			}
+		if h := b.byIndex[from]; h == nil || !b.acts(h.End) { // the others are sent where they should
+			found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
+				b.describe(from), to)
 		}
 	}
 	return found
@@ -270,9 +275,12 @@ func (b *builder) sentInto() map[uint32]*Reason {
 // intoObstacle: what somebody else's interface sends into an access or a tunnel reaches the customer or leaves
 // with the customer's frames. VPP keeps a cross-connect by interface index, also when there is no interface of
 // that index any more, so even what has just been made can have one.
-func (d *differ) intoObstacle(end intent.End) *Reason {
-	for _, side := range d.sides(end) {
-		for _, from := range d.into[side.Index] {
+func (d *differ) intoObstacle(end intent.End, access, tunnel *observe.Interface) *Reason {
+	for _, side := range d.sides(end, access, tunnel) {
+		if side == nil {
+			continue
+		}
+		for from := range d.into(side.Index) {
 			if h := d.byIndex[from]; h != nil && (h.End.VLL == end.VLL || d.acts(h.End)) || d.serves(end, from) {
 				continue
 			}
@@ -284,22 +292,22 @@ func (d *differ) intoObstacle(end intent.End) *Reason {
 
 // serves reports whether the interface is one of the VLL's, also a port whose claim is lost.
 func (d *differ) serves(end intent.End, index uint32) bool {
-	is := func(i *observe.Interface) bool { return i.Index == index }
-	return slices.ContainsFunc(d.sides(end), is) || slices.ContainsFunc(d.sides(d.otherEnd(end)), is)
+	is := func(i *observe.Interface) bool { return i != nil && i.Index == index }
+	for _, e := range []intent.End{end, d.otherEnd(end)} {
+		access, tunnel := d.serving(e)
+		if sides := d.sides(e, access, tunnel); slices.ContainsFunc(sides[:], is) {
+			return true
+		}
+	}
+	return false
 }
 
-// sides are the interfaces that are there and serve as the end's access and tunnel, or will.
-func (d *differ) sides(end intent.End) (there []*observe.Interface) {
-	access := d.access(end)
+// sides are the interfaces that are there and serve as the end's access and tunnel, or will; nil for none.
+func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*observe.Interface {
 	if access == nil && end.Access.Tagging == intent.Untagged {
 		access = d.ByName(end.Access.Interface)
 	}
-	for _, i := range []*observe.Interface{access, d.tunnel(end)} {
-		if i != nil {
-			there = append(there, i)
-		}
-	}
-	return there
+	return [2]*observe.Interface{access, tunnel}
 }
 
 // otherEnd is the one that a local cross-connect leads to; zero when there is none on this router.

@@ -79,9 +79,22 @@ type Drift struct {
 	Object, Field, Desired, Actual string
 }
 
-// order makes plans reproducible.
-func order(ops []Op) {
-	slices.SortStableFunc(ops, func(a, b Op) int {
-		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.rank, b.rank), a.End.Compare(b.End))
+// order makes plans reproducible. Operations are large, so their places are sorted, and each is moved once.
+func order(ops []Op) []Op {
+	places := make([]int, len(ops))
+	for n := range places {
+		places[n] = n
+	}
+	slices.SortFunc(places, func(m, n int) int {
+		a, b := &ops[m], &ops[n]
+		if a.Stage != b.Stage || a.rank != b.rank {
+			return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.rank, b.rank))
+		}
+		return cmp.Or(a.End.Compare(b.End), cmp.Compare(m, n))
 	})
+	ordered := make([]Op, 0, len(ops))
+	for _, n := range places {
+		ordered = append(ordered, ops[n])
+	}
+	return ordered
 }

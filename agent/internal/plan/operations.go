@@ -35,7 +35,7 @@ func (d *differ) operations(in *intent.Intent) *builder {
 			b.build(end, b.refs[i])
 		}
 	}
-	order(b.ops)
+	b.ops = order(b.ops)
 	return b
 }
 
@@ -66,7 +66,7 @@ func (b *builder) release(h *Holding) {
 	if h.Tunnel == nil {
 		b.takeOff(h.End, i, why)
 	}
-	for _, from := range b.into[i.Index] {
+	for from := range b.into(i.Index) {
 		if sender := b.byIndex[from]; sender != nil { // what others send is theirs
 			b.detach(sender, why)
 		}
@@ -122,7 +122,7 @@ func (b *builder) nameOf(index uint32) string {
 // access finds or creates the end's access, so that the ends of a local cross-connect can name each
 // other's.
 func (b *builder) access(end intent.End) Ref {
-	if there := b.differ.access(end); there != nil {
+	if there, _ := b.serving(end); there != nil {
 		return RefTo(there)
 	}
 	port := b.ByName(end.Access.Interface)
@@ -186,7 +186,7 @@ var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>
 
 func (b *builder) tunnelRef(end intent.End) Ref {
 	var ref Ref
-	if there := b.differ.tunnel(end); there != nil {
+	if _, there := b.serving(end); there != nil {
 		ref = RefTo(there)
 	} else {
 		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: newTunnel[end.Tunnel.Encapsulation]}

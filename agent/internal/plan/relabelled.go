@@ -51,7 +51,7 @@ func identity(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 // relabelledOf finds the end for which an interface without a tag of the agent was made.
 func (e *estate) relabelledOf(i *observe.Interface, tagged own.Tagged) *Holding {
 	mark, known := tagged[i.Index]
-	tunnel := e.isTunnel[i.Index]
+	tunnel := e.TunnelAt(i.Index)
 	if !known || tunnel == nil && !i.IsSub() || mark.Identity != identity(i, tunnel) {
 		return nil
 	}
