@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +33,8 @@ type Look interface {
 	Epoch() int64
 	// At reads what stands at these indices, and nothing else.
 	At(context.Context, *observe.Named) (*observe.Snapshot, error)
+	// All reads what stands at all indices, the tunnels' keys too if they are asked for, and nothing else.
+	All(ctx context.Context, keys bool) (*observe.Snapshot, error)
 	// Again reads all keys, and all of what the plan touches.
 	Again(context.Context) (*observe.Snapshot, error)
 	// Ports reads these ports and their sub-interfaces, and nothing else.
@@ -76,6 +79,11 @@ func Run(
 			}
 			batch = r.recheck(batch, now)
 		}
+		if stage != plan.Delete && stage != plan.Create { // they move the epoch themselves
+			if err := r.readAhead(ctx, batch); err != nil {
+				return &r.Result, err
+			}
+		}
 		if err := r.rounds(ctx, batch); err != nil {
 			return &r.Result, err
 		}
@@ -102,6 +110,27 @@ type round struct {
 	ops   []plan.Op
 	epoch int64
 	now   *observe.Snapshot
+}
+
+// readAhead reads everything once where a batch names much of it. What is then as it should be need not be read by its round,
+// unless the epoch has moved by then; what is not is read again, and judged there.
+func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
+	epoch := r.look.Epoch()
+	if len(batch) <= longestRound || epoch == 0 {
+		return nil
+	}
+	most, keys := r.guard.NamesMost(batch, r.Made, epoch)
+	if !most {
+		return nil
+	}
+	now, err := r.look.All(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, op := range batch {
+		_ = r.guard.Of(op, r.Made, epoch, now)
+	}
+	return nil
 }
 
 // rounds sends a batch, each round after what it names was read.
@@ -139,7 +168,7 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 
 // still are the operations of a round of which all that they name is what was planned for.
 func (r *applying) still(this *round) []plan.Op {
-	var same, due []plan.Op
+	same := make([]plan.Op, 0, len(this.ops))
 	for _, op := range this.ops {
 		if reason := r.guard.Of(op, r.Made, this.epoch, this.now); reason != nil {
 			r.fail(op, reason)
@@ -148,12 +177,7 @@ func (r *applying) still(this *round) []plan.Op {
 		}
 		same = append(same, op)
 	}
-	for _, op := range same {
-		if r.isDue(op) {
-			due = append(due, op)
-		}
-	}
-	return due
+	return r.onlyDue(same)
 }
 
 // lookAgain reads what the checks of creates go by. Where nothing was deleted these are the ports of sub-interfaces:
@@ -173,18 +197,22 @@ func (r *applying) lookAgain(ctx context.Context, batch []plan.Op) (*observe.Sna
 
 // due are the operations of a stage that are still to be done.
 func (r *applying) due(ops []plan.Op, stage plan.Stage) []plan.Op {
-	var due []plan.Op
-	for _, op := range ops {
-		if op.Stage == stage && r.isDue(op) {
-			due = append(due, op)
-		}
-	}
-	return due
+	byStage := func(op plan.Op, stage plan.Stage) int { return cmp.Compare(op.Stage, stage) }
+	from, _ := slices.BinarySearchFunc(ops, stage, byStage)
+	to, _ := slices.BinarySearchFunc(ops, stage+1, byStage)
+	return r.onlyDue(slices.Clone(ops[from:to]))
+}
+
+func (r *applying) onlyDue(ops []plan.Op) []plan.Op {
+	return slices.DeleteFunc(ops, func(op plan.Op) bool { return !r.isDue(op) })
 }
 
 func (r *applying) isDue(op plan.Op) bool {
+	if r.Failed[op.End] == nil {
+		return true
+	}
 	_, made := r.Made[op.Action.Target().Made]
-	return r.Failed[op.End] == nil || op.Stage == plan.Tag && made
+	return made && op.Stage == plan.Tag
 }
 
 func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
@@ -201,8 +229,7 @@ func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 }
 
 func (r *applying) send(ctx context.Context, batch []plan.Op) error {
-	var sent []plan.Op
-	var messages []api.Message
+	sent, messages := make([]plan.Op, 0, len(batch)), make([]api.Message, 0, len(batch))
 	for _, op := range batch {
 		message := encode(op.Action, r.find)
 		if !r.session.Has(message) {

@@ -93,6 +93,7 @@ func (l looks) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
 	}).Index(), nil
 }
 
+func (l looks) All(ctx context.Context, _ bool) (*observe.Snapshot, error) { return l.At(ctx, nil) }
 func (l looks) Again(context.Context) (*observe.Snapshot, error)           { return l.Index(), nil }
 func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
 

@@ -118,6 +118,11 @@ func (a *again) At(ctx context.Context, named *observe.Named) (*observe.Snapshot
 	return observe.At(ctx, a.session, named)
 }
 
+// All reads what stands at all indices, and nothing else.
+func (a *again) All(ctx context.Context, keys bool) (*observe.Snapshot, error) {
+	return observe.All(ctx, a.session, keys)
+}
+
 // Again reads all keys of sub-interfaces, and all of what is touched.
 func (a *again) Again(ctx context.Context) (*observe.Snapshot, error) {
 	if len(a.touched) <= fewTouched {

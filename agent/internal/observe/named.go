@@ -57,3 +57,18 @@ func At(ctx context.Context, session Session, named *Named) (*Snapshot, error) {
 	}
 	return s.Index(), nil
 }
+
+// All reads what stands at all indices now, and shows nothing else. For the keys of the tunnels VPP stops its workers, once for
+// each kind.
+func All(ctx context.Context, session Session, keys bool) (*Snapshot, error) {
+	s := new(Snapshot)
+	dumps := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}
+	if keys {
+		s.Supported = capabilities(session)
+		dumps = append(dumps, s.tunnelDumps(anyInterface)...)
+	}
+	if err := session.Dump(ctx, dumps, s.add); err != nil {
+		return nil, fmt.Errorf("observe all that is named: %w", err)
+	}
+	return s.Index(), nil
+}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 )
@@ -21,6 +19,9 @@ type standing struct {
 	tunnel *observe.Tunnel // what tells an untagged tunnel from others
 	epoch  int64           // of VPP's stats segment before it was last read, 0 when not known
 }
+
+// toldByKey: it is a tunnel that bears no tag, so that only its key tells it from another one.
+func (s *standing) toldByKey() bool { return s.Tag == "" && s.tunnel != nil }
 
 // NewGuard begins with what a plan was made from.
 func NewGuard(planned *observe.Snapshot) *Guard {
@@ -47,17 +48,18 @@ func (g *Guard) Made(index uint32, by Action) {
 func (g *Guard) Tagged(index uint32, tag string) { g.at(index).Tag = tag }
 
 func (g *Guard) at(index uint32) *standing {
-	if g.known[index] == nil {
-		is := &standing{Interface: observe.Interface{Index: index}}
-		if i := g.planned.ByIndex(index); i != nil {
-			is.Interface = *i
-		}
-		if is.Tag == "" { // a tag tells it from others, and of those without there are few
-			is.tunnel = g.planned.TunnelAt(index)
-		}
-		g.known[index] = is
+	if is := g.known[index]; is != nil {
+		return is
 	}
-	return g.known[index]
+	is := &standing{Interface: observe.Interface{Index: index}}
+	if i := g.planned.ByIndex(index); i != nil {
+		is.Interface = *i
+	}
+	if is.Tag == "" { // a tag tells it from others
+		is.tunnel = g.planned.TunnelAt(index)
+	}
+	g.known[index] = is
+	return is
 }
 
 // Ask adds to named what an operation's message names, but for what is known to stand in this epoch of VPP's stats segment;
@@ -68,13 +70,30 @@ func (g *Guard) Ask(op Op, made map[Made]uint32, epoch int64, named *observe.Nam
 		if index == observe.NoIndex || g.stands(op, index, epoch) || !named.AddInterface(index) {
 			continue
 		}
-		if is := g.at(index); is.Tag == "" && is.tunnel != nil {
+		if is := g.at(index); is.toldByKey() {
 			named.Tunnels = append(named.Tunnels, is.tunnel)
 		}
 	}
 	if _, index, names := policerOf(op.Action); names && index != observe.NoIndex {
 		named.Policers = append(named.Policers, index)
 	}
+}
+
+// NamesMost reports whether these operations name at least a third of all interfaces, of those that are not known to stand in
+// this epoch: so many are read in less time with all others than one by one. keys: some of them are told by a tunnel's key.
+func (g *Guard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
+	named := make(map[uint32]bool)
+	for _, op := range ops {
+		for _, ref := range op.Action.Names() {
+			index := ref.At(made)
+			if index == observe.NoIndex || g.stands(op, index, epoch) {
+				continue
+			}
+			named[index] = true
+			keys = keys || g.at(index).toldByKey()
+		}
+	}
+	return 3*len(named) >= len(g.planned.Interfaces)+len(made), keys
 }
 
 // stands reports whether it need not be read: no interface comes or goes within an epoch of VPP's stats segment. A tag may,
@@ -110,9 +129,8 @@ func (g *Guard) of(ref Ref, index uint32, epoch int64, now *observe.Snapshot) *R
 	if is == nil {
 		return changed(ref)
 	}
-	if was.Tag == "" && was.tunnel != nil {
-		key := slices.ContainsFunc(now.Tunnels, func(t *observe.Tunnel) bool { return *t == *was.tunnel })
-		if !key {
+	if was.toldByKey() {
+		if there := now.TunnelAt(index); there == nil || *there != *was.tunnel {
 			return replaced(ref, is)
 		}
 		if was.Name == "" {

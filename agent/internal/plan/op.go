@@ -53,10 +53,13 @@ type Ref struct {
 
 // At is the index of the interface, observe.NoIndex if it was not made.
 func (r Ref) At(made map[Made]uint32) uint32 {
-	if index, ok := made[r.Made]; ok && r.Index == observe.NoIndex {
+	if r.Index != observe.NoIndex {
+		return r.Index
+	}
+	if index, ok := made[r.Made]; ok {
 		return index
 	}
-	return r.Index
+	return observe.NoIndex
 }
 
 // RefTo refers to an interface that is there.

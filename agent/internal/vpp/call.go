@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
@@ -121,9 +122,21 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 
 // Retval is the return code in a reply; 0 is success.
 func Retval(reply api.Message) int32 {
-	field := reflect.ValueOf(reply).Elem().FieldByName("Retval")
-	if !field.IsValid() {
+	value := reflect.ValueOf(reply).Elem()
+	at, known := retvals.Load(value.Type())
+	if !known {
+		field, has := value.Type().FieldByName("Retval")
+		at = -1
+		if has {
+			at = field.Index[0]
+		}
+		retvals.Store(value.Type(), at)
+	}
+	if at.(int) < 0 {
 		return 0
 	}
-	return int32(field.Int())
+	return int32(value.Field(at.(int)).Int())
 }
+
+// retvals are the places of the return codes in replies, by type: looking for a name takes longer than all else.
+var retvals sync.Map
