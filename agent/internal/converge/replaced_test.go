@@ -178,6 +178,12 @@ func (r *router) replaceable(kind string) []intent.End {
 		other := end
 		other.End, other.Access.Interface = "z", r.ports[1]
 		return []intent.End{end, other}
+	case "many":
+		var ends []intent.End
+		for n := range manyLines {
+			ends = append(ends, vxlanEnd(200+n, r.ports[0]))
+		}
+		return ends
 	}
 	return []intent.End{end}
 }
@@ -220,6 +226,37 @@ func TestWhatGotTheIndexOfOursIsNotTouched(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatGotTheIndexOfOursAmongManyIsNotTouched is the same for so many lines that what a stage names is read as a whole, and
+// then sent about in many rounds.
+func TestWhatGotTheIndexOfOursAmongManyIsNotTouched(t *testing.T) {
+	for to := range way {
+		t.Run(way[to].name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				epoch := statseg.Watch(r.stats).Epoch
+				beside := vxlanEnd(999, r.ports[0])
+				r.put([]intent.End{beside}).mustAllBe(t, "verified")
+				for _, nth := range []int{0, 2*manyLines - 1} {
+					any := false
+					for after, ended := 0, false; !ended; after++ {
+						var replaced bool
+						replaced, ended = r.replaceOnce(t, epoch, beside, "many", to, nth, after)
+						any = any || replaced
+						if t.Failed() {
+							t.Fatalf("interface %d of the lines, after %d rounds of changes", nth, after)
+						}
+					}
+					if !any {
+						t.Fatal("nothing was replaced: the test shows nothing")
+					}
+				}
+			})
+		})
+	}
+}
+
+// manyLines are enough for several rounds of changes of each kind.
+const manyLines = 70
 
 // replaceOnce brings a line to where a part of the way begins and lets the nth interface of it be replaced on that part.
 // ended: there were not so many rounds; replaced: the line had such an interface.
