@@ -64,7 +64,7 @@ type Result struct {
 func Run(
 	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Look,
 ) (*Result, error) {
-	r := &applying{session: session, sentInto: sentInto, look: look, guard: plan.NewGuard(before), Result: Result{
+	r := &applying{session: session, sentInto: sentInto, look: look, guard: plan.NewGuard(before), Result: &Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}}
 	for _, stage := range plan.Stages {
@@ -75,25 +75,25 @@ func Run(
 		if stage == plan.Create {
 			now, err := r.lookAgain(ctx, batch)
 			if err != nil {
-				return &r.Result, err
+				return r.Result, err
 			}
 			batch = r.recheck(batch, now)
 		}
 		if stage != plan.Delete && stage != plan.Create { // they move the epoch themselves
 			if err := r.readAhead(ctx, batch); err != nil {
-				return &r.Result, err
+				return r.Result, err
 			}
 		}
 		if err := r.rounds(ctx, batch); err != nil {
-			return &r.Result, err
+			return r.Result, err
 		}
 		r.deleted = r.deleted || stage == plan.Delete
 	}
-	return &r.Result, nil
+	return r.Result, nil
 }
 
 type applying struct {
-	Result
+	*Result
 	session  Session
 	look     Look
 	guard    *plan.Guard
