@@ -178,6 +178,28 @@ func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
 	mustEnd(t, session)
 }
 
+func TestAnswersThatTakeLongerThanTheTimeoutInAllAreNoSilence(t *testing.T) {
+	session, _ := dial(t)
+	session.timeout = time.Second
+	const answers = 15
+	waiting := newWaiting()
+	go func() {
+		for range answers {
+			time.Sleep(session.timeout / 10)
+			session.mu.Lock()
+			waiting.hear(false)
+			session.mu.Unlock()
+		}
+	}()
+	if err := session.await(t.Context(), waiting, answers); err != nil {
+		t.Errorf("while they came: %v", err)
+	}
+	if err := session.await(t.Context(), waiting, answers+1); !errors.Is(err, ErrTimeout) {
+		t.Errorf("after the last one: %v", err)
+	}
+	mustEnd(t, session)
+}
+
 func TestAMessageThatCannotBeReadEndsTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ data []byte }{
 		"cut off":               {[]byte{0, 0, 0, 0, 0, 9}},
