@@ -46,6 +46,9 @@ type Key struct {
 
 func (k Key) String() string { return k.VLL + ":" + k.End }
 
+// EndsOf are the keys of both ends of a VLL.
+func EndsOf(vll string) [2]Key { return [2]Key{{vll, "a"}, {vll, "z"}} }
+
 // Other is the opposite end of the same VLL.
 func (k Key) Other() Key {
 	if k.End == "a" {

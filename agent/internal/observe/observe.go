@@ -99,11 +99,10 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 }
 
 // addressed are those interfaces that may have addresses: all that are not the agent's own work. Ports that
-// carry its tag are among them: they may have got addresses since.
+// carry its tag are among them: they may have got addresses since. The snapshot has to be indexed.
 func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
-	tunnels := s.tunnelIndices()
 	for _, i := range of {
-		if _, ours := own.ParseTag(i.Tag); !ours || !i.IsSub() && !tunnels[i.Index] {
+		if _, ours := own.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
 			found = append(found, i)
 		}
 	}

@@ -35,9 +35,8 @@ func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Inter
 
 func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
 	var may []*Interface
-	tunnels := s.tunnelIndices()
 	for _, i := range of {
-		if tunnels[i.Index] || i.IsSub() && (s.Policing != SubInterfacePolicing || len(s.Policers) == 0 || !isOwned(i)) {
+		if s.TunnelAt(i.Index) != nil || i.IsSub() && (s.Policing != SubInterfacePolicing || len(s.Policers) == 0 || !isOwned(i)) {
 			continue
 		}
 		may = append(may, i)
@@ -129,14 +128,6 @@ func featuresOn(text, arc string) (features map[string]bool, told bool) {
 func isOwned(i *Interface) bool {
 	_, ours := own.ParseTag(i.Tag)
 	return ours
-}
-
-func (s *Snapshot) tunnelIndices() map[uint32]bool {
-	indices := make(map[uint32]bool, len(s.Tunnels))
-	for _, t := range s.Tunnels {
-		indices[t.Index] = true
-	}
-	return indices
 }
 
 // IsPoliced asks whether a policer works on what comes in from a sub-interface, whoever's it is.

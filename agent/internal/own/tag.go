@@ -54,17 +54,21 @@ const uuidLength = 36
 
 // isUUID accepts the canonical form alone: lower case, with dashes.
 func isUUID(text string) bool {
+	dashes := 0
 	for i := range uuidLength {
-		switch c := text[i]; i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return false
-			}
+		if c := text[i]; c == '-' {
+			dashes++
+		} else if !isHex[c] {
+			return false
 		}
 	}
-	return true
+	return dashes == 4 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-'
 }
+
+// isHex is true for the digits of lower-case hexadecimal numbers.
+var isHex = func() (is [256]bool) {
+	for _, digit := range []byte("0123456789abcdef") {
+		is[digit] = true
+	}
+	return is
+}()

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"slices"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
@@ -126,15 +127,50 @@ func (d *differ) planned(end intent.Key) bool {
 // leave finds what goes: everything of removed ends, and of present ends what has another key than wanted.
 func (d *differ) leave() {
 	d.leaving = make(map[uint32]*Holding)
-	for _, h := range d.holdings {
+	leave := func(h *Holding) {
 		if !d.planned(h.End) {
-			continue
+			return
 		}
 		at, present := d.present[h.End]
 		if d.removed[h.End] || present && !d.fits(h, d.in.Present[at]) {
 			d.leaving[h.Interface.Index] = h
 		}
 	}
+	if d.vlls == nil {
+		for _, h := range d.holdings {
+			leave(h)
+		}
+		return
+	}
+	for vll := range d.vlls {
+		for _, end := range intent.EndsOf(vll) {
+			for h := range d.of(end) {
+				leave(h)
+			}
+		}
+	}
+}
+
+// plannedEnds are the places in in.Present of the ends that are planned for, in order.
+func (d *differ) plannedEnds() (places []int) {
+	if d.vlls == nil {
+		places = make([]int, 0, len(d.in.Present))
+		for at := range d.in.Present {
+			if d.blocked[d.in.Present[at].Key] == nil {
+				places = append(places, at)
+			}
+		}
+		return places
+	}
+	for vll := range d.vlls {
+		for _, end := range intent.EndsOf(vll) {
+			if at, present := d.present[end]; present && d.blocked[end] == nil {
+				places = append(places, at)
+			}
+		}
+	}
+	slices.Sort(places)
+	return places
 }
 
 // fits reports whether the holding has the key that the end wants.

@@ -25,15 +25,12 @@ func (d *differ) operations(in *intent.Intent) *builder {
 			b.unpolice(tombstone.Key, "the VLL is removed")
 		}
 	}
-	for i, end := range in.Present {
-		if d.planned(end.Key) {
-			b.refs[i] = b.access(end)
-		}
+	places := d.plannedEnds()
+	for _, at := range places {
+		b.refs[at] = b.access(in.Present[at])
 	}
-	for i, end := range in.Present {
-		if d.planned(end.Key) {
-			b.build(end, b.refs[i])
-		}
+	for _, at := range places {
+		b.build(in.Present[at], b.refs[at])
 	}
 	b.ops = order(b.ops)
 	return b
