@@ -308,6 +308,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    # Asked for with each decision; this is for what a worker that died left.
+    "accepted": {"task": "telemetry.count_accepted", "schedule": 300.0, "options": {"expires": 300}},
     "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
     "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
     "sessions": {"task": "accounts.clear_sessions", "schedule": 3600.0, "options": {"expires": 3600}},
@@ -364,6 +366,8 @@ LONGLINE_SAMPLE_DAYS = env.int("LONGLINE_SAMPLE_DAYS", default=2)
 LONGLINE_FIVE_MINUTE_DAYS = env.int("LONGLINE_FIVE_MINUTE_DAYS", default=40)
 LONGLINE_HOUR_DAYS = env.int("LONGLINE_HOUR_DAYS", default=731)
 LONGLINE_DAY_DAYS = env.int("LONGLINE_DAY_DAYS", default=1827)
+# How long samples that were set aside wait for a decision, in days after the end of their month.
+LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
 # How long what agents say has happened is kept, and known when it is sent a second time, in days.
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 # How long attempts to converge routers are kept that are nobody's last word and of no open order, in days.

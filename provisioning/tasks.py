@@ -11,6 +11,8 @@ from portal.core import clock
 from portal.netbox_sync.sync import sync_due as netbox_sync_due
 from portal.telemetry.freezing import months_freeze
 from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.quarantine_counting import accepted_count
+from portal.telemetry.quarantine_decisions import COUNT_ACCEPTED, quarantines_expire
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
 from portal.telemetry.silences import silences_forget, silences_watch
 from portal.vll.operations import attempts_forget, holds_expire, stale_vlls_mark
@@ -63,6 +65,7 @@ def free_holds() -> None:
 
 @shared_task(name="telemetry.keep_partitions", time_limit=_HARD_LIMIT_S)
 def keep_partitions() -> None:
+    quarantines_expire(now=clock.now())
     partitions_keep(now=clock.now())
     silences_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
     attempts_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ATTEMPT_DAYS))
@@ -71,6 +74,11 @@ def keep_partitions() -> None:
 @shared_task(name="telemetry.freeze_percentiles", time_limit=1800)
 def freeze_percentiles() -> None:
     months_freeze(now=clock.now())
+
+
+@shared_task(name=COUNT_ACCEPTED, time_limit=1800)
+def count_accepted() -> None:
+    accepted_count(now=clock.now())
 
 
 @shared_task(name="telemetry.roll_up", time_limit=_HARD_LIMIT_S)

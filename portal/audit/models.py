@@ -18,6 +18,7 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.allocation.models import ReservedVniRange
 from portal.inventory.models import BackboneLink, Port, Router, RouterCertificate, RouterEnrolment, Site
 from portal.notifications.models import MailOptOut, Webhook
+from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, Vll, VllEnd
 
 TRACKED: dict[type[models.Model], str] = {
@@ -48,6 +49,7 @@ TRACKED: dict[type[models.Model], str] = {
     " after described forced",
     Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
     MailOptOut: "id user group since",
+    Quarantine: "id router reason month offset_ms state decided_at decided_by why",
     Webhook: "id customer url description types created_at created_by made_with secret_set_at previous_until"
     " disabled_at disabled_because",
 }
@@ -68,6 +70,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     " drift contested changed_since_report",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
+    Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
     Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",
 }
 
@@ -120,6 +123,9 @@ NOT_AUDITED: dict[str, str] = {
     "telemetry.FrozenMonth": _BY_THE_PORTAL,
     "telemetry.MonthlyPercentile": "is itself a record that a trigger keeps from being changed",
     "telemetry.OperInterval": "written by a trigger from events",
+    "telemetry.QuarantinedEnd": _BY_ROUTERS,
+    "telemetry.QuarantinedFiveMinutes": _BY_ROUTERS,
+    "telemetry.QuarantinedRun": _BY_ROUTERS,
     "telemetry.QuarantinedSample": _BY_ROUTERS,
     "telemetry.RouterEvent": _BY_ROUTERS,
     "telemetry.Sample": _BY_ROUTERS,

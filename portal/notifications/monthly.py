@@ -11,6 +11,7 @@ from portal.core.units import rate_text
 from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.readers import members_of, opted_out
 from portal.telemetry.availability import Times, availability_of_many
+from portal.telemetry.freezing import newest_of_month, undecided_of
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.spans import month_span
 from portal.telemetry.words import availability_text, lasting_text
@@ -57,19 +58,22 @@ def _month_report(month: date, now: datetime) -> int:
 
 
 def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
-    """The letter of a month. Rates of frozen months never change, so it says the same whenever it is sent."""
+    """The letter of a month, as it is frozen, or corrected, when the letter is sent."""
     if found.customer is None or found.month is None:
         return None
     lines = {line.pk: line for line in Vll.objects.filter(customer=found.customer_id)}
-    ends: dict[Any, dict[str, MonthlyPercentile]] = {}
-    for row in MonthlyPercentile.objects.filter(month=found.month, vll_id__in=list(lines)):
-        ends.setdefault(row.vll_id, {})[row.side] = row
+    ends = newest_of_month(found.month, list(lines))
     if not ends:
         return None
     since, until = month_span(found.month)
     times = availability_of_many(vlls=list(ends), since=since, until=until)
+    undecided = undecided_of(list(ends))
     rows = sorted(
-        (_row(lines[pk], sides, times.get(pk, Times())) for pk, sides in ends.items()),
+        (
+            _row(lines[pk], sides, times.get(pk, Times()))
+            | {"undecided": max(undecided.get(pk, {}).get(found.month, {0: 0}).values())}
+            for pk, sides in ends.items()
+        ),
         key=lambda row: row["line"],
     )
     return "monthly_report", {

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES, LONGEST_SAMPLE
+from portal.telemetry.reports import LONGEST_SAMPLE
+from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES
 from portal.telemetry.series import Bucket
 from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
 from portal.telemetry.units import Unit

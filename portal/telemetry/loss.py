@@ -7,6 +7,7 @@ gap. The agents' clocks and the way through the network move a few frames across
 over many buckets they cancel out; what then still came out too much is no loss.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -88,6 +89,25 @@ def frame_loss_by_month(
         _compared(served, counted, begin, end, step_s, now) | {"simulated": simulated}
         for begin, end in zip(months, ends, strict=True)
     ]
+
+
+def compare(
+    served: ServiceTime,
+    rows: Mapping[int, Mapping[str, Any]],
+    since: datetime,
+    until: datetime,
+    step_s: int,
+    now: datetime,
+) -> dict[str, Any]:
+    """As ``frame_loss``, of rows that the caller has read: columns by name, by their start (epoch s)."""
+    counted = {
+        start: (
+            _End(*(row[f"a_{name}"] for name in _PER_END)),
+            _End(*(row[f"z_{name}"] for name in _PER_END)),
+        )
+        for start, row in rows.items()
+    }
+    return _compared(served, counted, since, until, step_s, now)
 
 
 def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[_Counted, bool]:

@@ -1,5 +1,8 @@
 """Counter samples as the agents measured them: differences over an interval, never running totals."""
 
+from typing import Any
+
+from django.conf import settings
 from django.db import models
 
 from portal.inventory.models import Router
@@ -56,7 +59,8 @@ class MonthlyPercentile(models.Model):
     """The 95th percentiles (bit/s) of an end's 5 minutes of one calendar month (UTC); never changed again.
 
     None of the rates where nothing was counted. ``missing``: 5 minutes that ought to have been counted and
-    were not; ``counted``: those the percentile is of.
+    were not; ``counted``: those the percentile is of. ``correction``: 0 as it was frozen first; a later one,
+    made when the NOC accepted samples that had been set aside, stands beside what it corrects.
     """
 
     vll_id = models.UUIDField()
@@ -69,10 +73,13 @@ class MonthlyPercentile(models.Model):
     missing = models.PositiveIntegerField()
     simulated = models.BooleanField()
     frozen_at = models.DateTimeField()
+    correction = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["vll_id", "month", "side"], name="a_month_is_frozen_once"),
+            models.UniqueConstraint(
+                fields=["vll_id", "month", "side", "correction"], name="a_month_is_frozen_once"
+            ),
             models.CheckConstraint(condition=models.Q(month__day=1), name="a_month_is_named_by_its_first"),
         ]
 
@@ -137,16 +144,163 @@ class DoorUptime(models.Model):
         return f"{self.began_at:%Y-%m-%d %H:%M:%S} to {self.seen_at:%Y-%m-%d %H:%M:%S}"
 
 
-class QuarantinedSample(models.Model):
-    """A sample that claims to come from the future or that contradicts itself: kept, shown, never drawn."""
+class Quarantine(models.Model):
+    """What the NOC decides about as one: samples of a router that were set aside for one reason.
+
+    Where their time could be corrected they are of one calendar month (UTC, corrected), counted while the
+    clock was wrong by the same, and added up by 5 minutes (QuarantinedFiveMinutes). Where it could not,
+    ``month`` is null: nothing can be made of them.
+    """
+
+    class State(models.TextChoices):
+        UNDECIDED = "undecided"
+        ACCEPTED = "accepted"
+        DISCARDED = "discarded"
+        # Nobody decided for so long that it was given up.
+        EXPIRED = "expired"
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="quarantines")
+    reason = models.CharField(max_length=50)
+    month = models.DateField(null=True)
+    # Portal time minus router time of the reports that carried them; null where it was not measured.
+    offset_ms = models.BigIntegerField(null=True)
+    # From when to when by the router's clock, in milliseconds since the epoch: it may say anything.
+    first_ms = models.BigIntegerField()
+    last_ms = models.BigIntegerField()
+    # In ends of samples; ``waited``: of those, how many waited for long before they were sent.
+    samples = models.BigIntegerField(default=0)
+    waited = models.BigIntegerField(default=0)
+    first_received_at = models.DateTimeField()
+    last_received_at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.UNDECIDED)
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    why = models.CharField(max_length=500, default="")
+    # When what was accepted had been added to the months.
+    counted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state="undecided", decided_at=None)
+                | (~models.Q(state="undecided") & models.Q(decided_at__isnull=False)),
+                name="a_decision_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="accepted") | models.Q(month__isnull=False),
+                name="what_has_no_time_is_not_accepted",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(month=None) | models.Q(month__day=1),
+                name="a_quarantine_names_its_month_by_its_first",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["router", "month"],
+                condition=models.Q(counted_at=None, state__in=("undecided", "accepted")),
+                name="quarantine_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router}: {self.reason} {self.state}"
+
+
+class QuarantinedEnd(models.Model):
+    """An end of a line in a quarantine. ``added`` and ``left_out``: its 5 minutes, once it was accepted."""
+
+    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends")
+    vll_id = models.UUIDField()
+    side = models.CharField(max_length=1)
+    samples = models.BigIntegerField()
+    added = models.PositiveIntegerField(default=0)
+    left_out = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["quarantine", "vll_id", "side"], name="an_end_is_set_aside_once"),
+        ]
+        indexes = [models.Index(fields=["vll_id"], name="quarantined_end_by_vll")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side}: {self.samples}"
+
+
+class QuarantinedFiveMinutes(models.Model):
+    """What an end counted in 5 minutes of the corrected time, as far as it was set aside.
+
+    ``policed``: while a policer was counted, or while none was. ``accepted``: it counts like samples; else
+    it is in no figure.
+    """
+
+    pk = models.CompositePrimaryKey("quarantine_id", "vll_id", "side", "start_at", "policed")
+    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="five_minutes")
+    vll_id = models.UUIDField()
+    side = models.CharField(max_length=1)
+    start_at = models.DateTimeField()
+    policed = models.BooleanField()
+    covered_ms = models.BigIntegerField()
+    in_bytes = models.FloatField()
+    in_packets = models.FloatField()
+    out_bytes = models.FloatField()
+    out_packets = models.FloatField()
+    conform_bytes = models.FloatField(null=True)
+    conform_packets = models.FloatField(null=True)
+    exceed_bytes = models.FloatField(null=True)
+    exceed_packets = models.FloatField(null=True)
+    violate_bytes = models.FloatField(null=True)
+    violate_packets = models.FloatField(null=True)
+    simulated = models.BooleanField()
+    accepted = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(covered_ms__gt=0), name="quarantined_five_minutes_cover_time"
+            ),
+        ]
+        indexes = [models.Index(fields=["vll_id", "start_at"], name="quarantined_five_minutes")]
+
+    def __str__(self) -> str:
+        return f"{self.vll_id} {self.side} {self.start_at}"
+
+
+class Multirange(models.Field):  # type: ignore[type-arg]
+    """PostgreSQL's int8multirange: a set of whole numbers that mostly follow each other."""
+
+    def db_type(self, connection: Any) -> str:
+        return "int8multirange"
+
+
+class QuarantinedRun(models.Model):
+    """Which samples of a run of an agent were set aside: sent again they are duplicates, whatever became of
+    them."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    boot_id = models.UUIDField()
+    seqs = Multirange()
+    last_received_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["router", "boot_id"], name="a_run_is_noted_once")]
+
+    def __str__(self) -> str:
+        return f"{self.router} {self.boot_id}"
+
+
+class QuarantinedSample(models.Model):
+    """An example of what nothing can be made of: a sample that contradicts itself or has no time."""
+
+    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="examples")
     received_at = models.DateTimeField()
     reason = models.CharField(max_length=50)
     sample = models.JSONField()
 
     def __str__(self) -> str:
-        return f"{self.router}: {self.reason}"
+        return f"{self.quarantine}: {self.reason}"
 
 
 class RouterEvent(models.Model):

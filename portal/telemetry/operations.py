@@ -1,9 +1,8 @@
 """Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, astuple, dataclass, fields
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from dataclasses import astuple, dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -11,17 +10,23 @@ from psycopg.errors import CheckViolation
 
 from portal.core.sending import sent_together
 from portal.inventory.models import Router
-from portal.telemetry.models import QuarantinedSample
 from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount, PolicerCount
-from portal.telemetry.rollups import LONGEST_SAMPLE, hold_buckets
-from portal.telemetry.tables import SAMPLES
+from portal.telemetry.quarantine import (
+    PER_END,
+    POLICER,
+    Suspect,
+    contradiction,
+    correction_ms,
+    set_aside,
+    to_ms,
+    to_time,
+)
+from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.rollups import hold_buckets
 from portal.vll.models import EndMove
 
-MAX_AHEAD = timedelta(seconds=60)
-_COUNTED = ("in_bytes", "in_packets", "out_bytes", "out_packets")
-_POLICER = tuple(field.name for field in fields(PolicerCount))
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A sample that was set aside when it came first is a duplicate ever after: when it is sent again, its time
+# may not be in the future any more.
 _INSERT = """
 WITH inserted AS (
     INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes,
@@ -37,6 +42,10 @@ WITH inserted AS (
          AS reported (vll_id, side, seq, from_ms, to_ms, in_bytes, in_packets, out_bytes, out_packets,
                       conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
                       violate_packets)
+    WHERE NOT EXISTS (
+        SELECT FROM telemetry_quarantinedrun AS run
+        WHERE run.router_id = %s AND run.boot_id = %s AND run.seqs @> reported.seq
+    )
     ON CONFLICT DO NOTHING
     RETURNING vll_id, side, from_at, to_at
 ), marked AS (
@@ -85,14 +94,14 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
             raise
     # They are made days ahead, but not for whatever comes late.
     partitions_ensure(
-        {_time(sample.to_ms).date() for sample in report.samples if not _contradiction(sample, now)}
+        {to_time(sample.to_ms).date() for sample in report.samples if not contradiction(sample, now)}
     )
     return _store(router, report, now)
 
 
 @transaction.atomic
 def _store(router: Router, report: CounterReport, now: datetime) -> Stored:
-    reasons = [_contradiction(sample, now) for sample in report.samples]
+    reasons = [contradiction(sample, now) for sample in report.samples]
     with sent_together():
         _clock_store(router, report, now)
         hold_buckets(
@@ -104,27 +113,23 @@ def _store(router: Router, report: CounterReport, now: datetime) -> Stored:
         )
         own = _ends_on(router, report)
     rows: list[tuple[CounterSample, EndCount]] = []
-    set_aside: list[QuarantinedSample] = []
-    quarantined = rejected = 0
+    suspects: list[Suspect] = []
+    rejected = 0
     for sample, reason in zip(report.samples, reasons, strict=True):
-        ends = [end for end in sample.ends if own.counts(end, sample)]
+        from_ms = sample.from_ms + correction_ms(report, reason, now)
+        ends = [end for end in sample.ends if own.counts(end, from_ms)]
         rejected += len(sample.ends) - len(ends)
-        good = [] if reason else [end for end in ends if not _is_negative(end)]
-        rows += [(sample, end) for end in good]
+        good = [end for end in ends if not _is_negative(end)]
         if len(good) < len(ends):
-            bad = [end for end in ends if reason or _is_negative(end)]
-            quarantined += len(bad)
-            set_aside.append(
-                QuarantinedSample(
-                    router=router,
-                    received_at=now,
-                    reason=reason or "negative",
-                    sample=_as_json(report, sample, bad),
-                )
-            )
-    QuarantinedSample.objects.bulk_create(set_aside)
+            suspects.append(Suspect(sample, "negative", [end for end in ends if _is_negative(end)]))
+        if reason is None:
+            rows += [(sample, end) for end in good]
+        elif good:
+            suspects.append(Suspect(sample, reason, good))
     accepted = _insert(router, report, rows)
-    return Stored(accepted, len(rows) - accepted, quarantined, rejected)
+    quarantined = set_aside(router=router, report=report, suspects=suspects, now=now) if suspects else 0
+    told_again = sum(len(each.ends) for each in suspects) - quarantined
+    return Stored(accepted, len(rows) - accepted + told_again, quarantined, rejected)
 
 
 def _lacks_partition(error: IntegrityError) -> bool:
@@ -135,7 +140,7 @@ def _lacks_partition(error: IntegrityError) -> bool:
 
 def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(_CLOCK, [router.pk, report.boot_id, _ms(now) - report.sent_ms, now, report.dropped])
+        cursor.execute(_CLOCK, [router.pk, report.boot_id, to_ms(now) - report.sent_ms, now, report.dropped])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +150,10 @@ class _Ends:
     elsewhere: set[tuple[UUID, str]]
     left_ms: dict[tuple[UUID, str], int]
 
-    def counts(self, end: EndCount, sample: CounterSample) -> bool:
+    def counts(self, end: EndCount, from_ms: int) -> bool:
         """Whether the router may speak of it: an end that has left counted there in samples begun before."""
         key = (end.vll, end.side)
-        return key not in self.elsewhere or sample.from_ms < self.left_ms.get(key, 0)
+        return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
 
 
 def _ends_on(router: Router, report: CounterReport) -> _Ends:
@@ -165,37 +170,13 @@ def _ends_on(router: Router, report: CounterReport) -> _Ends:
     moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
     return _Ends(
         elsewhere=elsewhere,
-        left_ms={(vll, side): _ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
+        left_ms={(vll, side): to_ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
     )
-
-
-def _contradiction(sample: CounterSample, now: datetime) -> str | None:
-    """Why a sample cannot be true as a whole, or None. All in milliseconds: any integer may come in."""
-    now_ms = _ms(now)
-    if sample.to_ms <= sample.from_ms:
-        return "ends_before_it_begins"
-    if sample.to_ms > now_ms + MAX_AHEAD // timedelta(milliseconds=1):
-        return "from_the_future"
-    if sample.to_ms - sample.from_ms > LONGEST_SAMPLE // timedelta(milliseconds=1):
-        return "too_long"
-    if sample.from_ms < now_ms - SAMPLES.retention // timedelta(milliseconds=1):
-        return "too_old"
-    return None
 
 
 def _is_negative(end: EndCount) -> bool:
     policed: tuple[int, ...] = astuple(end.policer) if end.policer else ()
     return min(end.in_bytes, end.in_packets, end.out_bytes, end.out_packets, *policed) < 0
-
-
-def _as_json(report: CounterReport, sample: CounterSample, ends: list[EndCount]) -> dict[str, Any]:
-    return {
-        "boot_id": str(report.boot_id),
-        "seq": sample.seq,
-        "from_ms": sample.from_ms,
-        "to_ms": sample.to_ms,
-        "ends": [asdict(end) | {"vll": str(end.vll)} for end in ends],
-    }
 
 
 def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSample, EndCount]]) -> int:
@@ -216,8 +197,9 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
                 _array(sample.seq for sample, _ in rows),
                 _array(sample.from_ms for sample, _ in rows),
                 _array(sample.to_ms for sample, _ in rows),
-                *(_array(getattr(end, name) for _, end in rows) for name in _COUNTED),
-                *(_array(getattr(end.policer, name, None) for _, end in policed) for name in _POLICER),
+                *(_array(getattr(end, name) for _, end in rows) for name in PER_END),
+                *(_array(getattr(end.policer, name, None) for _, end in policed) for name in POLICER),
+                *(router.pk, report.boot_id),
             ],
         )
         return int(cursor.fetchone()[0])
@@ -227,11 +209,3 @@ def _array(values: Iterable[UUID | int | str | None]) -> str:
     """What needs no quotes as PostgreSQL writes its arrays: psycopg looks at each element for longer than
     the server takes to store it."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
-
-
-def _ms(at: datetime) -> int:
-    return (at - _EPOCH) // timedelta(milliseconds=1)
-
-
-def _time(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)

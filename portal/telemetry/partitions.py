@@ -9,7 +9,7 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from portal.telemetry.happenings import happenings_forget
-from portal.telemetry.models import FrozenMonth, QuarantinedSample
+from portal.telemetry.models import FrozenMonth, Quarantine
 from portal.telemetry.tables import FIVE_MINUTES, SAMPLES, TABLES, Partition, Table
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def partitions_keep(*, now: datetime) -> None:
     """Make the partitions of the days ahead, and drop all that is older than its table's retention.
 
     Samples that are still to be rolled up are kept, and the 5 minutes of months that are still to be frozen,
-    however long the workers were away.
+    however long the workers were away; so are those of months that somebody is still to decide about.
     """
     today = now.astimezone(UTC).date()
     for table in TABLES:
@@ -33,11 +33,10 @@ def partitions_keep(*, now: datetime) -> None:
         if table is SAMPLES:
             oldest = min(oldest, _first_to_roll_up() or oldest)
         if table is FIVE_MINUTES:
-            oldest = min([oldest, *months_unfrozen()])
+            oldest = min([oldest, *months_unfrozen(), *months_undecided()])
         for partition in sorted(_existing(table), key=lambda one: one.first):
             if partition.end <= oldest:
                 _drop(partition)
-    QuarantinedSample.objects.filter(received_at__lt=now - SAMPLES.retention).delete()
     happenings_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
 
 
@@ -88,6 +87,22 @@ def months_unfrozen() -> list[date]:
     stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
     frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
     return sorted(stored.difference(frozen))
+
+
+def months_undecided() -> set[date]:
+    """The first days of the months to which samples in quarantine may still be added."""
+    waiting = Quarantine.objects.filter(
+        month__isnull=False,
+        counted_at=None,
+        state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
+    )
+    return set(waiting.values_list("month", flat=True))
+
+
+def month_is_whole(month: date, *, now: datetime) -> bool:
+    """Whether all of its 5 minutes are stored, and will be until its percentiles are frozen."""
+    oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
+    return month >= oldest or month in months_unfrozen() or month in months_undecided()
 
 
 def _first_to_roll_up() -> date | None:

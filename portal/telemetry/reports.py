@@ -1,7 +1,11 @@
 """What an agent reports of its counters (docs/agent-api.md), in the portal's own terms."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
+
+# No sample that is accepted covers more; who looks for those that reach into a time looks this far.
+LONGEST_SAMPLE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)

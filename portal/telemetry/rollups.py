@@ -1,8 +1,9 @@
 """Rolling samples up into 5 minutes, hours and days.
 
 Every stored sample marks its 5 minutes as stale; a bucket that is over and marked is counted anew, from the
-finer table, as a whole. So repetition, disorder and lateness need no care of their own. A bucket counted
-anew marks the next longer one. Until then readers pass marked buckets by (buckets.py).
+finer table, as a whole; what the NOC accepted out of quarantine counts beside the samples. So repetition,
+disorder and lateness need no care of their own. A bucket counted anew marks the next longer one. Until then
+readers pass marked buckets by (buckets.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,10 +14,9 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.tables import FIVE_MINUTES, ROLLUPS, Table
+from portal.telemetry.reports import LONGEST_SAMPLE
+from portal.telemetry.tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
-# No sample that is accepted covers more; who looks for those that reach into a time looks this far.
-LONGEST_SAMPLE = timedelta(hours=1)
 # A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
@@ -34,30 +34,15 @@ POLICED = tuple(
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
 COLUMNS = (*COUNTS, *POLICED, *COVERED, "simulated")
 
-# The buckets (%(vlls)s, %(starts)s), as samples have them: each sample evenly over its time. Milliseconds
-# are what agents measure in, so their sums are exact.
-FROM_SAMPLES = """
+# Buckets of parts, each with the time it shares with its bucket and with its own length.
+_COUNTED = """
 SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'z'), 0)::int AS z_covered_ms,
        (sum(overlap_ms) FILTER (WHERE side = 'a' AND conform_bytes IS NOT NULL))::int AS a_policed_ms,
        (sum(overlap_ms) FILTER (WHERE side = 'z' AND conform_bytes IS NOT NULL))::int AS z_policed_ms,
        bool_or(simulated) AS simulated
-FROM (
-    SELECT b.vll_id, b.start_at, s.*,
-           round(1000 * extract(epoch FROM least(s.to_at, b.start_at + interval '5 minutes')
-                                           - greatest(s.from_at, b.start_at)))::float8 AS overlap_ms,
-           round(1000 * extract(epoch FROM s.to_at - s.from_at))::float8 AS length_ms
-    FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
-    CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
-    CROSS JOIN LATERAL (
-        SELECT side, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
-               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets, simulated
-        FROM telemetry_sample
-        WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
-          AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
-    ) AS s
-) AS shared
+FROM ({parts}) AS shared
 GROUP BY vll_id, start_at
 """.replace(
     "{counts}",
@@ -65,6 +50,33 @@ GROUP BY vll_id, start_at
         f"sum({column[2:]} * (overlap_ms / length_ms)) FILTER (WHERE side = '{column[0]}') AS {column}"
         for column in (*COUNTS, *POLICED)
     ),
+)
+_PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
+       exceed_packets, violate_bytes, violate_packets, simulated"""
+# What was accepted out of quarantine has been shared among its buckets already.
+_ACCEPTED = f"""
+SELECT b.vll_id, b.start_at, {_PART}, covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+JOIN telemetry_quarantinedfiveminutes AS five
+     ON five.vll_id = b.vll_id AND five.start_at = b.start_at AND five.accepted
+"""  # noqa: S608 - constants
+# The buckets (%(vlls)s, %(starts)s), as samples have them: each sample evenly over its time. Milliseconds
+# are what agents measure in, so their sums are exact.
+FROM_SAMPLES = _COUNTED.format(
+    parts=f"""
+SELECT b.vll_id, b.start_at, {_PART},
+       round(1000 * extract(epoch FROM least(s.to_at, b.start_at + interval '5 minutes')
+                                       - greatest(s.from_at, b.start_at)))::float8 AS overlap_ms,
+       round(1000 * extract(epoch FROM s.to_at - s.from_at))::float8 AS length_ms
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
+CROSS JOIN LATERAL (
+    SELECT from_at, to_at, {_PART}
+    FROM telemetry_sample
+    WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
+      AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
+) AS s
+UNION ALL {_ACCEPTED}"""  # noqa: S608 - constants
 )
 _FROM_FINER = """
 SELECT b.vll_id, b.start_at, {columns}
@@ -74,6 +86,26 @@ CROSS JOIN LATERAL (
     WHERE vll_id = b.vll_id AND start_at >= b.start_at AND start_at < b.start_at + %(length)s
     HAVING count(*) > 0
 ) AS summed
+"""
+# What can be counted anew from no sample any more is added to.
+_FROM_ACCEPTED = _COUNTED.format(parts=f"{_ACCEPTED} AND five.quarantine_id = %(quarantine)s")
+_ADD = """
+INSERT INTO telemetry_five_minutes AS known (vll_id, start_at, {columns}) {counted}
+ON CONFLICT (vll_id, start_at) DO UPDATE SET {sums}, simulated = known.simulated OR EXCLUDED.simulated
+""".format(
+    columns=", ".join(COLUMNS),
+    counted=_FROM_ACCEPTED,
+    sums=", ".join(
+        f"{column} = CASE WHEN EXCLUDED.{column} IS NULL THEN known.{column}"
+        f" ELSE coalesce(known.{column}, 0) + EXCLUDED.{column} END"
+        for column in COLUMNS[:-1]
+    ),
+)
+_MARK = """
+INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
+SELECT vll_id, 300, start_at, ''
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+ON CONFLICT DO NOTHING
 """
 _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
@@ -151,6 +183,34 @@ def _roll_up_some(table: Table, now: datetime) -> int:
         if due:
             _count(cursor, table, sorted(due))
         return len(due)
+
+
+def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]]) -> None:
+    """Have these 5 minutes counted anew, from their samples and what was accepted."""
+    if due:
+        cursor.execute(_MARK, {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]})
+
+
+def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
+    """Add what was accepted of a quarantine to these 5 minutes, whose samples are gone; the hours are counted
+    anew.
+
+    For a caller that holds the roll-ups (``hold_roll_ups``) and removes the accepted rows in the same
+    transaction.
+    """
+    if not due:
+        return
+    partitions_ensure({start.astimezone(UTC).date() for _, start in due}, FIVE_MINUTES)
+    buckets: dict[str, Any] = {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
+    cursor.execute("SET LOCAL jit = off")
+    cursor.execute(_ADD, {**buckets, "quarantine": quarantine_id})
+    hour = timedelta(seconds=HOURS.step_s)
+    cursor.execute(_MARK_LONGER, {**buckets, "step": HOURS.step_s, "length": hour})
+
+
+def hold_roll_ups(cursor: Any) -> None:
+    """Nobody rolls up until the transaction ends; waits for who does."""
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:

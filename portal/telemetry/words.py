@@ -3,7 +3,9 @@
 import math
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
+from portal.telemetry.quarantine_decisions import DecidedOtherwise, TimeUnknown
 from portal.telemetry.queries import RangeEmpty, StepRefused
 from portal.vll.words import sentence
 
@@ -18,6 +20,25 @@ def _step_refused(error: StepRefused) -> str:
     return _(
         "A step of {step} s is not offered or draws more than {points} points. Choose from: {offered}."
     ).format(step=error.step_s, points=error.maximum_points, offered=", ".join(map(str, error.offered_s)))
+
+
+@sentence.register
+def _time_unknown(error: TimeUnknown) -> str:
+    return _("Nobody knows when these samples were counted, so they cannot be added. Discard them.")
+
+
+_DECIDED = {
+    "accepted": gettext_noop(
+        "These samples were accepted already. What counts by now cannot be taken out again."
+    ),
+    "discarded": gettext_noop("These samples were discarded already; nothing is left of them."),
+    "expired": gettext_noop("Nobody decided about these samples in time; nothing is left of them."),
+}
+
+
+@sentence.register
+def _decided_otherwise(error: DecidedOtherwise) -> str:
+    return _(_DECIDED[error.state])
 
 
 def availability_text(ratio: float | None, known: float | None) -> str:

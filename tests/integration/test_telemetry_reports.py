@@ -73,8 +73,22 @@ def test_a_month_of_8928_samples_is_frozen_to_the_bit(vll: Vll) -> None:
     assert months_freeze(now=MARCH_IS_OVER) == 2
     frozen = frozen_percentiles(vll_id=vll.pk)
     # The top 446 of 8928 are left out: 8482 in; out runs from 9999 down to 1072, so 9999 - 446 = 9553.
-    assert frozen[0]["a_end"] == {"in": 8482, "out": 9553, "max": 9553, "counted": 8928, "missing": 0}
-    assert frozen[0]["z_end"] == {"in": None, "out": None, "max": None, "counted": 0, "missing": 8928}
+    assert frozen[0]["a_end"] == {
+        "in": 8482,
+        "out": 9553,
+        "max": 9553,
+        "counted": 8928,
+        "missing": 0,
+        "undecided": 0,
+    }
+    assert frozen[0]["z_end"] == {
+        "in": None,
+        "out": None,
+        "max": None,
+        "counted": 0,
+        "missing": 8928,
+        "undecided": 0,
+    }
     assert frozen[0]["month"] == "2026-03"
 
 

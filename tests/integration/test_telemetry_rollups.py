@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from portal.accounts.models import User
 from portal.telemetry.buckets import buckets_of
-from portal.telemetry.models import FrozenMonth, OperInterval, QuarantinedSample, Sample
+from portal.telemetry.models import FrozenMonth, OperInterval, Quarantine, Sample
 from portal.telemetry.operations import Stored, counters_store
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.queries import StepRefused, throughput
@@ -191,7 +191,7 @@ def test_a_gap_stays_a_gap_and_a_quiet_line_is_zero(isp: Isp, vll: Vll) -> None:
 def test_what_is_older_than_the_samples_kept_is_refused_and_changes_no_rollup(isp: Isp, vll: Vll) -> None:
     late = START + timedelta(days=2, seconds=1)
     assert count(isp, vll, (0, 10_000, 1, 1), now=late).quarantined == 1
-    assert QuarantinedSample.objects.get().reason == "too_old"
+    assert Quarantine.objects.get().reason == "too_old"
     assert stale() == 0
 
 

@@ -13,7 +13,11 @@ def _record(**members: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(members), "properties": members}
 
 
-_P95 = _record(**{"in": _RATE, "out": _RATE, "max": _RATE}, counted=_COUNT, missing=_COUNT)
+_P95 = {"in": _RATE, "out": _RATE, "max": _RATE, "counted": _COUNT, "missing": _COUNT}
+_UNDECIDED = {
+    **_COUNT,
+    "description": "5 minutes in quarantine because a router's clock was wrong: the NOC may still add them.",
+}
 PERCENTILES = _record(
     results={
         "type": "array",
@@ -22,8 +26,19 @@ PERCENTILES = _record(
             unit={"const": "bit/s"},
             frozen_at=_INSTANT,
             simulated={"type": "boolean"},
-            a_end=_P95,
-            z_end=_P95,
+            a_end=_record(**_P95, undecided=_UNDECIDED),
+            z_end=_record(**_P95, undecided=_UNDECIDED),
+            earlier={
+                "type": "array",
+                "description": "What stood here before each correction, the newest first; mostly none.",
+                "items": _record(
+                    frozen_at=_INSTANT,
+                    corrected_at=_INSTANT,
+                    simulated={"type": "boolean"},
+                    a_end=_record(**_P95),
+                    z_end=_record(**_P95),
+                ),
+            },
         ),
     }
 )

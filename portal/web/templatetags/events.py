@@ -61,6 +61,10 @@ _SENTENCES = {
     "router.end.quarantined": gettext_noop("An end that nobody wants was left alone"),
     "router.intent.applied": gettext_noop("An intent is applied"),
     "router.behind_agent": gettext_noop("The agent holds a newer intent than the database"),
+    "router.samples_accepted": gettext_noop("Quarantined samples were accepted"),
+    "router.samples_discarded": gettext_noop("Quarantined samples were discarded"),
+    "router.samples_expired": gettext_noop("Quarantined samples were given up: nobody decided in time"),
+    "vll.month_corrected": gettext_noop("The 95th percentiles of a frozen month were corrected"),
     "vll.described": gettext_noop("Description changed"),
 }
 
@@ -75,6 +79,8 @@ def sentence(event: Event) -> str:
     said = f"{_(text)} ({_(ACTIONS[action]).lower()})" if action in ACTIONS else _(text)
     if reason := event.data.get("reason"):
         said += f": {reason}"
+    if month := event.data.get("month"):
+        said += f" ({month})"
     if passed_over := event.data.get("passed_over"):
         said += ": " + _("{new}, because {old} would be too much for the cores of {routers}").format(
             new=event.data["transport"], old=passed_over, routers=", ".join(event.data["full_routers"])

@@ -34,6 +34,7 @@ WHAT = {
     "hold": gettext_noop("Hold"),
     "webhook": gettext_noop("Webhook"),
     "mailoptout": gettext_noop("Unwanted mails"),
+    "quarantine": gettext_noop("Quarantined samples"),
 }
 _DONE = {
     "insert": gettext_noop("%(what)s created"),

@@ -46,6 +46,7 @@ PAGES = {
     "hold": ("web:noc-customers-history", "customer_id"),
     "webhook": ("web:noc-webhook-history", "id"),
     "mailoptout": ("web:noc-person-history", "user_id"),
+    "quarantine": ("web:noc-quarantine", "id"),
 }
 # Of a user name.
 LONGEST_NAME = 150
@@ -63,6 +64,7 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "routercertificate": ("router_id", Router),
     "routerenrolment": ("router_id", Router),
     "hold": ("customer_id", Customer),
+    "quarantine": ("router_id", Router),
 }
 
 

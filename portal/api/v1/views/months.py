@@ -22,6 +22,9 @@ def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]
         "compared_missing",
         "compared_step_s",
         *(f"{end}_p95_{name}" for end in ("a", "z") for name in _P95.values()),
+        "a_undecided",
+        "z_undecided",
+        "p95_corrected_at",
     ]
     for each in months:
         frozen = each["p95"] or {}
@@ -35,4 +38,6 @@ def month_rows(vll: Vll, months: list[dict[str, Any]]) -> Iterator[list[object]]
             each["loss"]["missing"],
             each["loss"]["step_s"],
             *(frozen.get(f"{end}_end", {}).get(name) for end in ("a", "z") for name in _P95),
+            *(each["undecided"].get(end, 0) for end in ("a", "z")),
+            frozen["frozen_at"].isoformat() if frozen.get("earlier") else None,
         ]
