@@ -18,7 +18,17 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from portal.core import clock
-from portal.metrics.figures import certificates, leases, lines, notifications, orders, outbox, queues, routers
+from portal.metrics.figures import (
+    certificates,
+    leases,
+    lines,
+    notifications,
+    orders,
+    outbox,
+    quarantine,
+    queues,
+    routers,
+)
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +37,9 @@ FRESH_S = 5.0
 # and for no more than one part in so many of the time: 100,000 rows take some tenths of a second.
 _REST = 50
 _LONGEST_STATEMENT = "10s"
-_FROM_THE_DATABASE = tuple(part.families for part in (lines, orders, outbox, routers, leases, notifications))
+_FROM_THE_DATABASE = tuple(
+    part.families for part in (lines, orders, outbox, routers, quarantine, leases, notifications)
+)
 
 
 class Installation(Collector):

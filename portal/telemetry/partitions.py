@@ -92,11 +92,10 @@ def months_unfrozen() -> list[date]:
 def months_undecided() -> set[date]:
     """The first days of the months to which samples in quarantine may still be added."""
     waiting = Quarantine.objects.filter(
-        month__isnull=False,
         counted_at=None,
         state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
     )
-    return set(waiting.values_list("month", flat=True))
+    return {month for month in waiting.values_list("month", flat=True) if month is not None}
 
 
 def month_is_whole(month: date, *, now: datetime) -> bool:

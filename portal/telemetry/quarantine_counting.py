@@ -52,7 +52,8 @@ def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitt
     counted: dict[Place, int] = {}
     for vll, start, a_ms, z_ms in five_minutes_of(vlls, days, ("a_covered_ms", "z_covered_ms")):
         counted[vll, "a", start], counted[vll, "z", start] = a_ms, z_ms
-    fits, left_out = set(), set()
+    fits: set[Place] = set()
+    left_out: set[Place] = set()
     for vll, side, start, covered_ms in covers:
         place = (vll, side, start)
         known_ms = counted.get(place, 0)

@@ -75,18 +75,23 @@ def quarantines_expire(*, now: datetime) -> int:
     old = Q(month=None, last_received_at__lt=now - kept) | Q(month__lt=(now - kept).date())
     given_up = 0
     for pk in Quarantine.objects.filter(old, state=_State.UNDECIDED).values_list("pk", flat=True):
-        given_up += _expire(pk, now, kept)
+        given_up += _expire(pk, now)
     QuarantinedRun.objects.filter(last_received_at__lt=now - kept).delete()
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_ROLLED_UP, [now - SAMPLES.retention - timedelta(days=1)])
     return given_up
 
 
+def given_up_at(quarantine: Quarantine) -> datetime:
+    """From when on nobody can decide about it any more."""
+    since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
+    return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
+
+
 @transaction.atomic
-def _expire(pk: int, now: datetime, kept: timedelta) -> bool:
+def _expire(pk: int, now: datetime) -> bool:
     found = Quarantine.objects.select_for_update(of=("self",)).select_related("router").get(pk=pk)
-    over = month_span(found.month)[1] if found.month else found.last_received_at
-    if found.state != _State.UNDECIDED or now < over + kept:
+    if found.state != _State.UNDECIDED or now < given_up_at(found):
         return False
     _decide(found, _State.EXPIRED, None, now)
     _forget(found)

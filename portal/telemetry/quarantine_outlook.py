@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, OuterRef, QuerySet, Subquery
 
 from portal.telemetry.buckets import SIDES, five_minutes_of, starts_of
 from portal.telemetry.loss import compare
@@ -57,14 +57,20 @@ class LineOutlook:
 
 
 def quarantines() -> QuerySet[Quarantine]:
-    """With their routers, who decided, and how many lines are in each (``lines``)."""
+    """With their routers, who decided, how many lines are in each (``lines``), and ``newest_first``."""
     rows = Quarantine.objects.select_related("router", "decided_by")
-    return rows.annotate(lines=Count("ends__vll_id", distinct=True))
+    return rows.annotate(
+        lines=Count("ends__vll_id", distinct=True),
+        newest_first=ExpressionWrapper(-F("pk"), output_field=BigIntegerField()),
+    )
 
 
 def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
-    """Its lines, whose outlook may be asked for."""
-    return Vll.objects.filter(pk__in=quarantine.ends.values("vll_id")).select_related("customer")
+    """Its lines, whose outlook may be asked for; ``place``: a number by which they can be paged."""
+    first = quarantine.ends.filter(vll_id=OuterRef("pk")).values("vll_id").annotate(first=Min("pk"))
+    lines = Vll.objects.filter(pk__in=quarantine.ends.values("vll_id")).select_related("customer")
+    placed: QuerySet[Vll] = lines.annotate(place=Subquery(first.values("first")))
+    return placed
 
 
 def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
@@ -73,13 +79,6 @@ def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
         return None
     first, last = (to_time(at + quarantine.offset_ms) for at in (quarantine.first_ms, quarantine.last_ms))
     return first, last
-
-
-def given_up_at(quarantine: Quarantine, *, kept: timedelta) -> datetime:
-    """When nobody can decide about it any more."""
-    if quarantine.month is None:
-        return quarantine.last_received_at + kept
-    return month_span(quarantine.month)[1] + kept
 
 
 def line_outlooks(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[LineOutlook]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -20,6 +20,8 @@ from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.queries import lines_in_error, standing
 from portal.netbox_sync.words import error_sentence
 from portal.notifications.models import Mail, Webhook
+from portal.telemetry.models import Quarantine
+from portal.telemetry.words import offset_text, reason_text
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.observe import FRESH
@@ -104,6 +106,10 @@ def _of_routers(now: datetime) -> Iterator[Alarm]:
     unread = with_agent.filter(observed__isnull=False).exclude(observed__set_aside=[])
     title = _("Agents with files that they could not use")
     yield _alarm(title, unread.select_related("observed"), _router_with_files_aside)
+    aside = Quarantine.objects.filter(state=Quarantine.State.UNDECIDED).select_related("router")
+    aside = aside.annotate(lines=Count("ends__vll_id", distinct=True)).order_by("first_received_at", "pk")
+    title = _("Samples with a wrong time or count that wait for a decision")
+    yield _alarm(title, aside, _quarantine)
     withheld = routers.exclude(held_since=None, maintenance_since=None)
     yield _alarm(_("Routers held or under maintenance"), withheld, _router)
 
@@ -212,6 +218,23 @@ def _hanging(router: Router) -> Row:
 def _router_with_files_aside(router: Router) -> Row:
     files = router.observed.set_aside
     return replace(_router(router), note="; ".join(f"{each['file']}: {each['why']}" for each in files))
+
+
+def _quarantine(aside: Any) -> Row:
+    """It leads to where the NOC sees what they would do to the month, and decides."""
+    facts = {
+        "samples": aside.samples,
+        "lines": aside.lines,
+        "clock": offset_text(aside.offset_ms),
+        "month": f"{aside.month:%Y-%m}" if aside.month else "",
+        "reason": reason_text(aside),
+    }
+    if aside.month:
+        note = _("its clock was %(clock)s; %(samples)d samples of %(month)s, lines: %(lines)d") % facts
+    else:
+        note = _("%(samples)d samples, lines: %(lines)d. %(reason)s") % facts
+    address = reverse("web:noc-quarantine", args=[aside.pk])
+    return Row(aside.router, address, note, aside.first_received_at)
 
 
 def _silent_router(router: Any) -> Row:

@@ -16,7 +16,7 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Up to PAGE_SIZE rows, and the ``?after=`` of the rows that follow ("" when there are none)."""
+    """So many rows at most, and the ``?after=`` of the rows that follow ("" when there are none)."""
 
     rows: list[Any]
     after: str
@@ -37,7 +37,7 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
     return Page(rows=found, after=f"{getattr(found[-1], by).isoformat()}_{found[-1].pk}" if more else "")
 
 
-def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str) -> Page:
+def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
     """The page behind ``after``, of ``rows`` ordered by columns that are never null, the last one unique.
 
     Columns of related rows are written as ``router__name``. Cursors as in ``newest_first``.
@@ -45,9 +45,9 @@ def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str) -> Page:
     rows = rows.order_by(*by)
     if place := _place(after, len(by)):
         rows = _behind(rows, by, place)
-    found = list(rows[: PAGE_SIZE + 1])
-    more = len(found) > PAGE_SIZE
-    found = found[:PAGE_SIZE]
+    found = list(rows[: size + 1])
+    more = len(found) > size
+    found = found[:size]
     return Page(rows=found, after=_cursor(found[-1], by) if more else "")
 
 

@@ -18,6 +18,7 @@ from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER
 from portal.core.tagging import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
+from portal.telemetry.models import Quarantine
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.search import vlls_found
 from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
@@ -194,6 +195,15 @@ class RouterFilters(django_filters.FilterSet):
 
     def found(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
         return found(rows, value)
+
+
+class QuarantineFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
+    router = text(field_name="router__name", about="A router's name.")
+
+    class Meta:
+        model = Quarantine
+        fields: list[str] = []
 
 
 class LinkFilters(django_filters.FilterSet):

@@ -23,9 +23,11 @@ class KeysetPagination(BasePagination):
     """``{"results": [...], "next": url or null}``. ``ordering`` must be total: its last field is unique."""
 
     ordering: tuple[str, ...] = ("id",)
+    default_limit = DEFAULT_LIMIT
+    largest_limit = LARGEST_LIMIT
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        limit = _limit(request)
+        limit = self._limit(request)
         rows = queryset.order_by(*self.ordering)
         if cursor := request.query_params.get(CURSOR):
             rows = rows.filter(_behind(self.ordering, _place(cursor, self.ordering, queryset.model)))
@@ -36,6 +38,15 @@ class KeysetPagination(BasePagination):
             last = _place_of(found[-1], self.ordering)
             self._next = replace_query_param(request.build_absolute_uri(), CURSOR, _cursor(last))
         return found
+
+    def _limit(self, request: Request) -> int:
+        asked = request.query_params.get(LIMIT, str(self.default_limit))
+        if not (
+            asked.isascii() and asked.isdigit() and len(asked) < 9 and 1 <= int(asked) <= self.largest_limit
+        ):
+            refusal = f"Write a whole number from 1 to {self.largest_limit}."
+            raise ValidationError({LIMIT: [refusal]}, code="limit")
+        return int(asked)
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self._next})
@@ -69,8 +80,8 @@ class KeysetPagination(BasePagination):
                 "schema": {
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": LARGEST_LIMIT,
-                    "default": DEFAULT_LIMIT,
+                    "maximum": self.largest_limit,
+                    "default": self.default_limit,
                 },
             },
         ]
@@ -96,13 +107,6 @@ class NewestVllFirst(KeysetPagination):
 
 class NewestOrderFirst(KeysetPagination):
     ordering = ("-ordered_at", "-id")
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get(LIMIT, str(DEFAULT_LIMIT))
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= LARGEST_LIMIT):
-        raise ValidationError({LIMIT: [f"Write a whole number from 1 to {LARGEST_LIMIT}."]}, code="limit")
-    return int(text)
 
 
 def _place_of(row: Model, ordering: tuple[str, ...]) -> list[Any]:

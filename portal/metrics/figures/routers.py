@@ -23,15 +23,17 @@ def families(now: datetime) -> Iterator[Metric]:
     hangs = _of_each("vpp_hangs", "1 if its agent says that its VPP answers nothing any more.")
     failures = _of_each("failures", "Tries to reach its agent that failed since the last that did not.")
     valid = _of_each("certificate_expiry_timestamp_seconds", "When the last of its certificates ends.")
+    offset = _of_each("clock_offset_seconds", "The portal's clock minus its own, as its last counters came.")
     rows = with_agent.annotate(
         reported_at=F("observed__reported_at"),
         connected=F("observed__vpp_connected"),
         hung=F("observed__vpp_hangs"),
         failures=F("convergence__failures"),
         valid_until=_NAMES_VALID_UNTIL,
+        offset_ms=F("agent_clock__offset_ms"),
     ).order_by("name")
-    for name, reported_at, is_connected, is_hung, failed, valid_until in rows.values_list(
-        "name", "reported_at", "connected", "hung", "failures", "valid_until"
+    for name, reported_at, is_connected, is_hung, failed, valid_until, offset_ms in rows.values_list(
+        "name", "reported_at", "connected", "hung", "failures", "valid_until", "offset_ms"
     )[:LISTED]:
         if reported_at is not None:
             reported.add_metric([name], reported_at.timestamp())
@@ -40,7 +42,9 @@ def families(now: datetime) -> Iterator[Metric]:
         failures.add_metric([name], failed or 0)
         if valid_until is not None:
             valid.add_metric([name], valid_until.timestamp())
-    yield from (reported, connected, hangs, failures, valid)
+        if offset_ms is not None:
+            offset.add_metric([name], offset_ms / 1000)
+    yield from (reported, connected, hangs, failures, valid, offset)
 
 
 def _states(now: datetime) -> dict[str, Count]:

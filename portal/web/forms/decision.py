@@ -24,6 +24,18 @@ class RejectionForm(TablerForm):
     )
 
 
+class DiscardForm(TablerForm):
+    """Why samples in quarantine are discarded."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("It is kept with the decision"),
+        error_messages={"required": _("Say why: it is kept with the decision.")},
+    )
+
+
 class ForceEndForm(TablerForm):
     """Why an order is ended without the routers' word."""
 

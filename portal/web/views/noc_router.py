@@ -111,7 +111,7 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
 
 
 def _router(router_id: int) -> Router:
-    rows = Router.objects.select_related("site", "observed", "convergence")
+    rows = Router.objects.select_related("site", "observed", "convergence", "agent_clock")
     return get_object_or_404(rows, pk=router_id)
 
 
@@ -126,6 +126,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "may_declare_dead": policies.may_remove_from_the_network(request.user),
         "observed": getattr(router, "observed", None),
         "convergence": getattr(router, "convergence", None),
+        "agent_clock": getattr(router, "agent_clock", None),
         "fresh_since": clock.now() - FRESH,
         "token": token,
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],

@@ -1,0 +1,108 @@
+"""Samples that were set aside: what they would do to their months, and what the NOC decides about them."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.filters import QuarantineFilters
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.serializers.quarantine import (
+    DiscardSerializer,
+    QuarantinedLineSerializer,
+    QuarantineSerializer,
+)
+from portal.core import clock
+from portal.telemetry.models import Quarantine
+from portal.telemetry.quarantine_decisions import quarantine_accept, quarantine_discard
+from portal.telemetry.quarantine_outlook import line_outlooks, lines_of, quarantines
+from portal.vll.models import Vll
+
+
+class NewestFirst(KeysetPagination):
+    ordering = ("-id",)
+
+
+class FewAtATime(KeysetPagination):
+    """For each line its month is read."""
+
+    default_limit = 10
+    largest_limit = 20
+
+
+class QuarantinesView(generics.ListAPIView[Quarantine]):
+    """Samples that were set aside, with a wrong time or count, the newest first; for NOC staff."""
+
+    permission_classes = [IsNoc]
+    queryset = Quarantine.objects.none()
+    serializer_class = QuarantineSerializer
+    pagination_class = NewestFirst
+    filterset_class = QuarantineFilters
+
+    def get_queryset(self) -> QuerySet[Quarantine]:
+        return quarantines()
+
+
+class QuarantineView(generics.RetrieveAPIView[Quarantine]):
+    """One of them; for NOC staff."""
+
+    permission_classes = [IsNoc]
+    queryset = Quarantine.objects.none()
+    serializer_class = QuarantineSerializer
+
+    def get_queryset(self) -> QuerySet[Quarantine]:
+        return quarantines()
+
+
+class LinesView(generics.ListAPIView[Vll]):
+    """Its lines, and what accepting it would do to the month of each; for NOC staff."""
+
+    permission_classes = [IsNoc]
+    queryset = Vll.objects.none()
+    serializer_class = QuarantinedLineSerializer
+    pagination_class = FewAtATime
+
+    @extend_schema(responses={200: QuarantinedLineSerializer(many=True)})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        found = get_object_or_404(quarantines(), pk=kwargs["pk"])
+        lines = self.paginate_queryset(self.filter_queryset(lines_of(found))) or []
+        outlooks = line_outlooks(quarantine=found, vlls=lines, now=clock.now())
+        return self.get_paginated_response(QuarantinedLineSerializer(outlooks, many=True).data)
+
+
+class AcceptView(APIView):
+    """Let samples count by the measured offset."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=None, responses={200: QuarantineSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Add these samples at their corrected time, wherever their end is not counted already; frozen months
+        are corrected. For NOC staff. 409 when it is decided otherwise, or when nobody knows their time."""
+        found = get_object_or_404(quarantines(), pk=pk)
+        quarantine_accept(quarantine=found, user=caller(request), now=clock.now())
+        return Response(QuarantineSerializer(quarantines().get(pk=pk)).data)
+
+
+class DiscardView(APIView):
+    """Forget samples for good."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=DiscardSerializer, responses={200: QuarantineSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Forget these samples, for a reason that is kept; for NOC staff. 409 when decided otherwise."""
+        found = get_object_or_404(quarantines(), pk=pk)
+        body = DiscardSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        quarantine_discard(quarantine=found, user=caller(request), now=clock.now(), **body.validated_data)
+        return Response(QuarantineSerializer(quarantines().get(pk=pk)).data)

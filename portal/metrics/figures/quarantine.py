@@ -1,0 +1,26 @@
+"""Samples in quarantine: how many of each router's wait for a decision."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Sum
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.telemetry.models import Quarantine
+
+# Series for one router each; whoever has more than so many wrong clocks needs no longer list.
+LISTED = 1000
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    waiting = GaugeMetricFamily(
+        "longline_quarantined_samples",
+        "Samples (of one line end each) with a wrong time or count that wait for the NOC's decision.",
+        labels=["router"],
+    )
+    undecided = Quarantine.objects.filter(state=Quarantine.State.UNDECIDED)
+    by_router = undecided.values_list("router__name").annotate(Sum("samples")).order_by("router__name")
+    for router, samples in by_router[:LISTED]:
+        waiting.add_metric([router], samples)
+    yield waiting

@@ -1,0 +1,61 @@
+"""Samples in quarantine, in words."""
+
+import json
+from typing import Any
+
+from django import template
+from django.utils.translation import gettext_lazy as _
+
+from portal.telemetry.models import AgentClock, Quarantine
+from portal.telemetry.quarantine import MAX_AHEAD, to_time
+from portal.telemetry.words import offset_text, reason_text
+
+register = template.Library()
+
+_STATES: dict[str, tuple[Any, str]] = {
+    Quarantine.State.UNDECIDED: (_("Undecided"), "warning"),
+    Quarantine.State.ACCEPTED: (_("Accepted"), "success"),
+    Quarantine.State.DISCARDED: (_("Discarded"), "muted"),
+    Quarantine.State.EXPIRED: (_("Given up"), "danger"),
+}
+
+
+@register.inclusion_tag("ui/badge.html")
+def quarantine_state(quarantine: Quarantine) -> dict[str, str]:
+    """What was decided, as a badge."""
+    label, tone = _STATES[quarantine.state]
+    return {"label": str(label), "tone": tone}
+
+
+@register.filter
+def reason(quarantine: Quarantine) -> str:
+    """Why its samples were set aside."""
+    return reason_text(quarantine)
+
+
+@register.filter
+def clock(quarantine: Quarantine) -> str:
+    """``2 h ahead``, as it was measured; "–" where it was not."""
+    return offset_text(quarantine.offset_ms) or "–"
+
+
+@register.filter
+def clock_of(known: AgentClock) -> str:
+    """An agent's clock, as its newest counters were sent: right within a minute, or by how much it is not."""
+    is_right = abs(known.offset_ms) <= MAX_AHEAD.total_seconds() * 1000
+    return offset_text(0 if is_right else known.offset_ms)
+
+
+@register.filter
+def by_its_clock(ms: int) -> str:
+    """A moment of a router's clock (milliseconds since the epoch), which may be beyond every calendar."""
+    try:
+        return f"{to_time(ms):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
+        return f"{ms} ms"
+
+
+@register.filter
+def pretty(sample: dict[str, Any]) -> str:
+    """A sample as its agent sent it."""
+    return json.dumps(sample, indent=1)

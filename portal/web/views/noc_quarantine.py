@@ -1,0 +1,95 @@
+"""Samples that were set aside: what they would do to their months, and what the NOC decides about them."""
+
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.telemetry.models import Quarantine
+from portal.telemetry.quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
+from portal.telemetry.quarantine_outlook import line_outlooks, lines_of, quarantines, span_of
+from portal.web.access import SignedInRequest, requires
+from portal.web.forms.decision import DiscardForm
+from portal.web.noc_kinds import KINDS
+from portal.web.paging import in_order
+from portal.web.telling import telling
+
+UNPROCESSABLE = 422
+# For each line its month is read.
+LINES_SHOWN = 10
+_LONGEST_NAME = 100
+
+
+@requires(policies.may_run_the_network)
+def listing(request: SignedInRequest) -> HttpResponse:
+    """What waits for a decision; ``?decided=1`` what is decided, ``?router=`` of one router alone."""
+    decided = request.GET.get("decided") == "1"
+    router = request.GET.get("router", "").replace("\0", "")[:_LONGEST_NAME]
+    rows = quarantines()
+    undecided = {"state": Quarantine.State.UNDECIDED}
+    rows = rows.exclude(**undecided) if decided else rows.filter(**undecided)
+    if router:
+        rows = rows.filter(router__name=router)
+    found = in_order(rows, by=("newest_first",), after=request.GET.get("after", ""))
+    context = {
+        "kinds": KINDS,
+        "page": found,
+        "rows": [{"quarantine": each, "span": span_of(each)} for each in found.rows],
+        "decided": decided,
+        "router": router,
+        "keep": urlencode(({"decided": 1} if decided else {}) | ({"router": router} if router else {})),
+    }
+    return render(request, "noc/quarantines.html", context)
+
+
+@requires(policies.may_run_the_network)
+def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
+    """One, and what accepting it would do to the month of each of its lines."""
+    return _page(request, _quarantine(quarantine_id))
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
+    """Let its samples count, by the measured offset."""
+    with telling(request, done=_("Accepted. The samples are being added; frozen months will be corrected.")):
+        quarantine_accept(quarantine=_quarantine(quarantine_id), user=request.user, now=clock.now())
+    return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
+
+
+@requires(policies.may_run_the_network)
+@require_POST
+def discard(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
+    """Forget its samples, for a ``reason``."""
+    found, form = _quarantine(quarantine_id), DiscardForm(request.POST)
+    if not form.is_valid():
+        return _page(request, found, form, status=UNPROCESSABLE)
+    with telling(request, done=_("Discarded.")):
+        quarantine_discard(quarantine=found, user=request.user, now=clock.now(), **form.cleaned_data)
+    return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
+
+
+def _quarantine(quarantine_id: int) -> Quarantine:
+    return get_object_or_404(quarantines(), pk=quarantine_id)
+
+
+def _page(
+    request: SignedInRequest, found: Quarantine, form: DiscardForm | None = None, status: int | None = None
+) -> HttpResponse:
+    lines = in_order(lines_of(found), by=("place",), after=request.GET.get("after", ""), size=LINES_SHOWN)
+    context = {
+        "kinds": KINDS,
+        "quarantine": found,
+        "span": span_of(found),
+        "is_undecided": found.state == Quarantine.State.UNDECIDED,
+        "given_up_at": given_up_at(found),
+        "outlooks": line_outlooks(quarantine=found, vlls=lines.rows, now=clock.now()),
+        "page": lines,
+        "examples": found.examples.order_by("pk")[:1],
+        "form": form or DiscardForm(),
+    }
+    return render(request, "noc/quarantine.html", context, status=status)
