@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.preferences import unsubscribe_path
 from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.noc_kinds import KINDS
@@ -25,6 +27,7 @@ from tests.browser.reader import Reader
 from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.test_telemetry_quarantine import send
 
 PASSWORD = "correct horse battery"
 # On a line's page the months come by a link, which scripts follow at once.
@@ -42,6 +45,7 @@ _BUTTONS_AND_PARTS = {
         *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
         *("noc-person-second-factor",),
         *("noc-router-care", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
+        *("noc-quarantine-accept", "noc-quarantine-discard"),
     )
 }
 _READ_ELSEWHERE = {"web:team", "web:invitation", "web:tokens"}
@@ -78,6 +82,8 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     settings.NETBOX_URL = "http://netbox.invalid"
     say_much_of_netbox(found["active"])
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
+    for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
+        send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
     return found
 
 
@@ -207,6 +213,9 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/map/",
             "/noc/map/?q=nothing",
             "/noc/pools/",
+            "/noc/quarantine/",
+            "/noc/quarantine/?decided=1&router=rhino",
+            *(f"/noc/quarantine/{each.pk}/" for each in Quarantine.objects.all()),
             "/noc/netbox/",
             "/noc/audit/",
             "/noc/audit/?what=authenticator",

@@ -20,6 +20,7 @@ STOOD_AT = {
     "events": "0001_initial",
     "netbox_sync": None,
     "notifications": None,
+    "telemetry": "0010_judged_silences",
     "vll": "0015_ask_anew",
 }
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -53,10 +54,21 @@ def line_in_service(model: Any) -> None:
         frame=1518,
     )
     site = model("inventory", "Site").objects.create(name="Zürich")
+    aside = {
+        "boot_id": str(KEEPER),
+        "seq": 7,
+        "from_ms": 1000,
+        "to_ms": 11_000,
+        "ends": [{"vll": str(line.pk), "side": "a", "in_bytes": -1}],
+    }
     for number, (name, side) in enumerate([("rhino", "a"), ("hippo", "z")], start=1):
         router = model("inventory", "Router").objects.create(
             name=name, site=site, loopback4=f"10.255.0.{number}", cpu="Ryzen 5950X", cores=4
         )
+        if side == "a":
+            model("telemetry", "QuarantinedSample").objects.create(
+                router=router, received_at=NOW, reason="negative", sample=aside
+            )
         port = model("inventory", "Port").objects.create(
             router=router, interface="host-cust1", customer=dairy, speed_bps=10**10, bookable_bps=10**10
         )

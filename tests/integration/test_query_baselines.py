@@ -45,8 +45,8 @@ PAGES = {
     "/?q=milk": 16,
     "/vlls/{vll}/": 14,
     "/vlls/{vll}/status/": 8,
-    # One of them: since when the line was in service.
-    "/vlls/{vll}/months/": 10,
+    # One of them: since when the line was in service; another: what is undecided.
+    "/vlls/{vll}/months/": 11,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
     "/orders/": 3,
@@ -60,7 +60,7 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 22,
+    "/noc/": 23,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 17,
     "/noc/routers/{router}/drain/": 7,
@@ -73,6 +73,7 @@ PAGES = {
     # One of them: whether the topology that orders count with is still the newest; another: what links carry.
     "/noc/map/": 8,
     "/noc/pools/": 11,
+    "/noc/quarantine/": 4,
     "/noc/staff/": 4,
     "/noc/people/{person}/": 7,
     # One or two for each table that has something on the page.

@@ -33,6 +33,17 @@ JOIN allocation_corebooking booking ON booking.holder = stone.leases ORDER BY ro
 """
 
 
+# What was set aside waits for a decision, and is known when it is sent again.
+_SET_ASIDE = """
+SELECT router.name, aside.reason, aside.samples, aside.last_ms, aside.offset_ms, aside.state, ends.side,
+       example.sample ->> 'seq', run.seqs @> 7::bigint
+FROM telemetry_quarantine aside JOIN inventory_router router ON router.id = aside.router_id
+JOIN telemetry_quarantinedend ends ON ends.quarantine_id = aside.id
+JOIN telemetry_quarantinedsample example ON example.quarantine_id = aside.id
+JOIN telemetry_quarantinedrun run ON run.router_id = aside.router_id
+"""
+
+
 @pytest.fixture(scope="module")
 def database(private_services: Services) -> Iterator[str]:
     """The URL of a database of its own, as the earlier release left it."""
@@ -84,6 +95,8 @@ def test_two_upgrades_at_a_time_migrate_once_and_keep_every_row(database: str) -
         # The audit trail follows the tables of today.
         connection.execute("UPDATE vll_vll SET description = 'ZRH-AMS 2'")
         assert connection.execute("SELECT description FROM audit_vllevent").fetchall() == [("ZRH-AMS 2",)]
+        expected = ("rhino", "negative", 1, 11_000, None, "undecided", "a", "7", True)
+        assert connection.execute(_SET_ASIDE).fetchall() == [expected]
         # What two old routers may have is named with each, and what they keep of cores goes back one by one.
         assert connection.execute(_LEFT).fetchall() == [("panda", 4711, "z"), ("zebra", 4711, "a")]
     assert "No migrations to apply" in _wait(_start(database, "manage.py", "upgrade"))
