@@ -19,12 +19,14 @@ from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
 from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
 from portal.wsgi import application
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
+from tests.integration.test_telemetry_quarantine import send
 
 REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422"]
 CONFIG = schemathesis.Config.from_dict(
@@ -52,6 +54,7 @@ def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
     activate(placed.vll)
     email, now = "dora@dairy.example", clock.now()
     invitation = invite(by=nina, customer=placed.customer, email=email, role="viewer", now=now)
+    send(isp, placed.vll, now)
     url, dairy = "https://hooks.example.net/", placed.customer
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
@@ -67,6 +70,7 @@ def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
         "sites": str(isp.routers["rhino"].site_id),
         "links": str(isp.links["rhino-hippo"].pk),
         "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
+        "quarantines": str(Quarantine.objects.get().pk),
         "people": str(alice.pk),
         "members": str(alice.memberships.get().pk),
         "invitations": str(invitation.pk),
