@@ -18,15 +18,13 @@ from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
 from portal.notifications.webhooks import webhook_create, webhook_test
-from portal.telemetry.models import Quarantine
 from portal.vll.models import Vll
 from portal.vll.operations import hold_make
 from tests.integration.answers import activate
-from tests.integration.isp import Isp, build_isp, member
+from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.test_api_v1 import client
-from tests.integration.test_telemetry_quarantine import send
-from tests.integration.test_tenants_stay_apart import everything
+from tests.integration.test_tenants_stay_apart import everything, set_aside
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -72,12 +70,6 @@ def owned(db: None) -> dict[str, Any]:
         "quarantines": set_aside(isp, placed.vll).pk,
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,
     }
-
-
-def set_aside(isp: Isp, vll: Vll) -> Quarantine:
-    """What a router counted of her line while its clock was wrong."""
-    send(isp, vll, clock.now())
-    return Quarantine.objects.get()
 
 
 @pytest.fixture

@@ -22,12 +22,14 @@ from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.test_telemetry_quarantine import send
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -97,8 +99,15 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "site_id": isp.routers["rhino"].site_id,
         "link_id": isp.links["rhino-hippo"].pk,
         "of": "customers",
+        "quarantine_id": set_aside(isp, vll).pk,
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
+
+
+def set_aside(isp: Isp, vll: Vll) -> Quarantine:
+    """What a router counted of a line while its clock was wrong."""
+    send(isp, vll, clock.now())
+    return Quarantine.objects.get()
 
 
 def filled(address: str, entry: URLPattern, values: dict[str, Any]) -> str:
