@@ -95,7 +95,9 @@ def observed_store(
 
 def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
     """The router's row as it was, for update; None where there was none, and these facts are now."""
-    for row in _of_router(router.pk):
+    with sent_together():  # with the statement that begins the transaction
+        rows = _of_router(router.pk)
+    for row in rows:
         return row
     row, created = ObservedRouter.objects.select_for_update().get_or_create(router=router, defaults=facts)
     return None if created else row
