@@ -22,8 +22,9 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import Changes, order_delete, order_modify
+from portal.vll.operations.converging import ASK_AGAIN
 from provisioning.due import routers_due
 from provisioning.generations import router_intent
 from tests.integration.answers import CONFLICT, activate, answer, left
@@ -259,6 +260,7 @@ class TestMovingAnEnd:
         assert VniLease.objects.get(vni=vni).free_at is None
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         left(vll, "a", isp.routers["rhino"], status="pending")
+        RouterConvergence.objects.create(router=isp.routers["rhino"], ask_at=clock.now() + ASK_AGAIN)
         assert isp.routers["rhino"].pk not in routers_due(now=clock.now())
         with pytest.raises(VlanTaken):
             order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=7))

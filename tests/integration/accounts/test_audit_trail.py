@@ -103,7 +103,7 @@ class TestWhatIsRecorded:
         silent = {model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()}
         assert silent == {
             *("Invitation", "EmailAddress", "SocialAccount"),
-            *("RouterCertificate", "RouterEnrolment", "Hold", "Webhook", "MailOptOut"),
+            *("RouterCertificate", "RouterEnrolment", "Hold", "Webhook", "MailOptOut", "Quarantine"),
         }
 
     def test_a_hold_leaves_who_made_renewed_and_gave_it_up(
