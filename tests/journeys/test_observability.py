@@ -22,7 +22,11 @@ ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 OF_PROMETHEUS = {"up"}
 A_SCRAPE_STANDS_S = 120
 # Shown only once they have happened, which in a healthy stack they have not.
-RARE = {"longline_end_policed_frames_total", "longline_end_policed_bytes_total"}
+RARE = {
+    "longline_end_policed_frames_total",
+    "longline_end_policed_bytes_total",
+    "longline_quarantined_samples",
+}
 
 
 @pytest.fixture(scope="module")
