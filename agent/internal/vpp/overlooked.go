@@ -66,14 +66,19 @@ func (d Dialer) tidyOnce(s *Session) (names []string) {
 	return names
 }
 
-// failSend has VPP answer somebody who is gone already: its send fails with EPIPE, which is errno from then on. That
+// failSend has VPP answer somebody who takes no answers: its send fails with EPIPE, which is errno from then on. That
 // failure, other than an end of file, is never overlooked, so nothing is left of this connection.
 func (d Dialer) failSend() error {
-	conn, err := net.DialTimeout("unix", d.Socket, d.Timeout)
+	dialed, err := net.DialTimeout("unix", d.Socket, d.Timeout)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer dialed.Close()
+	conn := dialed.(*net.UnixConn)
+	// Before the request: closed after it, VPP may have answered already.
+	if err := conn.CloseRead(); err != nil {
+		return err
+	}
 	hello, err := hello("longline-tidy")
 	if err != nil {
 		return err
