@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from uuid import UUID
+
+from portal.core.epoch import to_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +84,4 @@ class ObservedReport:
         """As ``vpp_boot_ms``."""
         if self.vpp_boot_ms is None:
             return None
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.vpp_boot_ms)
+        return to_time(self.vpp_boot_ms)

@@ -61,12 +61,12 @@ def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
 def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
     """Where a line's month is frozen and its 5 minutes say otherwise by now, put what they say beside it."""
     _hold()
-    frozen = _newest(MonthlyPercentile.objects.filter(vll_id=vll.pk, month=month))
-    if not frozen:
+    frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
+    if frozen is None:
         return False
     since, until = month_span(month)
     rows = _measured(vll, since, until, now)
-    if all(_figures(row) == _figures(frozen[month, row.side]) for row in rows if (month, row.side) in frozen):
+    if all(_figures(row) == _figures(frozen[row.side]) for row in rows if row.side in frozen):
         return False
     for row in rows:
         row.correction = 1 + max(each.correction for each in frozen.values())
@@ -110,11 +110,6 @@ def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list
             )
         )
     return rows
-
-
-def _newest(rows: Any) -> dict[tuple[date, str], MonthlyPercentile]:
-    """By month and side, what counts: the last correction."""
-    return {(row.month, row.side): row for row in rows.order_by("correction")}
 
 
 def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, MonthlyPercentile]]:

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 
+from portal.core.epoch import to_ms, to_time
 from portal.events.models import Event
 from portal.inventory.models import Router
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLAIM = """
 INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
 SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
@@ -78,10 +78,9 @@ def _event(router: Router, boot_id: UUID, happening: Happening, now: datetime) -
         "generation": happening.generation,
         "detail": happening.detail,
     }
-    now_ms = (now - _EPOCH) // timedelta(milliseconds=1)
     return Event(
         # Compared as integers: a clock may be wrong by more than a datetime can say.
-        at=now if happening.at_ms >= now_ms else _EPOCH + timedelta(milliseconds=happening.at_ms),
+        at=now if happening.at_ms >= to_ms(now) else to_time(happening.at_ms),
         kind=f"router.{happening.kind}",
         router_id=router.pk,
         data={name: value for name, value in said.items() if value is not None},

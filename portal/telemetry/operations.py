@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from psycopg.errors import CheckViolation
 
+from portal.core.epoch import to_ms, to_time
 from portal.core.sending import sent_together
 from portal.inventory.models import Router
 from portal.telemetry.partitions import partitions_ensure
@@ -18,8 +19,6 @@ from portal.telemetry.quarantine import (
     contradiction,
     correction_ms,
     set_aside,
-    to_ms,
-    to_time,
 )
 from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import hold_buckets

@@ -10,11 +10,12 @@ no report tells when they were counted.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import connection
 
+from portal.core.epoch import to_ms, to_time
 from portal.inventory.models import Router
 from portal.telemetry.models import Quarantine, QuarantinedSample
 from portal.telemetry.partitions import month_is_whole
@@ -32,7 +33,6 @@ WAITED = timedelta(minutes=5)
 MOST_UNDECIDED = 100
 MOST_EXAMPLES = 100
 FROM_THE_FUTURE, TOO_OLD, UNSTEADY = "from_the_future", "too_old", "unsteady_clock"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
 
@@ -300,11 +300,3 @@ def _as_json(report: CounterReport, suspect: Suspect) -> dict[str, Any]:
         "to_ms": suspect.sample.to_ms,
         "ends": [asdict(end) | {"vll": str(end.vll)} for end in suspect.ends],
     }
-
-
-def to_ms(at: datetime) -> int:
-    return (at - _EPOCH) // _MS
-
-
-def to_time(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)

@@ -47,7 +47,7 @@ def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> N
 
     They are added, and frozen months corrected, by a task. Raises TimeUnknown, DecidedOtherwise.
     """
-    locked = _locked(quarantine)
+    locked = _locked(quarantine.pk)
     if locked.state == _State.ACCEPTED:
         return
     _check_undecided(locked)
@@ -60,7 +60,7 @@ def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> N
 @transaction.atomic
 def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: datetime) -> None:
     """Forget these samples for good; what is discarded stays so. Raises DecidedOtherwise."""
-    locked = _locked(quarantine)
+    locked = _locked(quarantine.pk)
     if locked.state == _State.DISCARDED:
         return
     _check_undecided(locked)
@@ -90,7 +90,7 @@ def given_up_at(quarantine: Quarantine) -> datetime:
 
 @transaction.atomic
 def _expire(pk: int, now: datetime) -> bool:
-    found = Quarantine.objects.select_for_update(of=("self",)).select_related("router").get(pk=pk)
+    found = _locked(pk)
     if found.state != _State.UNDECIDED or now < given_up_at(found):
         return False
     _decide(found, _State.EXPIRED, None, now)
@@ -108,9 +108,8 @@ WHERE five.accepted AND five.start_at < %s AND NOT EXISTS (
 """
 
 
-def _locked(quarantine: Quarantine) -> Quarantine:
-    rows = Quarantine.objects.select_for_update(of=("self",)).select_related("router")
-    return rows.get(pk=quarantine.pk)
+def _locked(pk: int) -> Quarantine:
+    return Quarantine.objects.select_for_update(of=("self",)).select_related("router").get(pk=pk)
 
 
 def _check_undecided(found: Quarantine) -> None:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, OuterRef, QuerySet, Subquery
 
+from portal.core.epoch import to_time
 from portal.telemetry.buckets import SIDES, five_minutes_of, starts_of
 from portal.telemetry.loss import compare
 from portal.telemetry.models import Quarantine, QuarantinedFiveMinutes
-from portal.telemetry.quarantine import to_time
 from portal.telemetry.quarantine_counting import fitting
 from portal.telemetry.queries import P95_BUCKET_S, expected_of, percentiles
 from portal.telemetry.rollups import COLUMNS

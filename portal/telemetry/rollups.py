@@ -101,12 +101,6 @@ ON CONFLICT (vll_id, start_at) DO UPDATE SET {sums}, simulated = known.simulated
         for column in COLUMNS[:-1]
     ),
 )
-_MARK = """
-INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
-SELECT vll_id, 300, start_at, ''
-FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
-ON CONFLICT DO NOTHING
-"""
 _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
@@ -126,7 +120,7 @@ WHERE mark.vll_id = due.vll_id AND mark.step_s = due.step_s AND mark.start_at = 
 RETURNING due.vll_id, due.start_at
 """
 _STORING = "SELECT pg_advisory_xact_lock_shared(%s, number) FROM unnest(%s::int[]) AS number"
-_MARK_LONGER = """
+_MARK = """
 INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
 SELECT DISTINCT vll_id, %(step)s, date_bin(%(length)s, start_at, 'epoch'), ''
 FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
@@ -185,10 +179,11 @@ def _roll_up_some(table: Table, now: datetime) -> int:
         return len(due)
 
 
-def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]]) -> None:
-    """Have these 5 minutes counted anew, from their samples and what was accepted."""
+def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table = FIVE_MINUTES) -> None:
+    """Have the buckets of a table counted anew in which these begin."""
+    step = {"step": table.step_s, "length": timedelta(seconds=table.step_s)}
     if due:
-        cursor.execute(_MARK, {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]})
+        cursor.execute(_MARK, _columns(due) | step)
 
 
 def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
@@ -201,11 +196,9 @@ def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, date
     if not due:
         return
     partitions_ensure({start.astimezone(UTC).date() for _, start in due}, FIVE_MINUTES)
-    buckets: dict[str, Any] = {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
     cursor.execute("SET LOCAL jit = off")
-    cursor.execute(_ADD, {**buckets, "quarantine": quarantine_id})
-    hour = timedelta(seconds=HOURS.step_s)
-    cursor.execute(_MARK_LONGER, {**buckets, "step": HOURS.step_s, "length": hour})
+    cursor.execute(_ADD, _columns(due) | {"quarantine": quarantine_id})
+    mark_stale(cursor, due, HOURS)
 
 
 def hold_roll_ups(cursor: Any) -> None:
@@ -215,7 +208,7 @@ def hold_roll_ups(cursor: Any) -> None:
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:
     partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
-    buckets: dict[str, Any] = {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
+    buckets = _columns(due)
     # The planner takes each list for longer than it is, and would compile for longer than it then runs.
     cursor.execute("SET LOCAL jit = off")
     cursor.execute(
@@ -225,9 +218,11 @@ def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> N
     if table is FIVE_MINUTES:
         cursor.execute(_SPEAKS_FOR_ROUTERS, buckets)
     for longer in ROLLUPS[ROLLUPS.index(table) + 1 :][:1]:
-        cursor.execute(
-            _MARK_LONGER, {**buckets, "step": longer.step_s, "length": timedelta(seconds=longer.step_s)}
-        )
+        mark_stale(cursor, due, longer)
+
+
+def _columns(due: Sequence[tuple[UUID, datetime]]) -> dict[str, Any]:
+    return {"vlls": [vll for vll, _ in due], "starts": [start for _, start in due]}
 
 
 def _statement(table: Table) -> str:

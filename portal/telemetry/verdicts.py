@@ -6,15 +6,15 @@ frames that came out at a line's other end, and what its own agent counted and c
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from portal.core.epoch import EPOCH
 from portal.telemetry.spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 
 BUCKET = timedelta(minutes=5)
 # A sample begins or ends so much before or after what it is about; the agents' clocks differ a little too.
 _BLUR = timedelta(seconds=30)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def _joined(pieces: Sequence[Interval]) -> list[Interval]:
 
 
 def _rounded_down(at: datetime) -> datetime:
-    return at - (at - _EPOCH) % BUCKET
+    return at - (at - EPOCH) % BUCKET
 
 
 def _rounded_up(at: datetime) -> datetime:
-    return at + -(at - _EPOCH) % BUCKET
+    return at + -(at - EPOCH) % BUCKET

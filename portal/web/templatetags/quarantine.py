@@ -6,8 +6,9 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext_lazy as _
 
+from portal.core.epoch import to_time
 from portal.telemetry.models import AgentClock, Quarantine
-from portal.telemetry.quarantine import MAX_AHEAD, to_time
+from portal.telemetry.quarantine import MAX_AHEAD
 from portal.telemetry.words import offset_text, reason_text
 
 register = template.Library()

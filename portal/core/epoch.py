@@ -1,0 +1,14 @@
+"""Milliseconds since the Unix epoch, which is how agents write times."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_ms(at: datetime) -> int:
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+def to_time(ms: int) -> datetime:
+    """Raises OverflowError beyond the calendar."""
+    return EPOCH + timedelta(milliseconds=ms)
