@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from bench.database import migrated
 from bench.figures import Figure, percentile
@@ -65,18 +65,21 @@ def _network() -> tuple[Any, list[Any]]:
 
 
 def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
-    from portal.api.agent import counters
+    from portal.api.agent.fields import Errors
+    from portal.api.agent.structs import struct
     from portal.core.clock import now
     from portal.telemetry.operations import counters_store
     from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.reports import CounterReport
     from portal.telemetry.rollups import roll_up
 
     partitions_keep(now=now())
-    bodies = [json.dumps(_report(vlls, number)) for number in range(REPORTS)]
+    bodies = [json.dumps(_report(vlls, number)).encode() for number in range(REPORTS)]
+    read = struct(CounterReport)
     began = time.perf_counter()
     stored = 0
     for body in bodies:
-        report = counters._report(_with_ids(json.loads(body)))
+        report = read(body, Errors())
         stored += counters_store(router=router, report=report, now=now()).accepted
     took = time.perf_counter() - began
     began = time.perf_counter()
@@ -86,13 +89,6 @@ def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
         f"from the JSON body to the commit, without TLS; then {rolled} buckets rolled up in {rolling:.2f} s"
     )
     return Figure("telemetry_rows_per_s", stored / took, "1/s", note)
-
-
-def _with_ids(body: dict[str, Any]) -> dict[str, Any]:
-    for sample in body["samples"]:
-        for end in sample["ends"]:
-            end["vll"] = UUID(end["vll"])
-    return body | {"boot_id": UUID(body["boot_id"])}
 
 
 def _report(vlls: list[Any], number: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Announce a fact, or ask for a task, inside the caller's transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,11 @@ _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
 SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
 """  # noqa: S608 - a constant
+_ANNOUNCE_OF_LINES = """
+INSERT INTO events_event (at, kind, vll_id, actor, request_id, data, untold)
+SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(untold)s
+FROM unnest(%(lines)s::uuid[], %(at)s::timestamptz[]) AS happened (line, at)
+"""
 
 
 def announce(
@@ -46,6 +51,21 @@ def announce(
             untold=kind in TOLD,
         )
     )
+
+
+def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
+    """Record that ``kind`` happened to each of these lines, and when. Must run in the same transaction."""
+    if not at:
+        return
+    told: dict[str, Any] = {
+        "kind": kind,
+        "lines": list(at),
+        "at": list(at.values()),
+        "request_id": current_request_id.get(),
+        "untold": kind in TOLD,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ANNOUNCE_OF_LINES, told)
 
 
 def send_task(task: str, *args: int | str, now: datetime) -> None:

@@ -1,11 +1,11 @@
 """Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
+from msgspec.structs import astuple
 from psycopg.errors import CheckViolation
 
 from portal.core.epoch import to_ms, to_time
@@ -34,7 +34,7 @@ WITH inserted AS (
     SELECT vll_id, side, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
            'epoch'::timestamptz + to_ms * interval '1 millisecond', in_bytes, in_packets, out_bytes,
            out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-           violate_packets, %s, %s, %s
+           violate_packets, %s::uuid, %s, %s
     FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                 %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
                 %s::bigint[], %s::bigint[], %s::bigint[])
@@ -67,10 +67,11 @@ SET boot_id = EXCLUDED.boot_id, offset_ms = EXCLUDED.offset_ms, measured_at = EX
     dropped = EXCLUDED.dropped
 """
 _ELSEWHERE = """
-SELECT reported.vll_id, reported.side FROM unnest(%s::uuid[], %s::text[]) AS reported (vll_id, side)
+SELECT reported.vll_id::text, reported.side FROM unnest(%s::uuid[], %s::text[]) AS reported (vll_id, side)
 WHERE NOT EXISTS (
-    SELECT FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
-    WHERE e.vll_id = reported.vll_id AND e.side = reported.side AND p.router_id = %s)
+    SELECT FROM vll_vllend e
+    WHERE e.vll_id = reported.vll_id AND e.side = reported.side
+      AND e.port_id = ANY(ARRAY(SELECT id FROM inventory_port WHERE router_id = %s)))
 """
 
 
@@ -146,8 +147,8 @@ def _clock_store(router: Router, report: CounterReport, now: datetime) -> None:
 class _Ends:
     """The reported ends that are not on the router, and until when (ms) they were."""
 
-    elsewhere: set[tuple[UUID, str]]
-    left_ms: dict[tuple[UUID, str], int]
+    elsewhere: set[tuple[str, str]]
+    left_ms: dict[tuple[str, str], int]
 
     def counts(self, end: EndCount, from_ms: int) -> bool:
         """Whether the router may speak of it: an end that has left counted there in samples begun before."""
@@ -169,7 +170,9 @@ def _ends_on(router: Router, report: CounterReport) -> _Ends:
     moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
     return _Ends(
         elsewhere=elsewhere,
-        left_ms={(vll, side): to_ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")},
+        left_ms={
+            (str(vll), side): to_ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")
+        },
     )
 
 
@@ -204,7 +207,7 @@ def _insert(router: Router, report: CounterReport, rows: list[tuple[CounterSampl
         return int(cursor.fetchone()[0])
 
 
-def _array(values: Iterable[UUID | int | str | None]) -> str:
+def _array(values: Iterable[int | str | None]) -> str:
     """What needs no quotes as PostgreSQL writes its arrays: psycopg looks at each element for longer than
     the server takes to store it."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"

@@ -9,11 +9,12 @@ no report tells when they were counted.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from msgspec.structs import asdict
 
 from portal.core.epoch import to_ms, to_time
 from portal.inventory.models import Router
@@ -175,7 +176,7 @@ JOIN telemetry_quarantinedrun ON router_id = %s AND boot_id = %s AND seqs @> seq
 """
 _NOTE = """
 INSERT INTO telemetry_quarantinedrun (router_id, boot_id, seqs, last_received_at)
-SELECT %s, %s, range_agg(int8range(seq, seq, '[]')), %s FROM unnest(%s::bigint[]) AS reported (seq)
+SELECT %s, %s::uuid, range_agg(int8range(seq, seq, '[]')), %s FROM unnest(%s::bigint[]) AS reported (seq)
 ON CONFLICT (router_id, boot_id) DO UPDATE
 SET seqs = telemetry_quarantinedrun.seqs + EXCLUDED.seqs, last_received_at = EXCLUDED.last_received_at
 """
@@ -212,7 +213,7 @@ def _add_ends(by_shelf: dict[int, list[Suspect]]) -> None:
 
 
 PER_END = ("in_bytes", "in_packets", "out_bytes", "out_packets")
-POLICER = tuple(field.name for field in fields(PolicerCount))
+POLICER = PolicerCount.__struct_fields__
 _SUMMED = ("covered_ms", *PER_END, *POLICER)
 # As for all rollups: each sample evenly over its time (rollups.FROM_SAMPLES).
 _ADD_FIVE_MINUTES = f"""
@@ -292,11 +293,11 @@ def _add_examples(
 
 def _as_json(report: CounterReport, suspect: Suspect) -> dict[str, Any]:
     return {
-        "boot_id": str(report.boot_id),
+        "boot_id": report.boot_id,
         "sent_ms": report.sent_ms,
         "simulated": report.simulated,
         "seq": suspect.sample.seq,
         "from_ms": suspect.sample.from_ms,
         "to_ms": suspect.sample.to_ms,
-        "ends": [asdict(end) | {"vll": str(end.vll)} for end in suspect.ends],
+        "ends": [asdict(end) | {"policer": end.policer and asdict(end.policer)} for end in suspect.ends],
     }

@@ -1,54 +1,58 @@
-"""What an agent reports of its counters (docs/agent-api.md), in the portal's own terms."""
+"""What an agent reports of its counters, as docs/agent-api.md writes it; read from JSON in one go."""
 
-from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
 
 # No sample that is accepted covers more; who looks for those that reach into a time looks this far.
 LONGEST_SAMPLE = timedelta(hours=1)
 
+# What PostgreSQL's bigint and a Go int64 hold. A negative count is a contradiction to be kept and shown, not
+# a form error.
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# A UUID stays the text that came: it is only passed on.
+Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
-@dataclass(frozen=True, slots=True)
-class PolicerCount:
+
+class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
     """What a policer counted of what came in: what conforms or exceeds went on, what violates did not."""
 
-    conform_bytes: int
-    conform_packets: int
-    exceed_bytes: int
-    exceed_packets: int
-    violate_bytes: int
-    violate_packets: int
+    conform_bytes: Integer
+    conform_packets: Integer
+    exceed_bytes: Integer
+    exceed_packets: Integer
+    violate_bytes: Integer
+    violate_packets: Integer
 
 
-@dataclass(frozen=True, slots=True)
-class EndCount:
+class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
     """What one VLL end counted over the sample's interval; ``in`` is what the customer sent."""
 
-    vll: UUID
-    side: str
-    in_bytes: int
-    in_packets: int
-    out_bytes: int
-    out_packets: int
+    vll: Uuid
+    side: Literal["a", "z"] = field(name="end")
+    in_bytes: Integer
+    in_packets: Integer
+    out_bytes: Integer
+    out_packets: Integer
     policer: PolicerCount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CounterSample:
+class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
     """One interval, from_ms < t <= to_ms by the agent's clock (milliseconds since the epoch)."""
 
-    seq: int
-    from_ms: int
-    to_ms: int
-    ends: tuple[EndCount, ...]
+    seq: Natural
+    from_ms: Integer
+    to_ms: Integer
+    ends: Annotated[tuple[EndCount, ...], Meta(max_length=100_000)]
 
 
-@dataclass(frozen=True, slots=True)
-class CounterReport:
+class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
     """Some samples of one run of the agent (``boot_id``); ``dropped`` is how many that run had to forget."""
 
-    boot_id: UUID
-    sent_ms: int
+    boot_id: Uuid
+    sent_ms: Annotated[int, Meta(ge=0, le=2**53)]
     simulated: bool
-    dropped: int
-    samples: tuple[CounterSample, ...]
+    dropped: Natural
+    samples: Annotated[tuple[CounterSample, ...], Meta(max_length=10_000)]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.core.lazy_list import LazyList
@@ -169,6 +170,27 @@ def test_lines_that_silence_marked_are_up_again_with_the_first_report(isp: Isp, 
     assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
     both(isp, lines, second=110)
     assert Vll.objects.filter(oper_status="op-up").count() == LINES
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_router_that_comes_back_costs_as_many_statements_with_many_lines_as_with_one(
+    isp: Isp, lines: list[Vll], marked: bool
+) -> None:
+    """A whole network that comes back at once would else be read slower than it falls silent again."""
+
+    def comes_back(second: int, lines: Sequence[Vll]) -> int:
+        both(isp, lines, second=second)
+        both(isp, lines, second=second + 10)
+        if marked:
+            stale_vlls_mark(now=NOW + timedelta(seconds=second + 90))
+        with CaptureQueriesContext(connection) as asked:
+            both(isp, lines, second=second + 100)
+        assert Vll.objects.filter(oper_status="op-up").count() == LINES
+        return len(asked)
+
+    all_of_them = comes_back(0, lines)
+    Vll.objects.exclude(pk=lines[0].pk).update(lifecycle="terminated")
+    assert all_of_them == comes_back(200, lines[:1])
 
 
 def test_a_list_knows_itself_however_it_was_spaced_and_decodes_what_is_asked_for() -> None:

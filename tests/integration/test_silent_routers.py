@@ -58,10 +58,10 @@ class Network:
         samples: list[CounterSample] = []
         for begin, until in spans:
             while begin < until:
-                counted = EndCount(self.line.pk, SIDES[router], 100, 1, 100 * out, out)
+                counted = EndCount(str(self.line.pk), SIDES[router], 100, 1, 100 * out, out)
                 samples.append(CounterSample(ms(begin) // 1000, ms(begin), ms(begin + MINUTE), (counted,)))
                 begin += MINUTE
-        report = CounterReport(BOOTS[router], ms(self.now), False, 0, tuple(samples))
+        report = CounterReport(str(BOOTS[router]), ms(self.now), False, 0, tuple(samples))
         stored = counters_store(router=self.isp.routers[router], report=report, now=self.now)
         assert stored.accepted == len(samples)
 

@@ -39,12 +39,14 @@ def sample(
 ) -> CounterSample:
     """One end over the seconds before ``to``."""
     numbers = {"in_bytes": 100, "in_packets": 1, "out_bytes": 200, "out_packets": 2} | counts
-    end = EndCount(vll=vll.pk, side=side, **numbers)
+    end = EndCount(vll=str(vll.pk), side=side, **numbers)
     return CounterSample(seq=seq, from_ms=ms(to) - int(seconds * 1000), to_ms=ms(to), ends=(end,))
 
 
 def store(isp: Isp, now: datetime, *samples: CounterSample, boot: UUID = BOOT, dropped: int = 0) -> Stored:
-    report = CounterReport(boot_id=boot, sent_ms=ms(now), simulated=False, dropped=dropped, samples=samples)
+    report = CounterReport(
+        boot_id=str(boot), sent_ms=ms(now), simulated=False, dropped=dropped, samples=samples
+    )
     return counters_store(router=isp.routers["rhino"], report=report, now=now)
 
 
@@ -105,13 +107,13 @@ def test_one_bad_end_does_not_spoil_the_others(isp: Isp, vll: Vll, now: datetime
 
 
 def test_ends_of_other_routers_and_unknown_vlls_are_ignored(isp: Isp, vll: Vll, now: datetime) -> None:
-    stranger = CounterSample(1, ms(now) - 1000, ms(now), (EndCount(uuid4(), "a", 1, 1, 1, 1),))
+    stranger = CounterSample(1, ms(now) - 1000, ms(now), (EndCount(str(uuid4()), "a", 1, 1, 1, 1),))
     assert store(isp, now, sample(vll, now, side="z"), stranger) == Stored(0, 0, 0, rejected=2)
     assert QuarantinedSample.objects.count() == 0
 
 
 def test_the_offset_between_the_clocks_is_kept(isp: Isp, vll: Vll, now: datetime) -> None:
-    report = CounterReport(BOOT, sent_ms=ms(now) + 2500, simulated=False, dropped=7, samples=())
+    report = CounterReport(str(BOOT), sent_ms=ms(now) + 2500, simulated=False, dropped=7, samples=())
     counters_store(router=isp.routers["rhino"], report=report, now=now)
     known = AgentClock.objects.get(router=isp.routers["rhino"])
     assert (known.offset_ms, known.dropped, known.boot_id) == (-2500, 7, BOOT)

@@ -46,7 +46,7 @@ def report(
     isp: Isp, router: str, vll: Vll, to: datetime, *, now: datetime, seq: int = 1, side: str = "a"
 ) -> Stored:
     said = CounterReport(
-        boot_id=BOOTS[router],
+        boot_id=str(BOOTS[router]),
         sent_ms=ms(now),
         simulated=False,
         dropped=0,
@@ -109,5 +109,5 @@ def test_the_move_is_of_that_end_alone_and_no_gap_is_filled(
 
 def test_a_router_that_never_had_the_end_is_not_heard(isp: Isp, alice: User, vll: Vll, now: datetime) -> None:
     move(isp, alice, vll, now - timedelta(hours=2))
-    said = CounterReport(UUID(int=1), ms(now), False, 0, (sample(vll, now - timedelta(hours=3)),))
+    said = CounterReport(str(UUID(int=1)), ms(now), False, 0, (sample(vll, now - timedelta(hours=3)),))
     assert counters_store(router=isp.routers["zebra"], report=said, now=now).rejected == 1

@@ -1,11 +1,11 @@
 """What policers counted: stored once, rolled up like all counts, and a gap where nothing can be trusted."""
 
-from dataclasses import astuple
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from msgspec.structs import astuple
 
 from portal.accounts.models import User
 from portal.telemetry.models import QuarantinedSample, Sample
@@ -40,13 +40,13 @@ def count(isp: Isp, vll: Vll, *seconds: int, policer: PolicerCount | None = COUN
             second,
             start_ms + second * 1000,
             start_ms + (second + 10) * 1000,
-            (EndCount(vll.pk, "a", 1800, 18, 5, 1, policer),),
+            (EndCount(str(vll.pk), "a", 1800, 18, 5, 1, policer),),
         )
         for second in seconds
     )
     now = more.get("now", DONE)
     report = CounterReport(
-        BOOT, int(now.timestamp() * 1000), more.get("simulated", False), dropped=0, samples=samples
+        str(BOOT), int(now.timestamp() * 1000), more.get("simulated", False), dropped=0, samples=samples
     )
     return counters_store(router=isp.routers["rhino"], report=report, now=now)
 

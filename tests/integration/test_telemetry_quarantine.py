@@ -89,14 +89,16 @@ def send(
             seq + number,
             ms(begin + ahead) + 1000 * at,
             ms(begin + ahead) + 1000 * min(at + every_s, for_s),
-            (EndCount(vll.pk, side, **numbers),),
+            (EndCount(str(vll.pk), side, **numbers),),
         )
         for number, at in enumerate(range(0, for_s, every_s))
     )
     now = begin + timedelta(seconds=for_s) + waited
     sent = now + (ahead if sent_ahead is None else sent_ahead)
     router = isp.routers["rhino" if side == "a" else "hippo"]
-    return counters_store(router=router, report=CounterReport(boot, ms(sent), False, 0, samples), now=now)
+    return counters_store(
+        router=router, report=CounterReport(str(boot), ms(sent), False, 0, samples), now=now
+    )
 
 
 def accept(user: User, now: datetime) -> None:
@@ -257,9 +259,9 @@ def test_of_what_has_no_time_examples_are_kept_and_it_can_only_be_discarded(
     isp: Isp, vll: Vll, nora: User, how: dict[str, Any]
 ) -> None:
     if "every_s" in how and how["for_s"] == 600:
-        end = EndCount(vll.pk, "a", 1, 1, 1, 1)
+        end = EndCount(str(vll.pk), "a", 1, 1, 1, 1)
         sample = CounterSample(1, ms(BEGIN), ms(BEGIN + timedelta(minutes=20)), (end,))
-        report = CounterReport(BOOT, ms(BEGIN + timedelta(minutes=20)), False, 0, (sample,))
+        report = CounterReport(str(BOOT), ms(BEGIN + timedelta(minutes=20)), False, 0, (sample,))
         counters_store(router=isp.routers["rhino"], report=report, now=BEGIN + timedelta(seconds=10))
     else:
         assert send(isp, vll, BEGIN, **how).quarantined == 1
@@ -278,8 +280,8 @@ def test_of_a_sample_with_an_end_that_contradicts_itself_the_others_keep_their_t
     isp: Isp, vll: Vll
 ) -> None:
     to = ms(BEGIN + AHEAD)
-    ends = (EndCount(vll.pk, "a", 1, 1, 1, 1), EndCount(vll.pk, "a", -1, 1, 1, 1))
-    report = CounterReport(BOOT, to, False, 0, (CounterSample(1, to - 10_000, to, ends),))
+    ends = (EndCount(str(vll.pk), "a", 1, 1, 1, 1), EndCount(str(vll.pk), "a", -1, 1, 1, 1))
+    report = CounterReport(str(BOOT), to, False, 0, (CounterSample(1, to - 10_000, to, ends),))
     assert counters_store(router=isp.routers["rhino"], report=report, now=BEGIN).quarantined == 2
     found = Quarantine.objects.order_by("reason").values_list("reason", "samples", "month")
     assert list(found) == [("from_the_future", 1, MARCH.date()), ("negative", 1, None)]

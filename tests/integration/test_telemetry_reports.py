@@ -24,7 +24,7 @@ from portal.telemetry.rollups import roll_up
 from portal.telemetry.tables import FIVE_MINUTES
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
-from portal.vll.operations.observe import FRESH, _write_status
+from portal.vll.operations.observe import FRESH, statuses_write
 from portal.vll.operations.transitions import lifecycle_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.answers import activate
@@ -110,10 +110,10 @@ def test_a_month_is_frozen_once_and_not_before_its_last_sample_may_have_come(vll
 
 def test_as_long_as_samples_of_a_month_are_accepted_it_is_open(isp: Isp, vll: Vll) -> None:
     now = APRIL + timedelta(days=2) - timedelta(seconds=20)
-    last = CounterSample(1, ms(APRIL) - 10_000, ms(APRIL), (EndCount(vll.pk, "a", 1, 1, 1, 1),))
+    last = CounterSample(1, ms(APRIL) - 10_000, ms(APRIL), (EndCount(str(vll.pk), "a", 1, 1, 1, 1),))
     partitions_ensure([MARCH.date()], FIVE_MINUTES)
     assert months_freeze(now=now) == 0
-    report = CounterReport(BOOT, ms(now), False, 0, (last,))
+    report = CounterReport(str(BOOT), ms(now), False, 0, (last,))
     assert counters_store(router=isp.routers["rhino"], report=report, now=now).accepted == 1
     later = APRIL + timedelta(days=2)
     assert counters_store(router=isp.routers["rhino"], report=report, now=later).quarantined == 1
@@ -197,7 +197,7 @@ def empty_report(*, sent_ms: int) -> ObservedReport:
 
 
 def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
-    _write_status(vll.pk, status, at)
+    statuses_write({vll.pk: (status, at)})
 
 
 def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None:
@@ -220,7 +220,7 @@ def test_while_nobody_listened_nothing_is_known(isp: Isp, vll: Vll) -> None:
     before = clock.now() - timedelta(hours=4)
     OperInterval.objects.all().delete()
     Vll.objects.filter(pk=vll.pk).update(oper_status=OperStatus.UNKNOWN)
-    _write_status(vll.pk, OperStatus.UP, before)
+    statuses_write({vll.pk: (OperStatus.UP, before)})
     # The portal is away for three hours, and so is whatever would have marked the line in that time.
     last = before + timedelta(hours=1)
     for router in ("rhino", "hippo"):
@@ -330,12 +330,12 @@ def policed(isp: Isp, vll: Vll, side: str, *minutes: int, sent: int, out: int, v
             minute,
             ms(START) + minute * 60_000,
             ms(START) + (minute + 1) * 60_000,
-            (EndCount(vll.pk, side, 0, sent, 0, out, counts),),
+            (EndCount(str(vll.pk), side, 0, sent, 0, out, counts),),
         )
         for minute in minutes
     )
     router = isp.routers["rhino" if side == "a" else "hippo"]
-    report = CounterReport(BOOT, ms(DONE), False, 0, samples)
+    report = CounterReport(str(BOOT), ms(DONE), False, 0, samples)
     assert counters_store(router=router, report=report, now=DONE).accepted == len(samples)
 
 
@@ -369,8 +369,8 @@ def test_time_that_was_counted_twice_is_not_compared(isp: Isp, vll: Vll) -> None
     assert lost(vll)["compared"] == 1
     # The clock of A was set back by two minutes, and what it counts then is stored as well.
     twice = CounterSample(
-        77, ms(START) + 120_000, ms(START) + 180_000, (EndCount(vll.pk, "a", 0, 100, 0, 50),)
+        77, ms(START) + 120_000, ms(START) + 180_000, (EndCount(str(vll.pk), "a", 0, 100, 0, 50),)
     )
-    report = CounterReport(BOOT, ms(DONE), False, 0, (twice,))
+    report = CounterReport(str(BOOT), ms(DONE), False, 0, (twice,))
     assert counters_store(router=isp.routers["rhino"], report=report, now=DONE).accepted == 1
     assert (lost(vll)["compared"], lost(vll)["missing"]) == (0, 1)

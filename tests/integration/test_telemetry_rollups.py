@@ -43,11 +43,13 @@ def count(isp: Isp, vll: Vll, *intervals: _Interval, side: str = "a", now: datet
     """Store (from, to, bytes in, packets out); times in milliseconds after START."""
     start_ms = int(START.timestamp() * 1000)
     samples = tuple(
-        CounterSample(begin, start_ms + begin, start_ms + end, (EndCount(vll.pk, side, into, 3, 5, out),))
+        CounterSample(
+            begin, start_ms + begin, start_ms + end, (EndCount(str(vll.pk), side, into, 3, 5, out),)
+        )
         for begin, end, into, out in intervals
     )
     router = isp.routers["rhino" if side == "a" else "hippo"]
-    report = CounterReport(BOOT, int(now.timestamp() * 1000), False, 0, samples)
+    report = CounterReport(str(BOOT), int(now.timestamp() * 1000), False, 0, samples)
     return counters_store(router=router, report=report, now=now)
 
 

@@ -42,11 +42,11 @@ def count(isp: Isp, vll: Vll, *intervals: tuple[float, float, int, int], simulat
             seq=int(begin * 1000),
             from_ms=int((START.timestamp() + begin) * 1000),
             to_ms=int((START.timestamp() + end) * 1000),
-            ends=(EndCount(vll.pk, "a", in_bytes, 1, out_bytes, 1),),
+            ends=(EndCount(str(vll.pk), "a", in_bytes, 1, out_bytes, 1),),
         )
         for begin, end, in_bytes, out_bytes in intervals
     )
-    report = CounterReport(BOOT, int(LATER.timestamp() * 1000), simulated, 0, samples)
+    report = CounterReport(str(BOOT), int(LATER.timestamp() * 1000), simulated, 0, samples)
     counters_store(router=isp.routers["rhino"], report=report, now=LATER)
 
 

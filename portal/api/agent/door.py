@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from portal.api.agent.fields import Decode, Errors, Malformed, parse
+from portal.api.agent.fields import Errors, Malformed, Read
 from portal.api.agent.problems import problem
 from portal.core.lazy_list import NotTold
 from portal.inventory.identity import NotAnIdentity, identity_of
@@ -17,11 +17,11 @@ from portal.inventory.queries import router_of
 log = logging.getLogger(__name__)
 
 MAX_BODY = 32 * 1024 * 1024
-Report = Callable[[Router, dict[str, Any]], dict[str, Any]]
+Report = Callable[[Router, Any], dict[str, Any]]
 
 
-def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
-    """A view for ``POST`` of one kind of report: ``report(router, decoded) -> the answer``.
+def report_endpoint(read: Read) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
+    """A view for ``POST`` of one kind of report: ``report(router, what was read) -> the answer``.
 
     The router is the one whose certificate the TLS connection showed; nothing in the body can change it.
     """
@@ -29,7 +29,7 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
     def wrap(report: Report) -> Callable[[HttpRequest], HttpResponse]:
         @wraps(report)
         def view(request: HttpRequest) -> HttpResponse:
-            answer = _answer(request, fields, report)
+            answer = _answer(request, read, report)
             # With its length an answer is one piece; without it gunicorn sends it in chunks.
             answer["Content-Length"] = str(len(answer.content))
             return answer
@@ -39,7 +39,7 @@ def report_endpoint(fields: Decode) -> Callable[[Report], Callable[[HttpRequest]
     return wrap
 
 
-def _answer(request: HttpRequest, fields: Decode, report: Report) -> HttpResponse:
+def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
     router = _router_at(request)
     if router is None:
         return problem(403, "wrong-role", "No router of ours", "the client certificate is not accepted")
@@ -52,7 +52,7 @@ def _answer(request: HttpRequest, fields: Decode, report: Report) -> HttpRespons
         return problem(413, "too-large", "The report is too large", f"at most {MAX_BODY} bytes")
     errors = Errors(_known_lists(router))
     try:
-        decoded = fields(parse(body), "", errors)
+        said = read(body, errors)
     except Malformed as error:
         # Not 400: the agent would send the same again for ever.
         return problem(422, "malformed-json", "The report is not JSON", str(error))
@@ -61,7 +61,7 @@ def _answer(request: HttpRequest, fields: Decode, report: Report) -> HttpRespons
         detail = f"{len(errors)} errors; nothing was stored"
         return problem(422, "invalid-report", "The report is not valid", detail, errors=errors)
     try:
-        return JsonResponse(report(router, decoded))
+        return JsonResponse(report(router, said))
     except NotTold as named:
         detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
         return problem(412, "not-stored", "Tell the report whole", detail)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from portal.api.agent.door import report_endpoint
-from portal.api.agent.fields import array, foreign_text, integer, nullable, one_of, record, uuid
+from portal.api.agent.fields import array, document, foreign_text, integer, nullable, one_of, record, uuid
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.telemetry.happenings import Happening, happenings_store
@@ -47,7 +47,7 @@ _REPORT = record(
 )
 
 
-@report_endpoint(_REPORT)
+@report_endpoint(document(_REPORT))
 def events(router: Router, body: dict[str, Any]) -> dict[str, Any]:
     """Store the events that are new."""
     happenings = [

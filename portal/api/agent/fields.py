@@ -9,6 +9,8 @@ from uuid import UUID
 from portal.core.lazy_list import LazyList
 
 Decode = Callable[[Any, str, "Errors"], Any]
+# A whole body: what it says, or None after an error. Raises ``Malformed``.
+Read = Callable[[bytes, "Errors"], Any]
 
 # What PostgreSQL's bigint and a Go int64 hold.
 _MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
@@ -34,15 +36,19 @@ class Malformed(ValueError):
     """The body is not one JSON object."""
 
 
-def parse(body: bytes) -> dict[str, Any]:
-    """The body as an object. Raises ``Malformed``."""
-    try:
-        value = json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise Malformed(str(error)) from error
-    if not isinstance(value, dict):
-        raise Malformed("the body is no JSON object")
-    return value
+def document(decode: Decode) -> Read:
+    """Reads a body that is one JSON object."""
+
+    def read(body: bytes, errors: Errors) -> Any:
+        try:
+            value = json.loads(body, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise Malformed(str(error)) from error
+        if not isinstance(value, dict):
+            raise Malformed("the body is no JSON object")
+        return decode(value, "", errors)
+
+    return read
 
 
 def _no_constant(name: str) -> Any:

@@ -7,6 +7,7 @@ from portal.api.agent.fields import (
     address,
     array,
     boolean,
+    document,
     foreign_text,
     integer,
     lazily,
@@ -120,7 +121,7 @@ _REPORT = record(
 )
 
 
-@report_endpoint(_REPORT)
+@report_endpoint(document(_REPORT))
 def observed(router: Router, body: dict[str, Any]) -> dict[str, Any]:
     """Take the report in, and say which routes the next one is to name.
 

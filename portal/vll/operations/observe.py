@@ -1,8 +1,9 @@
 """Operational status: from what the agents observe of both ends, and from how fresh that is."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -11,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from portal.core.lazy_list import LazyList
 from portal.core.recurring import Recurring
-from portal.events.operations import announce
+from portal.events.operations import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
@@ -41,6 +42,32 @@ WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (said.link_up, said.reachable, said.in_sync, coalesce(said.policed, false), coalesce(said.drift, '[]'),
        coalesce(said.contested, '[]'))
 """
+_TURN = """
+UPDATE vll_vll SET oper_status = %(status)s
+WHERE id = ANY(%(vlls)s) AND lifecycle = ANY(%(in_service)s) AND oper_status <> %(status)s
+RETURNING id
+"""
+
+
+class _End(NamedTuple):
+    """What is looked at of an end: these fields of a VllEnd."""
+
+    pk: int
+    vll_id: UUID
+    side: str
+    port__router_id: int
+    status: str
+    status_revision: int
+    status_look: int | None
+    status_at: datetime | None
+    link_up: bool | None
+    reachable: bool | None
+    observed_in_sync: bool | None
+    policed: bool
+    drift: list[dict[str, Any]]
+    contested: list[dict[str, Any]]
+
+
 _changed_on = Recurring[VllEnd](
     lambda router: VllEnd.objects.filter(port__router=router, changed_since_report=True)
 )
@@ -73,33 +100,38 @@ def ends_observed(
     # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
     lines_lock(found)
     said = {(end.vll, end.side): end for end in said_of(ends, found)}
-    forwarding = {router.pk: True} | _forwarding(now)
+    ends_of = _ends_of(found)
+    forwarding = {router.pk: True} | _forwarding(ends_of, now)
     changed: list[VllEnd] = []
     compared: list[int] = []
     overtaken: list[int] = []
-    statuses: dict[UUID, OperStatus] = {}
+    statuses: dict[UUID, tuple[OperStatus, datetime]] = {}
     syncs: dict[UUID, bool] = {}
-    for vll in Vll.objects.filter(pk__in=found).prefetch_related("ends__port"):
-        both = list(vll.ends.all())
-        own = [end for end in both if end.port.router_id == router.pk]
-        if vll.lifecycle not in IN_SERVICE:
-            compared += [end.pk for end in own]
-            continue
-        for end in own:
-            if _answered_since(end, look, now):
+    lines = Vll.objects.filter(pk__in=found)
+    for vll, lifecycle, revision, was, was_in_sync in lines.values_list(
+        "pk", "lifecycle", "revision", "oper_status", "in_sync"
+    ):
+        both = ends_of[vll]
+        for at, end in enumerate(both):
+            if end.port__router_id != router.pk:
+                continue
+            if lifecycle in IN_SERVICE and _answered_since(end, look, now):
                 overtaken.append(end.pk)
                 continue
             compared.append(end.pk)
-            if _take(end, said.get((vll.pk, end.side)), vll.revision):
-                changed.append(end)
-        status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, vll.revision)
-        if status != vll.oper_status:
-            statuses[vll.pk] = status
-        if in_sync != vll.in_sync:
-            syncs[vll.pk] = in_sync
+            if lifecycle in IN_SERVICE:
+                both[at] = _with_facts(end, said.get((vll, end.side)), revision)
+                if both[at] is not end:
+                    changed.append(VllEnd(pk=end.pk, **{name: getattr(both[at], name) for name in _FACTS}))
+        if lifecycle not in IN_SERVICE:
+            continue
+        status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
+        if status != was:
+            statuses[vll] = (status, now)
+        if in_sync != was_in_sync:
+            syncs[vll] = in_sync
     VllEnd.objects.bulk_update(changed, _FACTS, batch_size=500)
-    for pk in sorted(statuses):
-        _write_status(pk, statuses[pk], now)
+    statuses_write(statuses)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
     # Last: what was written just now is no news to this router. What an answer overtook is compared later.
@@ -125,19 +157,17 @@ def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
         _stale(now)
         .filter(pk__in=locked)
         .annotate(heard=Min(f"{_OBSERVED}__reported_at"), moved=Max("moves__left_at"))
-        .order_by("pk")
+        .values_list("pk", "heard", "moved")
     )
-    marked = 0
-    forwarding = _forwarding(now)
-    for vll in found.prefetch_related("ends__port"):
+    ends_of = _ends_of(locked)
+    forwarding = _forwarding(ends_of, now)
+    unknown = {}
+    for vll, heard, moved in found:
         # What the living end says of it counts.
-        if oper_status_of(vll.ends.all(), forwarding) != OperStatus.UNKNOWN:
-            continue
-        since = now if vll.heard is None else vll.heard + FRESH
-        marked += _write_status(
-            vll.pk, OperStatus.UNKNOWN, since if vll.moved is None else max(since, vll.moved)
-        )
-    return marked
+        if oper_status_of(ends_of[vll], forwarding) == OperStatus.UNKNOWN:
+            since = now if heard is None else heard + FRESH
+            unknown[vll] = (OperStatus.UNKNOWN, since if moved is None else max(since, moved))
+    return len(statuses_write(unknown))
 
 
 @transaction.atomic
@@ -145,12 +175,9 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
     """Look at a router's lines again, since something is known of the router itself; those that turned."""
     lines = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
     lines_lock(set(lines.values_list("pk", flat=True)))
-    forwarding = _forwarding(now)
-    return {
-        vll.pk
-        for vll in lines.distinct().order_by("pk").prefetch_related("ends__port")
-        if _write_status(vll.pk, oper_status_of(vll.ends.all(), forwarding), now)
-    }
+    ends_of = _ends_of(lines.values("pk"))
+    forwarding = _forwarding(ends_of, now)
+    return statuses_write({vll: (oper_status_of(ends, forwarding), now) for vll, ends in ends_of.items()})
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
@@ -167,18 +194,18 @@ def _down() -> QuerySet[RouterSilence]:
     return RouterSilence.objects.filter(until__isnull=True, counts_as_down=True)
 
 
-def oper_status_of(ends: Iterable[VllEnd], forwarding: dict[int, bool]) -> OperStatus:
+def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperStatus:
     """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
 
     ``forwarding``: whether the routers of which anything is known forward: those whose reports are fresh, by
     whether they run a VPP, and not those whose silence counts as down. One end that is down is enough,
     whatever the other one says; unknown is what nobody says, and not what is no longer there.
     """
-    seen = {_seen_at(end, forwarding.get(end.port.router_id)) for end in ends}
+    seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in ends}
     return next(status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in seen)
 
 
-def _seen_at(end: VllEnd, forwards: bool | None) -> OperStatus:
+def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
     """What is known of one end alone."""
     if forwards is False:
         return OperStatus.DOWN
@@ -187,7 +214,7 @@ def _seen_at(end: VllEnd, forwards: bool | None) -> OperStatus:
     return OperStatus.UP if end.link_up and end.reachable is not False else OperStatus.DOWN
 
 
-def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
+def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
     """Both ends were read back at this revision, and no agent has seen otherwise since."""
     return all(
         end.status == VllEnd.Status.VERIFIED
@@ -197,14 +224,20 @@ def _is_in_sync(ends: Iterable[VllEnd], revision: int) -> bool:
     )
 
 
-def _take(end: VllEnd, said: EndObservation | None, revision: int) -> bool:
-    """Put what was said of this revision onto the end; whether that is news."""
+def _with_facts(end: _End, said: EndObservation | None, revision: int) -> _End:
+    """The end with what was said of this revision; itself where that is no news."""
     facts = _facts(said) if said is not None and said.revision == revision else _UNSAID
     if facts == tuple(getattr(end, name) for name in _FACTS):
-        return False
-    for name, fact in zip(_FACTS, facts, strict=True):
-        setattr(end, name, fact)
-    return True
+        return end
+    link_up, reachable, in_sync, policed, drift, contested = facts
+    return end._replace(
+        link_up=link_up,
+        reachable=reachable,
+        observed_in_sync=in_sync,
+        policed=policed,
+        drift=drift,
+        contested=contested,
+    )
 
 
 def _facts(said: EndObservation) -> _Facts:
@@ -212,7 +245,7 @@ def _facts(said: EndObservation) -> _Facts:
     return said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested
 
 
-def _answered_since(end: VllEnd, look: int | None, now: datetime) -> bool:
+def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
     """Whether the agent answered for this end after that look.
 
     Not for ever: the numbers come from the agent's clock, and it may have been set back.
@@ -262,10 +295,20 @@ def _in_service_on(router: Router) -> QuerySet[Vll, UUID]:
     return on_router.values_list("pk", flat=True).distinct()
 
 
-def _forwarding(now: datetime) -> dict[int, bool]:
-    """The routers of which is known whether they forward (see oper_status_of)."""
-    fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH)
-    down = dict.fromkeys(_down().values_list("router_id", flat=True), False)
+def _ends_of(lines: Collection[UUID] | QuerySet[Vll, Any]) -> dict[UUID, list[_End]]:
+    """The ends of these lines. Rows, not models: of a router that comes back all lines are looked at."""
+    ends_of: dict[UUID, list[_End]] = defaultdict(list)
+    for row in VllEnd.objects.filter(vll__in=lines).values_list(*_End._fields):
+        end = _End(*row)
+        ends_of[end.vll_id].append(end)
+    return ends_of
+
+
+def _forwarding(ends_of: Mapping[UUID, Iterable[_End]], now: datetime) -> dict[int, bool]:
+    """The ends' routers of which is known whether they forward (see oper_status_of)."""
+    routers = {end.port__router_id for ends in ends_of.values() for end in ends}
+    fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH, router__in=routers)
+    down = dict.fromkeys(_down().filter(router__in=routers).values_list("router_id", flat=True), False)
     return down | {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
 
 
@@ -275,9 +318,18 @@ def lines_lock(vlls: Collection[UUID]) -> None:
         list(Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
-def _write_status(pk: UUID, status: OperStatus, at: datetime) -> bool:
-    vll = Vll.objects.filter(pk=pk, lifecycle__in=IN_SERVICE).exclude(oper_status=status)
-    if not vll.update(oper_status=status):
-        return False
-    announce(f"vll.{status}", now=at, vll_id=pk)
-    return True
+def statuses_write(told: Mapping[UUID, tuple[OperStatus, datetime]]) -> set[UUID]:
+    """Give lines another status, and since when it holds; those that turned. Whoever calls has locked them.
+
+    As many statements for all lines of a router as for one: a network that comes back at once has to be read
+    faster than it falls silent again.
+    """
+    turned: set[UUID] = set()
+    with connection.cursor() as cursor:
+        for status in sorted({status for status, _ in told.values()}):
+            since = {pk: at for pk, (new, at) in told.items() if new == status}
+            cursor.execute(_TURN, {"status": status, "vlls": list(since), "in_service": sorted(IN_SERVICE)})
+            found = {pk for (pk,) in cursor.fetchall()}
+            announce_of_lines(f"vll.{status}", {pk: at for pk, at in since.items() if pk in found})
+            turned |= found
+    return turned

@@ -180,8 +180,8 @@ def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: Us
     partitions_keep(now=now)
     for side, router, into in (("a", "rhino", 12_500_000), ("z", "hippo", 1_250_000)):
         start_ms = int(now.timestamp() * 1000) - 30_000
-        sample = CounterSample(1, start_ms, start_ms + 10_000, (EndCount(vll.pk, side, into, 3, 5, 7),))
-        report = CounterReport(BOOT, int(now.timestamp() * 1000), False, 0, (sample,))
+        sample = CounterSample(1, start_ms, start_ms + 10_000, (EndCount(str(vll.pk), side, into, 3, 5, 7),))
+        report = CounterReport(str(BOOT), int(now.timestamp() * 1000), False, 0, (sample,))
         counters_store(router=isp.routers[router], report=report, now=now)
     answered = signed_in(alice).get("/")
     assert "A to Z 10 Mbit/s Z to A 1 Mbit/s" in text(answered)
