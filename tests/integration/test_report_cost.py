@@ -16,6 +16,7 @@ from portal.inventory.models import ObservedRoute
 from portal.inventory.reports import ObservedReport, RouteReport
 from portal.telemetry.observations import observation_take
 from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import observe as oper_status
 from portal.vll.operations import stale_vlls_mark
 from portal.vll.operations.answers import EndObservation
 from tests.integration.answers import activate, answer
@@ -170,6 +171,18 @@ def test_lines_that_silence_marked_are_up_again_with_the_first_report(isp: Isp, 
     assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
     both(isp, lines, second=110)
     assert Vll.objects.filter(oper_status="op-up").count() == LINES
+
+
+def test_the_lines_of_a_silent_network_are_marked_and_locked_a_few_at_a_time(
+    isp: Isp, lines: list[Vll], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    monkeypatch.setattr(oper_status, "_MARKED_TOGETHER", 2)
+    with CaptureQueriesContext(connection) as asked:
+        assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
+    locks = [each["sql"] for each in asked if "FOR NO KEY UPDATE" in each["sql"]]
+    assert [sql.count("::uuid") for sql in locks] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("marked", [True, False])

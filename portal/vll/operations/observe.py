@@ -21,6 +21,7 @@ from portal.vll.states import IN_SERVICE, OperStatus
 
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
+_MARKED_TOGETHER = 1000
 _OBSERVED = "ends__port__router__observed"
 _FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift", "contested")
 _Facts = tuple[bool | None, bool | None, bool | None, bool, list[dict[str, Any]], list[dict[str, Any]]]
@@ -140,26 +141,35 @@ def ends_observed(
         marked.update(changed_since_report=waits)
 
 
-@transaction.atomic
 def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
     """Turn VLLs (of ``router``) whose routers have fallen silent to op-unknown; how many.
 
     Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
     nothing is known either. Not since before the line's ends are where they are now.
+
+    Some at a time, each in a transaction of its own: reports about the others do not wait for all of a
+    network's lines, and PostgreSQL takes 65,535 parameters.
     """
     stale = _stale(now)
     if router is not None:
         stale = stale.filter(ends__port__router=router)
-    locked = set(stale.values_list("pk", flat=True))
-    lines_lock(locked)
+    lines = sorted(set(stale.values_list("pk", flat=True)))
+    return sum(
+        _mark_stale(lines[at : at + _MARKED_TOGETHER], now) for at in range(0, len(lines), _MARKED_TOGETHER)
+    )
+
+
+@transaction.atomic
+def _mark_stale(lines: Collection[UUID], now: datetime) -> int:
+    lines_lock(lines)
     # Looked at again: what a report said in between stays.
     found = (
         _stale(now)
-        .filter(pk__in=locked)
+        .filter(pk__in=lines)
         .annotate(heard=Min(f"{_OBSERVED}__reported_at"), moved=Max("moves__left_at"))
         .values_list("pk", "heard", "moved")
     )
-    ends_of = _ends_of(locked)
+    ends_of = _ends_of(lines)
     forwarding = _forwarding(ends_of, now)
     unknown = {}
     for vll, heard, moved in found:
