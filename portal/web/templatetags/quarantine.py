@@ -51,7 +51,7 @@ def clock_of(known: AgentClock) -> str:
 def by_its_clock(ms: int) -> str:
     """A moment of a router's clock (milliseconds since the epoch), which may be beyond every calendar."""
     try:
-        return f"{to_time(ms):%Y-%m-%d %H:%M:%S}"
+        return f"{to_time(ms):%Y-%m-%d %H:%M:%S} UTC"
     except OverflowError:
         return f"{ms} ms"
 

@@ -56,6 +56,9 @@ def test_the_page_says_what_accepting_would_do_and_does_it(
     assert f"rhino {begin:%Y-%m} 2 h ahead {begin:%Y-%m-%d %H:%M:%S} UTC" in listed
     shown = text(browser.get(page))
     assert f"What accepting would do to {begin:%Y-%m}" in shown
+    ahead = begin + timedelta(hours=2)
+    # Without its zone it would read as the same moment as the corrected one, which readers see in theirs.
+    assert f"By the router's clock {ahead:%Y-%m-%d %H:%M:%S} UTC to" in shown
     # 30 samples of 1000 bytes in 300 s.
     assert "A 30 1 800 bit/s now not measured 400 bit/s now not measured" in shown
     answer = browser.post(f"{page}accept/", follow=True)
