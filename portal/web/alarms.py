@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, QuerySet
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.allocation.models import RouterLoad
 from portal.allocation.router_load import CoreUse, core_use_of
+from portal.core.epoch import to_time
 from portal.core.units import rate_text
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router, RouterSilence
@@ -265,7 +266,7 @@ def _contested(end: VllEnd) -> Row:
         f"{end.port.router}: {end.vll}",
         reverse("web:noc-router", args=[end.port.router_id]),
         "; ".join(changes),
-        datetime.fromtimestamp(min(each["since_ms"] for each in end.contested) / 1000, UTC),
+        to_time(min(each["since_ms"] for each in end.contested)),
     )
 
 

@@ -55,6 +55,15 @@ def test_what_is_wrong_is_named_by_its_pointer(change: dict[str, Any], pointer: 
     assert wrong(REPORT | {"samples": [SAMPLE, sample]}) == [(f"/samples/1/ends/1/{pointer}", code)]
 
 
+def test_a_number_of_more_digits_than_anything_holds_is_out_of_range() -> None:
+    errors = Errors()
+    assert (
+        read(json.dumps(REPORT).replace('"sent_ms": 7', f'"sent_ms": {"1" * 10_000}').encode(), errors)
+        is None
+    )
+    assert [(error["pointer"], error["code"]) for error in errors] == [("/sent_ms", "out_of_range")]
+
+
 def test_more_samples_than_are_taken_at_a_time_are_out_of_range() -> None:
     assert wrong(REPORT | {"samples": [SAMPLE | {"ends": []}] * 10_001}) == [("/samples", "out_of_range")]
 

@@ -23,10 +23,6 @@ from portal.vll.states import IN_SERVICE, OperStatus
 FRESH = timedelta(seconds=35)
 _MARKED_TOGETHER = 1000
 _OBSERVED = "ends__port__router__observed"
-_FACTS = ("link_up", "reachable", "observed_in_sync", "policed", "drift", "contested")
-_Facts = tuple[bool | None, bool | None, bool | None, bool, list[dict[str, Any]], list[dict[str, Any]]]
-_SAID = ("link_up", "reachable", "in_sync", "policed", "drift", "contested")
-_UNSAID: _Facts = (None, None, None, False, [], [])
 # The lines of which a report says something else than what is stored, or that changed since the last one.
 _WITH_NEWS = """
 SELECT DISTINCT e.vll_id
@@ -34,8 +30,8 @@ FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
 LEFT JOIN unnest(%(vlls)s::uuid[], %(sides)s::text[], %(revisions)s::bigint[], %(link_up)s::boolean[],
-                 %(reachable)s::boolean[], %(in_sync)s::boolean[], %(policed)s::boolean[], %(drift)s::jsonb[],
-                 %(contested)s::jsonb[])
+                 %(reachable)s::boolean[], %(observed_in_sync)s::boolean[], %(policed)s::boolean[],
+                 %(drift)s::jsonb[], %(contested)s::jsonb[])
      AS said (vll_id, side, revision, link_up, reachable, in_sync, policed, drift, contested)
   ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
@@ -48,6 +44,20 @@ UPDATE vll_vll SET oper_status = %(status)s
 WHERE id = ANY(%(vlls)s) AND lifecycle = ANY(%(in_service)s) AND oper_status <> %(status)s
 RETURNING id
 """
+
+
+class _Facts(NamedTuple):
+    """What a report says of an end: these fields of a VllEnd."""
+
+    link_up: bool | None
+    reachable: bool | None
+    observed_in_sync: bool | None
+    policed: bool
+    drift: list[dict[str, Any]]
+    contested: list[dict[str, Any]]
+
+
+_UNSAID = _Facts(None, None, None, False, [], [])
 
 
 class _End(NamedTuple):
@@ -113,25 +123,26 @@ def ends_observed(
         "pk", "lifecycle", "revision", "oper_status", "in_sync"
     ):
         both = ends_of[vll]
-        for at, end in enumerate(both):
-            if end.port__router_id != router.pk:
-                continue
-            if lifecycle in IN_SERVICE and _answered_since(end, look, now):
+        own = [at for at, end in enumerate(both) if end.port__router_id == router.pk]
+        if lifecycle not in IN_SERVICE:
+            compared += [both[at].pk for at in own]
+            continue
+        for at in own:
+            end = both[at]
+            if _answered_since(end, look, now):
                 overtaken.append(end.pk)
                 continue
             compared.append(end.pk)
-            if lifecycle in IN_SERVICE:
-                both[at] = _with_facts(end, said.get((vll, end.side)), revision)
-                if both[at] is not end:
-                    changed.append(VllEnd(pk=end.pk, **{name: getattr(both[at], name) for name in _FACTS}))
-        if lifecycle not in IN_SERVICE:
-            continue
+            facts = _facts(said.get((vll, end.side)), revision)
+            both[at] = end._replace(**facts._asdict())
+            if both[at] != end:
+                changed.append(VllEnd(pk=end.pk, **facts._asdict()))
         status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
         if status != was:
             statuses[vll] = (status, now)
         if in_sync != was_in_sync:
             syncs[vll] = in_sync
-    VllEnd.objects.bulk_update(changed, _FACTS, batch_size=500)
+    VllEnd.objects.bulk_update(changed, _Facts._fields, batch_size=500)
     statuses_write(statuses)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
@@ -234,25 +245,14 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
     )
 
 
-def _with_facts(end: _End, said: EndObservation | None, revision: int) -> _End:
-    """The end with what was said of this revision; itself where that is no news."""
-    facts = _facts(said) if said is not None and said.revision == revision else _UNSAID
-    if facts == tuple(getattr(end, name) for name in _FACTS):
-        return end
-    link_up, reachable, in_sync, policed, drift, contested = facts
-    return end._replace(
-        link_up=link_up,
-        reachable=reachable,
-        observed_in_sync=in_sync,
-        policed=policed,
-        drift=drift,
-        contested=contested,
-    )
+def _facts(said: EndObservation | None, revision: int) -> _Facts:
+    """What is said of this revision of the line."""
+    return _UNSAID if said is None or said.revision != revision else _facts_of(said)
 
 
-def _facts(said: EndObservation) -> _Facts:
+def _facts_of(said: EndObservation) -> _Facts:
     in_sync = said.in_sync and not said.drift
-    return said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested
+    return _Facts(said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested)
 
 
 def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
@@ -273,7 +273,7 @@ def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUI
     """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
     if ends is None:
         return {end.vll_id for end in _changed_on(router.pk)}
-    facts = [_facts(end) for end in ends]
+    facts = [_facts_of(end) for end in ends]
     with connection.cursor() as cursor:
         cursor.execute(
             _WITH_NEWS,
@@ -283,7 +283,7 @@ def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUI
                 "vlls": [end.vll for end in ends],
                 "sides": [end.side for end in ends],
                 "revisions": [end.revision for end in ends],
-                **{name: [_column(each[at]) for each in facts] for at, name in enumerate(_SAID)},
+                **{name: [_column(getattr(each, name)) for each in facts] for name in _Facts._fields},
             },
         )
         return {vll for (vll,) in cursor.fetchall()}
