@@ -9,7 +9,10 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s() -> float:
-    """Seconds, user and system, of this process and of its descendants that are still there (proc(5))."""
+    """Seconds, user and system, of this process and of its descendants (proc(5)).
+
+    One that ended counts once its parent has waited for it, as PostgreSQL does for those that vacuum.
+    """
     children: dict[int, list[int]] = defaultdict(list)
     spent: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -19,8 +22,10 @@ def cpu_s() -> float:
             continue  # gone in the meantime
         pid = int(stat.parent.name)
         children[int(fields[1])].append(pid)
-        spent[pid] = (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
-    family, sum_s = list(children[os.getpid()]), time.process_time()
+        spent[pid] = sum(map(int, fields[11:15])) / _TICKS_PER_S
+    ended = os.times()
+    family = list(children[os.getpid()])
+    sum_s = time.process_time() + ended.children_user + ended.children_system
     while family:
         pid = family.pop()
         family += children[pid]

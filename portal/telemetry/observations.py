@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from threading import BoundedSemaphore
 
 from django.db import transaction
 
@@ -13,7 +14,7 @@ from portal.inventory.operations import observed_store
 from portal.inventory.reports import ObservedReport
 from portal.telemetry.silences import silence_end
 from portal.vll.models import RouterConvergence, VllEnd
-from portal.vll.operations import ends_observed, stale_vlls_mark
+from portal.vll.operations import ends_observed
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.converging import CONVERGE_ROUTER, router_changed
 from portal.vll.operations.observe import FRESH, said_of
@@ -23,46 +24,52 @@ from portal.vll.unsettled import unsettled_ends
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
 _ENDS = "ends"
+# Of routers that were silent each process reads so many at once: the other half of its threads
+# (portal.gunicorn_agents) is for those that are not.
+RETURNS_AT_ONCE = 4
+_RETURNS = BoundedSemaphore(RETURNS_AT_ONCE)
+
+
+class Busy(Exception):
+    """Enough routers that were silent are being read: this one is to tell its report again later."""
 
 
 def observation_take(
     *, router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime
 ) -> bool:
-    """Store a report; False when a later one has been stored already."""
+    """Store a report; False when a later one has been stored already.
+
+    Raises ``Busy`` instead of keeping routers waiting that are not silent: a network that comes back at once
+    would else be read more slowly than it falls silent again, and never recover.
+    """
+    last = getattr(router, "observed", None)
+    if last is not None and not _was_silent(last, now):
+        return _take(router, report, ends, now)
+    if not _RETURNS.acquire(blocking=False):
+        raise Busy
     try:
-        return _take(router, report, ends, now, marked=False)
-    except _SilentUntilNow:
-        # Of a while that nobody has marked, because the portal was away too, nothing is known. On its own:
-        # the lines are locked in one order here, and in one order again below.
-        stale_vlls_mark(now=now, router=router)
-        return _take(router, report, ends, now, marked=True)
-
-
-class _SilentUntilNow(Exception):
-    """Its router's lines may have to be marked first."""
+        return _take(router, report, ends, now)
+    finally:
+        _RETURNS.release()
 
 
 @transaction.atomic
-def _take(
-    router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime, *, marked: bool
-) -> bool:
+def _take(router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime) -> bool:
     digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
     taken = observed_store(router=router, report=report, digests=digests, now=now)
     if taken is None:
         return False
     last = taken.before
-    was_silent = last is not None and _was_silent(last, now)
-    if was_silent and not marked:
-        raise _SilentUntilNow
-    if last is not None and was_silent:
-        silence_end(router=router, heard=last.reported_at, now=now)
+    silent_since = last.reported_at if last is not None and _was_silent(last, now) else None
+    was_down = silent_since is not None and silence_end(router=router, heard=silent_since, now=now)
     repeated = last is not None and says_the_same(last, ends)
     ends_observed(
         router=router,
         ends=ends,
         look=report.look,
         repeated=repeated,
-        anew=last is None or was_silent or last.vpp_absent != report.vpp_absent,
+        anew=last is None or silent_since is not None or last.vpp_absent != report.vpp_absent,
+        unknown_after=None if was_down else silent_since,
         now=now,
     )
     back = _is_back(last, report, now)
@@ -83,7 +90,7 @@ def says_the_same(last: ObservedRouter, ends: Sequence[EndObservation]) -> bool:
 
 
 def _was_silent(last: ObservedRouter, now: datetime) -> bool:
-    return now - last.reported_at > FRESH
+    return last.found_silent or now - last.reported_at > FRESH
 
 
 def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:

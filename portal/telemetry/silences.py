@@ -34,14 +34,20 @@ def silences_watch(*, now: datetime) -> None:
         silence_judge(silence_id=pk, now=now)
 
 
-def silence_end(*, router: Router, heard: datetime, now: datetime) -> None:
-    """The router reports again, after ``heard``. Whoever calls has locked what was observed of it."""
-    ended = RouterSilence.objects.filter(router=router, until__isnull=True)
-    if ended.update(until=now, counts_as_down=False, judge_again=True):
+def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
+    """The router reports again, after ``heard``; whether its silence had counted as down until now.
+
+    Whoever calls has locked what was observed of it, and none of its lines.
+    """
+    silence = RouterSilence.objects.select_for_update().filter(router=router, until__isnull=True).first()
+    if silence is not None:
+        RouterSilence.objects.filter(pk=silence.pk).update(until=now, counts_as_down=False, judge_again=True)
         announce(REPORTING, now=now, router_id=router.pk)
-    elif length(listened(heard, now)) > FRESH:
+        return silence.counts_as_down
+    if length(listened(heard, now)) > FRESH:
         # Nobody watched, though the door was there.
         RouterSilence.objects.create(router=router, since=heard, until=now, judge_again=True)
+    return False
 
 
 @transaction.atomic

@@ -137,9 +137,12 @@ def test_a_line_is_not_unknown_since_before_its_end_came_to_the_silent_router(is
 def test_a_router_that_is_back_marks_its_own_lines_alone(isp: Isp, line: Vll) -> None:
     observe(isp, line, "a")
     observe(isp, line, "z")
-    ObservedRouter.objects.update(reported_at=clock.now() - timedelta(hours=1))
-    assert stale_vlls_mark(now=clock.now(), router=isp.routers["zebra"]) == 0
-    assert stale_vlls_mark(now=clock.now(), router=isp.routers["rhino"]) == 1
+    now = clock.now()
+    an_hour_ago = now - timedelta(hours=1)
+    ObservedRouter.objects.update(reported_at=an_hour_ago)
+    for router, status in (("zebra", "op-up"), ("rhino", "op-unknown")):
+        ends_observed(router=isp.routers[router], ends=[], anew=True, unknown_after=an_hour_ago, now=now)
+        assert Vll.objects.get(pk=line.pk).oper_status == status
 
 
 def test_drift_is_out_of_sync_and_repair_is_in_sync_again(isp: Isp, line: Vll) -> None:

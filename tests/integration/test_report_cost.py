@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from threading import BoundedSemaphore
 from typing import Any
 from uuid import UUID
 
@@ -10,10 +11,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from portal import gunicorn_agents
 from portal.accounts.models import User
 from portal.core.lazy_list import LazyList
+from portal.events.models import Event
 from portal.inventory.models import ObservedRoute
 from portal.inventory.reports import ObservedReport, RouteReport
+from portal.telemetry import observations
+from portal.telemetry.models import OperInterval
 from portal.telemetry.observations import observation_take
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import observe as oper_status
@@ -57,6 +62,19 @@ def take(
     routes: Sequence[dict[str, Any]] = (),
     look: int | None = None,
 ) -> None:
+    said = LazyList(ends, lambda raw: EndObservation(**raw | {"vll": UUID(raw["vll"])}))
+    take_list(isp, router, said, second=second, routes=routes, look=look)
+
+
+def take_list(
+    isp: Isp,
+    router: str,
+    ends: LazyList[EndObservation],
+    *,
+    second: int,
+    routes: Sequence[dict[str, Any]] = (),
+    look: int | None = None,
+) -> None:
     now = NOW + timedelta(seconds=second)
     report = ObservedReport(
         boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
@@ -75,8 +93,7 @@ def take(
         look=look,
         routes=LazyList(routes, lambda raw: RouteReport(**raw)),
     )
-    said = LazyList(ends, lambda raw: EndObservation(**raw | {"vll": UUID(raw["vll"])}))
-    assert observation_take(router=isp.routers[router], report=report, ends=said, now=now)
+    assert observation_take(router=isp.routers[router], report=report, ends=ends, now=now)
 
 
 def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> None:
@@ -181,7 +198,7 @@ def test_the_lines_of_a_silent_network_are_marked_and_locked_a_few_at_a_time(
     monkeypatch.setattr(oper_status, "_MARKED_TOGETHER", 2)
     with CaptureQueriesContext(connection) as asked:
         assert stale_vlls_mark(now=NOW + timedelta(seconds=100)) == LINES
-    locks = [each["sql"] for each in asked if "FOR NO KEY UPDATE" in each["sql"]]
+    locks = [each["sql"] for each in asked if 'FROM "vll_vll"' in each["sql"] and "FOR NO KEY" in each["sql"]]
     assert [sql.count("::uuid") for sql in locks] == [2, 2, 2]
 
 
@@ -204,6 +221,86 @@ def test_a_router_that_comes_back_costs_as_many_statements_with_many_lines_as_wi
     all_of_them = comes_back(0, lines)
     Vll.objects.exclude(pk=lines[0].pk).update(lifecycle="terminated")
     assert all_of_them == comes_back(200, lines[:1])
+
+
+def places_of_lines() -> list[tuple[str]]:
+    """Where their rows are: each write puts one somewhere else."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT ctid::text FROM vll_vll ORDER BY id")
+        return list(cursor.fetchall())
+
+
+def marked(isp: Isp, router: str) -> int:
+    """How many ends on the router its next report is to be compared with, whatever it says."""
+    return VllEnd.objects.filter(port__router=isp.routers[router], changed_since_report=True).count()
+
+
+def test_a_line_that_turned_is_no_news_to_its_other_router(isp: Isp, lines: list[Vll]) -> None:
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    take(isp, "rhino", ends_of(lines, "a", link_up=False), second=20)
+    assert Vll.objects.filter(oper_status="op-down").count() == 1
+    assert marked(isp, "hippo") == 0
+    # Unknown for a while, and up again: neither the silence nor its end is.
+    take(isp, "rhino", ends_of(lines, "a"), second=30)
+    take(isp, "hippo", ends_of(lines, "z"), second=100)
+    take(isp, "rhino", ends_of(lines, "a"), second=101)
+    assert Vll.objects.filter(oper_status="op-up").count() == LINES
+    assert (marked(isp, "rhino"), marked(isp, "hippo")) == (0, 0)
+
+
+def test_a_report_that_was_on_its_way_when_its_router_was_found_silent_looks_at_all_lines(
+    isp: Isp, lines: list[Vll]
+) -> None:
+    """By its own clock it is not late, and it says what the last one said."""
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    assert stale_vlls_mark(now=NOW + timedelta(seconds=46)) == LINES
+    both(isp, lines, second=44)
+    assert Vll.objects.filter(oper_status="op-up").count() == LINES
+
+
+def test_lines_that_were_unknown_for_a_while_are_the_same_again_without_being_written(
+    isp: Isp, lines: list[Vll]
+) -> None:
+    """What was unknown, and since when, is told by events and intervals; the ends need not be told again."""
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    for second in range(20, 100, 10):
+        take(isp, "hippo", ends_of(lines, "z"), second=second)
+    before = places_of_lines()
+    named = LazyList[EndObservation].named(LazyList(ends_of(lines, "a"), lambda raw: raw).digest)
+    take_list(isp, "rhino", named, second=100)
+    assert places_of_lines() == before
+    told = Event.objects.filter(vll_id=lines[0].pk, kind__startswith="vll.op-").order_by("-id")[:2]
+    assert {event.kind: event.at - NOW for event in told} == {
+        "vll.op-unknown": timedelta(seconds=45),
+        "vll.op-up": timedelta(seconds=100),
+    }
+    intervals = OperInterval.objects.filter(vll_id=lines[0].pk).order_by("-id")[:3]
+    assert [each.status for each in intervals] == ["op-up", "op-unknown", "op-up"]
+    assert [each.ended_at is None for each in intervals] == [True, False, False]
+    assert Vll.objects.filter(oper_status="op-up").count() == LINES
+
+
+def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
+    isp: Isp, lines: list[Vll], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gunicorn_agents.threads >= 2 * observations.RETURNS_AT_ONCE
+    both(isp, lines, second=0)
+    both(isp, lines, second=10)
+    for second in (20, 30, 40):
+        take(isp, "hippo", ends_of(lines, "z"), second=second)
+    monkeypatch.setattr(observations, "_RETURNS", BoundedSemaphore(1))
+    assert observations._RETURNS.acquire(blocking=False)  # by one that comes back in another thread
+    isp.routers["rhino"].refresh_from_db()
+    isp.routers["hippo"].refresh_from_db()
+    with pytest.raises(observations.Busy):
+        take(isp, "rhino", ends_of(lines, "a"), second=50)
+    take(isp, "hippo", ends_of(lines, "z"), second=50)
+    observations._RETURNS.release()
+    for second in (60, 150):  # each gives its place back
+        take(isp, "rhino", ends_of(lines, "a"), second=second)
 
 
 def test_a_list_knows_itself_however_it_was_spaced_and_decodes_what_is_asked_for() -> None:

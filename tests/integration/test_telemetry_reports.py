@@ -24,7 +24,7 @@ from portal.telemetry.rollups import roll_up
 from portal.telemetry.tables import FIVE_MINUTES
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
-from portal.vll.operations.observe import FRESH, statuses_write
+from portal.vll.operations.observe import FRESH, Turn, statuses_write
 from portal.vll.operations.transitions import lifecycle_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.answers import activate
@@ -197,7 +197,7 @@ def empty_report(*, sent_ms: int) -> ObservedReport:
 
 
 def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
-    statuses_write({vll.pk: (status, at)})
+    statuses_write([Turn(vll.pk, status, at)])
 
 
 def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None:
@@ -220,7 +220,7 @@ def test_while_nobody_listened_nothing_is_known(isp: Isp, vll: Vll) -> None:
     before = clock.now() - timedelta(hours=4)
     OperInterval.objects.all().delete()
     Vll.objects.filter(pk=vll.pk).update(oper_status=OperStatus.UNKNOWN)
-    statuses_write({vll.pk: (OperStatus.UP, before)})
+    statuses_write([Turn(vll.pk, OperStatus.UP, before)])
     # The portal is away for three hours, and so is whatever would have marked the line in that time.
     last = before + timedelta(hours=1)
     for router in ("rhino", "hippo"):

@@ -13,6 +13,7 @@ from portal.core.lazy_list import NotTold
 from portal.inventory.identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
 from portal.inventory.queries import router_of
+from portal.telemetry.observations import Busy
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,9 @@ def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
     except NotTold as named:
         detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
         return problem(412, "not-stored", "Tell the report whole", detail)
+    except Busy:
+        detail = "many routers come back at once; keep the report and send it again"
+        return problem(503, "busy", "Later", detail)
 
 
 def _known_lists(router: Router) -> dict[str, str]:

@@ -40,6 +40,8 @@ class ObservedRouter(models.Model):
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.
     digests = models.JSONField(default=dict, db_default={})
+    # Its lines may have been turned to unknown since its last report: the next one looks at all of them.
+    found_silent = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:
         return f"{self.router} at {self.reported_at:%H:%M:%S}"

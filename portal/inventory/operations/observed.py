@@ -116,6 +116,7 @@ def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool
 def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
     return {
         "reported_at": now,
+        "found_silent": False,
         "boot_id": report.boot_id,
         "sent_ms": report.sent_ms,
         "agent_version": report.agent_version,

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from psycopg.types.json import Jsonb
 
 from portal.core.lazy_list import LazyList
-from portal.core.recurring import Recurring
 from portal.events.operations import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
-from portal.vll.models import Vll, VllEnd
+from portal.vll.models import EndMove, Vll, VllEnd
 from portal.vll.operations.answers import EndObservation
 from portal.vll.operations.transitions import sync_move
 from portal.vll.states import IN_SERVICE, OperStatus
@@ -23,6 +22,13 @@ from portal.vll.states import IN_SERVICE, OperStatus
 FRESH = timedelta(seconds=35)
 _MARKED_TOGETHER = 1000
 _OBSERVED = "ends__port__router__observed"
+# The lines that changed since the router's last report.
+_CHANGED = """
+SELECT DISTINCT e.vll_id
+FROM vll_vllend e
+JOIN inventory_port p ON p.id = e.port_id
+WHERE p.router_id = %(router)s AND e.changed_since_report
+"""
 # The lines of which a report says something else than what is stored, or that changed since the last one.
 _WITH_NEWS = """
 SELECT DISTINCT e.vll_id
@@ -40,9 +46,9 @@ WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
        coalesce(said.contested, '[]'))
 """
 _TURN = """
-UPDATE vll_vll SET oper_status = %(status)s
-WHERE id = ANY(%(vlls)s) AND lifecycle = ANY(%(in_service)s) AND oper_status <> %(status)s
-RETURNING id
+UPDATE vll_vll SET oper_status = turned.status
+FROM unnest(%(lines)s::uuid[], %(statuses)s::text[]) AS turned (line, status)
+WHERE id = turned.line AND oper_status <> turned.status
 """
 
 
@@ -77,11 +83,42 @@ class _End(NamedTuple):
     policed: bool
     drift: list[dict[str, Any]]
     contested: list[dict[str, Any]]
+    changed_since_report: bool
 
 
-_changed_on = Recurring[VllEnd](
-    lambda router: VllEnd.objects.filter(port__router=router, changed_since_report=True)
-)
+class Line(NamedTuple):
+    """What is looked at of a line: these fields of a Vll."""
+
+    pk: UUID
+    lifecycle: str
+    revision: int
+    oper_status: str
+    in_sync: bool
+
+
+class Turn(NamedTuple):
+    """That a line's operational status became another, and since when it has it."""
+
+    line: UUID
+    status: OperStatus
+    at: datetime
+
+
+class _Heard(NamedTuple):
+    """What the last reports of routers tell by themselves, by the router."""
+
+    at: dict[int, datetime]
+    vpp_absent: dict[int, bool]
+    # Whose silence counts as down (portal.telemetry.silences).
+    down: frozenset[int]
+
+    def forwarding(self, now: datetime) -> dict[int, bool]:
+        """Whether these routers forward, as far as it is known (see oper_status_of)."""
+        fresh = {router: not self.vpp_absent[router] for router in self.at if not self.is_silent(router, now)}
+        return dict.fromkeys(self.down, False) | fresh
+
+    def is_silent(self, router: int, now: datetime) -> bool:
+        return router not in self.at or self.at[router] < now - FRESH
 
 
 @transaction.atomic(savepoint=False)
@@ -93,6 +130,7 @@ def ends_observed(
     look: int | None = None,
     repeated: bool = False,
     anew: bool = False,
+    unknown_after: datetime | None = None,
 ) -> None:
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
 
@@ -102,58 +140,64 @@ def ends_observed(
     Only the lines of which it says something new are read, and those that changed since its last report:
     of the others it is known what would be found. ``repeated``: it says of all ends what it said last.
     ``anew``: what is to be thought of the router itself changed, and with it of all its lines.
+    ``unknown_after``: its last report before this one, where nothing is known of the while in between: if the
+    portal was away too, nobody has written so.
     """
-    found = _with_news(router, None if repeated else ends)
-    if anew:
-        found |= set(_in_service_on(router))
+    found = _all_on(router) if anew else _with_news(router, None if repeated else ends)
     if not found:
         return
     # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
-    lines_lock(found)
-    said = {(end.vll, end.side): end for end in said_of(ends, found)}
+    lines = lines_lock(found)
     ends_of = _ends_of(found)
-    forwarding = {router.pk: True} | _forwarding(ends_of, now)
+    own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
+    # What is told as it was has been stored, but for ends that changed since.
+    told = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
+    said = {(end.vll, end.side): end for end in said_of(ends, told)} if told else {}
+    heard = _heard(ends_of)
+    turns: list[Turn] = []
+    if unknown_after is not None:
+        turns = _silenced(lines, ends_of, heard._replace(at=heard.at | {router.pk: unknown_after}), now)
+    unknown = {turn.line for turn in turns}
+    forwarding = {router.pk: True} | heard.forwarding(now)
     changed: list[VllEnd] = []
-    compared: list[int] = []
-    overtaken: list[int] = []
-    statuses: dict[UUID, tuple[OperStatus, datetime]] = {}
+    compared: set[int] = set()
+    overtaken: set[int] = set()
     syncs: dict[UUID, bool] = {}
-    lines = Vll.objects.filter(pk__in=found)
-    for vll, lifecycle, revision, was, was_in_sync in lines.values_list(
-        "pk", "lifecycle", "revision", "oper_status", "in_sync"
-    ):
+    for vll, lifecycle, revision, was, was_in_sync in lines:
         both = ends_of[vll]
         own = [at for at, end in enumerate(both) if end.port__router_id == router.pk]
         if lifecycle not in IN_SERVICE:
-            compared += [both[at].pk for at in own]
+            compared.update(both[at].pk for at in own)
             continue
         for at in own:
             end = both[at]
             if _answered_since(end, look, now):
-                overtaken.append(end.pk)
+                overtaken.add(end.pk)
                 continue
-            compared.append(end.pk)
+            compared.add(end.pk)
+            if vll not in told:
+                continue
             facts = _facts(said.get((vll, end.side)), revision)
             both[at] = end._replace(**facts._asdict())
             if both[at] != end:
                 changed.append(VllEnd(pk=end.pk, **facts._asdict()))
         status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
-        if status != was:
-            statuses[vll] = (status, now)
+        if status != (OperStatus.UNKNOWN if vll in unknown else was):
+            turns.append(Turn(vll, status, now))
         if in_sync != was_in_sync:
             syncs[vll] = in_sync
     VllEnd.objects.bulk_update(changed, _Facts._fields, batch_size=500)
-    statuses_write(statuses)
+    statuses_write(turns)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
     # Last: what was written just now is no news to this router. What an answer overtook is compared later.
-    for ends_with, waits in ((compared, False), (overtaken, True)):
-        marked = VllEnd.objects.filter(pk__in=ends_with, changed_since_report=not waits)
-        marked.update(changed_since_report=waits)
+    marked = {end.pk for end in own_ends if end.changed_since_report} | {end.pk for end in changed}
+    VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
+    VllEnd.objects.filter(pk__in=overtaken - marked).update(changed_since_report=True)
 
 
-def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
-    """Turn VLLs (of ``router``) whose routers have fallen silent to op-unknown; how many.
+def stale_vlls_mark(*, now: datetime) -> int:
+    """Turn VLLs whose routers have fallen silent to op-unknown; how many.
 
     Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
     nothing is known either. Not since before the line's ends are where they are now.
@@ -161,44 +205,74 @@ def stale_vlls_mark(*, now: datetime, router: Router | None = None) -> int:
     Some at a time, each in a transaction of its own: reports about the others do not wait for all of a
     network's lines, and PostgreSQL takes 65,535 parameters.
     """
-    stale = _stale(now)
-    if router is not None:
-        stale = stale.filter(ends__port__router=router)
-    lines = sorted(set(stale.values_list("pk", flat=True)))
+    _find_silent(now)
+    lines = sorted(set(_stale(now).values_list("pk", flat=True)))
     return sum(
         _mark_stale(lines[at : at + _MARKED_TOGETHER], now) for at in range(0, len(lines), _MARKED_TOGETHER)
     )
 
 
 @transaction.atomic
-def _mark_stale(lines: Collection[UUID], now: datetime) -> int:
-    lines_lock(lines)
-    # Looked at again: what a report said in between stays.
-    found = (
-        _stale(now)
-        .filter(pk__in=lines)
-        .annotate(heard=Min(f"{_OBSERVED}__reported_at"), moved=Max("moves__left_at"))
-        .values_list("pk", "heard", "moved")
-    )
-    ends_of = _ends_of(lines)
-    forwarding = _forwarding(ends_of, now)
-    unknown = {}
-    for vll, heard, moved in found:
-        # What the living end says of it counts.
-        if oper_status_of(ends_of[vll], forwarding) == OperStatus.UNKNOWN:
-            since = now if heard is None else heard + FRESH
-            unknown[vll] = (OperStatus.UNKNOWN, since if moved is None else max(since, moved))
-    return len(statuses_write(unknown))
+def _find_silent(now: datetime) -> None:
+    """Before their lines are marked: a report that comes meanwhile looks at them all, or is seen below."""
+    silent = ObservedRouter.objects.filter(reported_at__lt=now - FRESH, found_silent=False)
+    found = list(silent.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    ObservedRouter.objects.filter(pk__in=found).update(found_silent=True)
+
+
+@transaction.atomic
+def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
+    # What is read after that is true: what a report said in between stays.
+    lines = lines_lock(vlls)
+    ends_of = _ends_of(vlls)
+    turns = _silenced(lines, ends_of, _heard(ends_of), now)
+    statuses_write(turns)
+    return len(turns)
+
+
+def _silenced(
+    lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], heard: _Heard, now: datetime
+) -> list[Turn]:
+    """The turn to op-unknown of each line of which nothing is known any more because a router is silent."""
+    forwarding = heard.forwarding(now)
+    reports: dict[UUID, list[datetime]] = {}
+    for line in lines:
+        ends = ends_of[line.pk]
+        routers = {end.port__router_id for end in ends}
+        if (
+            line.lifecycle in IN_SERVICE
+            and line.oper_status != OperStatus.UNKNOWN
+            and any(heard.is_silent(router, now) for router in routers)
+            # What the living end says of it counts, and so does a silence that counts as down.
+            and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
+        ):
+            reports[line.pk] = [heard.at[router] for router in routers if router in heard.at]
+    if not reports:
+        return []
+    left = EndMove.objects.filter(vll__in=reports).values_list("vll").annotate(Max("left_at"))
+    moved: dict[UUID, datetime] = dict(left)
+    turns = []
+    for vll, at in reports.items():
+        since = min(at) + FRESH if at else now
+        turns.append(Turn(vll, OperStatus.UNKNOWN, max(since, moved.get(vll, since))))
+    return turns
 
 
 @transaction.atomic
 def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
     """Look at a router's lines again, since something is known of the router itself; those that turned."""
-    lines = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
-    lines_lock(set(lines.values_list("pk", flat=True)))
-    ends_of = _ends_of(lines.values("pk"))
-    forwarding = _forwarding(ends_of, now)
-    return statuses_write({vll: (oper_status_of(ends, forwarding), now) for vll, ends in ends_of.items()})
+    on_router = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
+    lines = lines_lock(set(on_router.values_list("pk", flat=True)))
+    ends_of = _ends_of([line.pk for line in lines])
+    forwarding = _heard(ends_of).forwarding(now)
+    statuses = [(line, oper_status_of(ends_of[line.pk], forwarding)) for line in lines]
+    turns = [
+        Turn(line.pk, status, now)
+        for line, status in statuses
+        if line.lifecycle in IN_SERVICE and status != line.oper_status
+    ]
+    statuses_write(turns)
+    return {turn.line for turn in turns}
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
@@ -272,20 +346,24 @@ def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
 def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUID]:
     """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
     if ends is None:
-        return {end.vll_id for end in _changed_on(router.pk)}
+        return _found(_CHANGED, {"router": router.pk})
     facts = [_facts_of(end) for end in ends]
+    return _found(
+        _WITH_NEWS,
+        {
+            "router": router.pk,
+            "in_service": sorted(IN_SERVICE),
+            "vlls": [end.vll for end in ends],
+            "sides": [end.side for end in ends],
+            "revisions": [end.revision for end in ends],
+            **{name: [_column(getattr(each, name)) for each in facts] for name in _Facts._fields},
+        },
+    )
+
+
+def _found(query: str, params: dict[str, Any]) -> set[UUID]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            _WITH_NEWS,
-            {
-                "router": router.pk,
-                "in_service": sorted(IN_SERVICE),
-                "vlls": [end.vll for end in ends],
-                "sides": [end.side for end in ends],
-                "revisions": [end.revision for end in ends],
-                **{name: [_column(getattr(each, name)) for each in facts] for name in _Facts._fields},
-            },
-        )
+        cursor.execute(query, params)
         return {vll for (vll,) in cursor.fetchall()}
 
 
@@ -300,12 +378,15 @@ def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[
     return ends
 
 
-def _in_service_on(router: Router) -> QuerySet[Vll, UUID]:
-    on_router = Vll.objects.filter(ends__port__router=router, lifecycle__in=IN_SERVICE)
-    return on_router.values_list("pk", flat=True).distinct()
+def _all_on(router: Router) -> set[UUID]:
+    """The lines on the router that are compared at all."""
+    compared = VllEnd.objects.filter(
+        Q(vll__lifecycle__in=IN_SERVICE) | Q(changed_since_report=True), port__router=router
+    )
+    return set(compared.values_list("vll", flat=True))
 
 
-def _ends_of(lines: Collection[UUID] | QuerySet[Vll, Any]) -> dict[UUID, list[_End]]:
+def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
     """The ends of these lines. Rows, not models: of a router that comes back all lines are looked at."""
     ends_of: dict[UUID, list[_End]] = defaultdict(list)
     for row in VllEnd.objects.filter(vll__in=lines).values_list(*_End._fields):
@@ -314,32 +395,35 @@ def _ends_of(lines: Collection[UUID] | QuerySet[Vll, Any]) -> dict[UUID, list[_E
     return ends_of
 
 
-def _forwarding(ends_of: Mapping[UUID, Iterable[_End]], now: datetime) -> dict[int, bool]:
-    """The ends' routers of which is known whether they forward (see oper_status_of)."""
+def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
+    """What the routers of these ends told last."""
     routers = {end.port__router_id for ends in ends_of.values() for end in ends}
-    fresh = ObservedRouter.objects.filter(reported_at__gte=now - FRESH, router__in=routers)
-    down = dict.fromkeys(_down().filter(router__in=routers).values_list("router_id", flat=True), False)
-    return down | {router: not absent for router, absent in fresh.values_list("router_id", "vpp_absent")}
+    reports = ObservedRouter.objects.filter(router__in=routers)
+    at, vpp_absent = {}, {}
+    for router, reported_at, absent in reports.values_list("router_id", "reported_at", "vpp_absent"):
+        at[router], vpp_absent[router] = reported_at, absent
+    down = _down().filter(router__in=routers).values_list("router_id", flat=True)
+    return _Heard(at, vpp_absent, frozenset(down))
 
 
-def lines_lock(vlls: Collection[UUID]) -> None:
-    """In the one order in which everybody locks lines."""
-    if vlls:
-        list(Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+def lines_lock(vlls: Collection[UUID]) -> list[Line]:
+    """These lines as they are from now on, locked in the one order in which everybody locks lines."""
+    if not vlls:
+        return []
+    locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)
+    return [Line(*row) for row in locked.values_list(*Line._fields)]
 
 
-def statuses_write(told: Mapping[UUID, tuple[OperStatus, datetime]]) -> set[UUID]:
-    """Give lines another status, and since when it holds; those that turned. Whoever calls has locked them.
+def statuses_write(turns: Sequence[Turn]) -> None:
+    """Write what became of locked lines: at most, that one was unknown for a while, and what it is now.
 
     As many statements for all lines of a router as for one: a network that comes back at once has to be read
     faster than it falls silent again.
     """
-    turned: set[UUID] = set()
+    if not turns:
+        return
+    last = {turn.line: turn.status for turn in turns}
     with connection.cursor() as cursor:
-        for status in sorted({status for status, _ in told.values()}):
-            since = {pk: at for pk, (new, at) in told.items() if new == status}
-            cursor.execute(_TURN, {"status": status, "vlls": list(since), "in_service": sorted(IN_SERVICE)})
-            found = {pk for (pk,) in cursor.fetchall()}
-            announce_of_lines(f"vll.{status}", {pk: at for pk, at in since.items() if pk in found})
-            turned |= found
-    return turned
+        cursor.execute(_TURN, {"lines": list(last), "statuses": list(last.values())})
+    for status in (OperStatus.UNKNOWN, OperStatus.DOWN, OperStatus.UP):
+        announce_of_lines(f"vll.{status}", {turn.line: turn.at for turn in turns if turn.status == status})

@@ -18,7 +18,7 @@ from portal.notifications.preferences import mails_choose, unsubscribe_path
 from portal.notifications.telling import events_tell
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
-from portal.vll.operations.observe import statuses_write
+from portal.vll.operations.observe import Turn, statuses_write
 from portal.vll.operations.overdue import orders_overdue_alarm
 from portal.vll.operations.transitions import sync_move
 from portal.vll.states import OperStatus
@@ -159,7 +159,7 @@ class TestFlapping:
         return vll
 
     def turns(self, line: Vll, status: OperStatus) -> None:
-        statuses_write({line.pk: (status, clock.now())})
+        statuses_write([Turn(line.pk, status, clock.now())])
 
     def told(self, server: MailServer) -> list[str]:
         send_all(after=timedelta(minutes=3))

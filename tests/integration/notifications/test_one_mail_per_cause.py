@@ -16,7 +16,7 @@ from portal.notifications.preferences import mails_stop, unsubscribe_path
 from portal.notifications.telling import events_tell
 from portal.telemetry.silences import REPORTING, SILENT
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations.observe import statuses_write
+from portal.vll.operations.observe import Turn, statuses_write
 from portal.vll.operations.transitions import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts
@@ -75,7 +75,7 @@ def told(server: MailServer) -> list[tuple[str, str]]:
 
 def turn(lines: list[Vll], status: OperStatus) -> None:
     for line in lines:
-        statuses_write({line.pk: (status, clock.now())})
+        statuses_write([Turn(line.pk, status, clock.now())])
 
 
 def silent(isp: Isp) -> RouterSilence:

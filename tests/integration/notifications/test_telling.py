@@ -32,7 +32,7 @@ from portal.vll.operations import (
     order_suspend,
     vll_describe,
 )
-from portal.vll.operations.observe import statuses_write
+from portal.vll.operations.observe import Turn, statuses_write
 from portal.vll.operations.overdue import orders_overdue_alarm
 from portal.vll.operations.transitions import sync_move
 from portal.vll.states import OperStatus
@@ -164,7 +164,7 @@ class TestWhom:
         vll = order(isp, alice).vll
         activate(vll)
         # Agents' observations come without a customer: the line says whose they are.
-        statuses_write({vll.pk: (OperStatus.DOWN, clock.now())})
+        statuses_write([Turn(vll.pk, OperStatus.DOWN, clock.now())])
         events_tell(now=clock.now())
         assert types(webhook)[-1] == "vll.down"
         assert told(theirs) == []
@@ -240,7 +240,7 @@ class TestCatalogue:
         active = line(100).vll
         activate(active)
         for status in (OperStatus.UP, OperStatus.DOWN, OperStatus.UNKNOWN):
-            statuses_write({active.pk: (status, now())})
+            statuses_write([Turn(active.pk, status, now())])
         sync_move(active.pk, False, now=now())
         sync_move(active.pk, True, now=now())
         # Of routers only the NOC's own webhooks are told.
