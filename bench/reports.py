@@ -103,7 +103,7 @@ def measure() -> Iterator[Figure]:
         f"{ROUTERS} routers of {LINES_A_ROUTER} lines, each tells what it sees and what it counts every"
         f" {EVERY_S:.0f} s: {2 * offered:.0f} documents a second are offered, {NEWS:.0%} of the former have"
         f" news of a line; 2 processes, mutual TLS on {2 * ROUTERS} kept connections, fsync on; PostgreSQL"
-        f" and the load share the cores; before, all of them told everything for the first time in"
+        " and the load share the cores; before, all of them told everything for the first time in"
         f" {load.introduced_s:.0f} s, {_AT_A_TIME} at a time"
     )
     yield Figure(
@@ -156,6 +156,7 @@ class Agent:
     counts: bytes
     boot_id: str = field(default_factory=lambda: str(uuid4()))
     turned: bool = False
+    sampled: int = 0
     # What the portal called what it stored last, as agents keep it (docs/agent-api.md).
     etags: dict[str, str] = field(default_factory=dict)
 
@@ -188,9 +189,10 @@ class Agent:
     def _named(self, part: str) -> bytes | None:
         return b'{"etag": "%s"}' % self.etags[part].encode() if part in self.etags else None
 
-    def counters(self, number: int) -> bytes:
+    def counters(self) -> bytes:
         now_ms = int(time.time() * 1000)
-        sample = {"seq": number, "from_ms": now_ms - int(EVERY_S * 1000), "to_ms": now_ms}
+        self.sampled += 1
+        sample = {"seq": self.sampled, "from_ms": now_ms - int(EVERY_S * 1000), "to_ms": now_ms}
         head = {"schema": 1, "boot_id": self.boot_id, "sent_ms": now_ms, "simulated": True, "dropped": 0}
         return b'%s, "samples": [%s, "ends": %s}]}' % (
             json.dumps(head)[:-1].encode(),
@@ -215,22 +217,22 @@ async def _load(agents: list[Agent], port: int) -> Load:
         round_began = time.perf_counter()
         answers = await asyncio.gather(
             *(
-                _once(connections[agent.name, kind], agent, kind, round_began + at * EVERY_S / len(agents))
-                for at, agent in enumerate(agents)
-                for kind in load.took
+                _tell_at(due, connections[agent.name, kind], agent, kind)
+                for agent, kind, due in _timetable(load, agents, round_began)
             )
         )
         load.refused += answers.count(_BUSY)
         if set(answers) == {200} and time.perf_counter() - round_began < 1.1 * EVERY_S:
             break
+    else:
+        raise RuntimeError(f"the network did not come back within {time.perf_counter() - began:.0f} s")
     load.returned_s = time.perf_counter() - began
     cpu, own = cpu_s(), time.process_time()
     load.began = time.perf_counter()
     await asyncio.gather(
         *(
-            _report(load, connections[agent.name, kind], agent, kind, load.began + at * EVERY_S / len(agents))
-            for at, agent in enumerate(agents)
-            for kind in load.took
+            _report(load, connections[agent.name, kind], agent, kind, due)
+            for agent, kind, due in _timetable(load, agents, load.began)
         )
     )
     load.ended = max(time.perf_counter(), load.began + MEASURED * EVERY_S)
@@ -239,35 +241,41 @@ async def _load(agents: list[Agent], port: int) -> Load:
     return load
 
 
+def _timetable(load: Load, agents: list[Agent], began: float) -> Iterator[tuple[Agent, str, float]]:
+    """Of a round that begins then: whose document of which kind is due when."""
+    for at, agent in enumerate(agents):
+        for kind in load.took:
+            yield agent, kind, began + at * EVERY_S / len(agents)
+
+
 async def _introduce(
     few: asyncio.Semaphore, connections: dict[tuple[str, str], "Connection"], agent: Agent
 ) -> None:
     async with few:
         for kind in ("observed", "counters"):
-            status = await _tell(connections[agent.name, kind], agent, kind, 0)
+            status = await _tell(connections[agent.name, kind], agent, kind)
             if status != 200:
                 raise RuntimeError(f"the door answered {agent.name}'s first report with {status}")
 
 
-async def _once(connection: "Connection", agent: Agent, kind: str, due: float) -> int:
+async def _tell_at(due: float, connection: "Connection", agent: Agent, kind: str) -> int:
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
-    return await _tell(connection, agent, kind, 0)
+    return await _tell(connection, agent, kind)
 
 
 async def _report(load: Load, connection: "Connection", agent: Agent, kind: str, due: float) -> None:
-    for number in range(1, MEASURED + 1):
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        if await _tell(connection, agent, kind, number) == 200:
+    for _ in range(MEASURED):
+        if await _tell_at(due, connection, agent, kind) == 200:
             load.took[kind].append(time.perf_counter() - due)
         else:
             load.failed += 1
         due += EVERY_S
 
 
-async def _tell(connection: "Connection", agent: Agent, kind: str, number: int) -> int:
+async def _tell(connection: "Connection", agent: Agent, kind: str) -> int:
     """The status of the last answer: what the portal wants whole is told again at once."""
     if kind == "counters":
-        status, _ = await connection.post(kind, agent.counters(number))
+        status, _ = await connection.post(kind, agent.counters())
         return status
     status, answer = await connection.post(kind, agent.observed(whole=False))
     if status == 412:

@@ -67,7 +67,7 @@ _UNSAID = _Facts(None, None, None, False, [], [])
 
 
 class _End(NamedTuple):
-    """What is looked at of an end: these fields of a VllEnd."""
+    """What is looked at of an end: these fields of a VllEnd, and what was said of it last."""
 
     pk: int
     vll_id: UUID
@@ -77,13 +77,11 @@ class _End(NamedTuple):
     status_revision: int
     status_look: int | None
     status_at: datetime | None
-    link_up: bool | None
-    reachable: bool | None
-    observed_in_sync: bool | None
-    policed: bool
-    drift: list[dict[str, Any]]
-    contested: list[dict[str, Any]]
     changed_since_report: bool
+    facts: _Facts
+
+
+_END_COLUMNS = _End._fields[:-1]
 
 
 class Line(NamedTuple):
@@ -178,8 +176,8 @@ def ends_observed(
             if vll not in told:
                 continue
             facts = _facts(said.get((vll, end.side)), revision)
-            both[at] = end._replace(**facts._asdict())
-            if both[at] != end:
+            if facts != end.facts:
+                both[at] = end._replace(facts=facts)
                 changed.append(VllEnd(pk=end.pk, **facts._asdict()))
         status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
         if status != (OperStatus.UNKNOWN if vll in unknown else was):
@@ -304,9 +302,9 @@ def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
     """What is known of one end alone."""
     if forwards is False:
         return OperStatus.DOWN
-    if forwards is None or end.link_up is None:
+    if forwards is None or end.facts.link_up is None:
         return OperStatus.UNKNOWN
-    return OperStatus.UP if end.link_up and end.reachable is not False else OperStatus.DOWN
+    return OperStatus.UP if end.facts.link_up and end.facts.reachable is not False else OperStatus.DOWN
 
 
 def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
@@ -314,7 +312,7 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
     return all(
         end.status == VllEnd.Status.VERIFIED
         and end.status_revision == revision
-        and end.observed_in_sync is not False
+        and end.facts.observed_in_sync is not False
         for end in ends
     )
 
@@ -389,8 +387,9 @@ def _all_on(router: Router) -> set[UUID]:
 def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
     """The ends of these lines. Rows, not models: of a router that comes back all lines are looked at."""
     ends_of: dict[UUID, list[_End]] = defaultdict(list)
-    for row in VllEnd.objects.filter(vll__in=lines).values_list(*_End._fields):
-        end = _End(*row)
+    columns = len(_END_COLUMNS)
+    for row in VllEnd.objects.filter(vll__in=lines).values_list(*_END_COLUMNS, *_Facts._fields):
+        end = _End._make((*row[:columns], _Facts(*row[columns:])))
         ends_of[end.vll_id].append(end)
     return ends_of
 
