@@ -115,9 +115,9 @@ def _restarted(before: datetime | None, now: datetime | None) -> bool:
 
 def _is_built_meanwhile(router: Router, ends: Sequence[EndObservation]) -> bool:
     """Whether an end is seen as it is wanted that was not confirmed: agents go on trying by themselves."""
-    waiting = unsettled_ends().filter(
-        port__router=router, port__router__convergence__ask_at__isnull=False, vll__wanted_present=True
-    )
+    if not RouterConvergence.objects.filter(router=router, ask_at__isnull=False).exists():
+        return False
+    waiting = unsettled_ends().filter(port__router=router, vll__wanted_present=True)
     wanted = {
         (vll, side): revision for vll, side, revision in waiting.values_list("vll", "side", "vll__revision")
     }

@@ -68,7 +68,7 @@ def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
         return problem(412, "not-stored", "Tell the report whole", detail)
     except Busy:
         detail = "many routers come back at once; keep the report and send it again"
-        return problem(503, "busy", "Later", detail)
+        return problem(429, "busy", "Later", detail)
 
 
 def _known_lists(router: Router) -> dict[str, str]:

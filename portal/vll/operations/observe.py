@@ -45,6 +45,15 @@ WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (said.link_up, said.reachable, said.in_sync, coalesce(said.policed, false), coalesce(said.drift, '[]'),
        coalesce(said.contested, '[]'))
 """
+_TELL = """
+UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable, observed_in_sync = said.in_sync,
+                      policed = said.policed, drift = said.drift, contested = said.contested
+FROM unnest(%(ends)s::bigint[], %(link_up)s::boolean[], %(reachable)s::boolean[],
+            %(observed_in_sync)s::boolean[], %(policed)s::boolean[], %(drift)s::jsonb[],
+            %(contested)s::jsonb[])
+     AS said (pk, link_up, reachable, in_sync, policed, drift, contested)
+WHERE id = said.pk
+"""
 _TURN = """
 UPDATE vll_vll SET oper_status = turned.status
 FROM unnest(%(lines)s::uuid[], %(statuses)s::text[]) AS turned (line, status)
@@ -157,7 +166,7 @@ def ends_observed(
         turns = _silenced(lines, ends_of, heard._replace(at=heard.at | {router.pk: unknown_after}), now)
     unknown = {turn.line for turn in turns}
     forwarding = {router.pk: True} | heard.forwarding(now)
-    changed: list[VllEnd] = []
+    changed: dict[int, _Facts] = {}
     compared: set[int] = set()
     overtaken: set[int] = set()
     syncs: dict[UUID, bool] = {}
@@ -178,20 +187,22 @@ def ends_observed(
             facts = _facts(said.get((vll, end.side)), revision)
             if facts != end.facts:
                 both[at] = end._replace(facts=facts)
-                changed.append(VllEnd(pk=end.pk, **facts._asdict()))
+                changed[end.pk] = facts
         status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
         if status != (OperStatus.UNKNOWN if vll in unknown else was):
             turns.append(Turn(vll, status, now))
         if in_sync != was_in_sync:
             syncs[vll] = in_sync
-    VllEnd.objects.bulk_update(changed, _Facts._fields, batch_size=500)
+    _facts_write(changed)
     statuses_write(turns)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
     # Last: what was written just now is no news to this router. What an answer overtook is compared later.
-    marked = {end.pk for end in own_ends if end.changed_since_report} | {end.pk for end in changed}
-    VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
-    VllEnd.objects.filter(pk__in=overtaken - marked).update(changed_since_report=True)
+    marked = {end.pk for end in own_ends if end.changed_since_report} | changed.keys()
+    if compared & marked:
+        VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
+    if overtaken - marked:
+        VllEnd.objects.filter(pk__in=overtaken - marked).update(changed_since_report=True)
 
 
 def stale_vlls_mark(*, now: datetime) -> int:
@@ -354,9 +365,16 @@ def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUI
             "vlls": [end.vll for end in ends],
             "sides": [end.side for end in ends],
             "revisions": [end.revision for end in ends],
-            **{name: [_column(getattr(each, name)) for each in facts] for name in _Facts._fields},
+            **_columns(facts),
         },
     )
+
+
+def _facts_write(facts: Mapping[int, _Facts]) -> None:
+    """Store what is said of these ends. Their lines are locked."""
+    if facts:
+        with connection.cursor() as cursor:
+            cursor.execute(_TELL, {"ends": list(facts), **_columns(facts.values())})
 
 
 def _found(query: str, params: dict[str, Any]) -> set[UUID]:
@@ -365,8 +383,12 @@ def _found(query: str, params: dict[str, Any]) -> set[UUID]:
         return {vll for (vll,) in cursor.fetchall()}
 
 
-def _column(fact: Any) -> Any:
-    return Jsonb(fact) if isinstance(fact, list) else fact
+def _columns(facts: Collection[_Facts]) -> dict[str, list[Any]]:
+    """The facts as PostgreSQL's unnest takes them: a list for each field."""
+    return {
+        name: [Jsonb(each[at]) if isinstance(each[at], list) else each[at] for each in facts]
+        for at, name in enumerate(_Facts._fields)
+    }
 
 
 def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:

@@ -28,12 +28,13 @@ class Got:
 @dataclass
 class Receiver:
     """``answers``: statuses of the next requests; after them 204. ``location`` goes with a redirect,
-    ``retry_after`` with any answer."""
+    ``retry_after`` with any answer. ``refused``: so many messages get 503 the first time they come."""
 
     port: int
     scheme: str
     got: list[Got] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
+    refused: int = 0
     location: str = ""
     retry_after: str = ""
     body: bytes = b""
@@ -45,6 +46,12 @@ class Receiver:
     @property
     def url(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}/hook"
+
+    def status_for(self, got: Got) -> int:
+        ids = list(dict.fromkeys(before.headers.get("webhook-id") for before in self.got))
+        if len(ids) < self.refused and got.headers.get("webhook-id") not in ids:
+            return 503
+        return self.answers.pop(0) if self.answers else 204
 
 
 @contextmanager
@@ -59,9 +66,10 @@ def receiving(*, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1") 
                 receiver.at_once += 1
                 receiver.most_at_once = max(receiver.most_at_once, receiver.at_once)
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            got = Got(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
             with lock:
-                receiver.got.append(Got(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-                status = receiver.answers.pop(0) if receiver.answers else 204
+                status = receiver.status_for(got)
+                receiver.got.append(got)
             try:
                 self._answer(status)
             except OSError:
