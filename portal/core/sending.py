@@ -3,10 +3,10 @@
 libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
-from django.db import connection
+from django.db import connection, transaction
 
 
 @contextmanager
@@ -20,3 +20,21 @@ def sent_together() -> Iterator[None]:
         raise RuntimeError("statements are sent together within a transaction")
     with connection.wrap_database_errors, connection.connection.pipeline():
         yield
+
+
+@contextmanager
+def transaction_ending_together() -> Iterator[Callable[[], None]]:
+    """A transaction. Once what it yields is called, its statements are sent together and COMMIT with them.
+
+    From then on an error may come from whatever waits next, the end of the block included: catch none inside.
+    """
+    with ExitStack() as until_committed:
+
+        def together_from_here() -> None:
+            # Within somebody else's transaction nothing is committed here.
+            if is_outermost:
+                until_committed.enter_context(sent_together())
+
+        is_outermost = not connection.in_atomic_block
+        with transaction.atomic():
+            yield together_from_here

@@ -17,6 +17,11 @@ class AgentClock(models.Model):
     measured_at = models.DateTimeField()
     # Samples that this run of the agent had to drop because its store was full.
     dropped = models.BigIntegerField(default=0)
+    # The highest number of a sample that came with this boot_id; null: not known.
+    newest_seq = models.BigIntegerField(null=True)
+    # Where these 5 minutes of all ends that were told last are marked as stale, and a digest of these ends.
+    marked_at = models.DateTimeField(null=True)
+    marked_ends = models.CharField(max_length=32, default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.router}: {self.offset_ms} ms"

@@ -1,6 +1,6 @@
 """Taking in what an agent observes: its router, its VLL ends, and the fact that it is there again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 
@@ -12,6 +12,7 @@ from portal.events.operations import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.operations import observed_store
 from portal.inventory.reports import ObservedReport
+from portal.telemetry.repetition import repetition_store
 from portal.telemetry.silences import silence_end
 from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed
@@ -43,19 +44,29 @@ def observation_take(
     would else be read more slowly than it falls silent again, and never recover.
     """
     last = getattr(router, "observed", None)
+    digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
+    if last is not None and digests and now - last.reported_at <= _MISSED:
+        done = repetition_store(router=router, last=last, report=report, digests=digests, now=now)
+        if done:
+            return True
     if last is not None and not _was_silent(last, now):
-        return _take(router, report, ends, now)
+        return _take(router, report, ends, digests, now)
     if not _RETURNS.acquire(blocking=False):
         raise Busy
     try:
-        return _take(router, report, ends, now)
+        return _take(router, report, ends, digests, now)
     finally:
         _RETURNS.release()
 
 
 @transaction.atomic
-def _take(router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime) -> bool:
-    digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
+def _take(
+    router: Router,
+    report: ObservedReport,
+    ends: Sequence[EndObservation],
+    digests: Mapping[str, str],
+    now: datetime,
+) -> bool:
     taken = observed_store(router=router, report=report, digests=digests, now=now)
     if taken is None:
         return False

@@ -15,7 +15,7 @@ from portal import gunicorn_agents
 from portal.accounts.models import User
 from portal.core.lazy_list import LazyList
 from portal.events.models import Event
-from portal.inventory.models import ObservedRoute
+from portal.inventory.models import ObservedRoute, ObservedRouter, Router
 from portal.inventory.reports import ObservedReport, RouteReport
 from portal.telemetry import observations
 from portal.telemetry.models import OperInterval
@@ -93,7 +93,9 @@ def take_list(
         look=look,
         routes=LazyList(routes, lambda raw: RouteReport(**raw)),
     )
-    assert observation_take(router=isp.routers[router], report=report, ends=ends, now=now)
+    # As the agents' door reads it, for each report.
+    asked = Router.objects.select_related("observed").get(pk=isp.routers[router].pk)
+    assert observation_take(router=asked, report=report, ends=ends, now=now)
 
 
 def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> None:
@@ -125,6 +127,25 @@ def test_a_report_that_says_nothing_new_reads_none_of_its_lines(isp: Isp, lines:
     before = rows_read("vll_vll", "vll_vllend")
     both(isp, lines, second=30)
     assert rows_read("vll_vll", "vll_vllend") == before
+
+
+def test_a_report_that_says_what_was_said_last_is_one_statement(isp: Isp, lines: list[Vll]) -> None:
+    for second in (0, 10, 20):
+        both(isp, lines, second=second)
+    with CaptureQueriesContext(connection) as asked:
+        take(isp, "rhino", ends_of(lines, "a"), second=30)
+    assert [each["sql"].split()[0] for each in asked] == ["SELECT", "WITH"]
+    heard = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert heard.reported_at == NOW + timedelta(seconds=30)
+    assert heard.sent_ms == int(heard.reported_at.timestamp() * 1000)
+
+
+def test_a_report_that_another_overtook_takes_no_time_back(isp: Isp, lines: list[Vll]) -> None:
+    for second in (0, 10, 20):
+        both(isp, lines, second=second)
+    with pytest.raises(AssertionError, match="observation_take"):
+        take(isp, "rhino", ends_of(lines, "a"), second=15)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).reported_at == NOW + timedelta(seconds=20)
 
 
 def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
@@ -293,8 +314,6 @@ def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
         take(isp, "hippo", ends_of(lines, "z"), second=second)
     monkeypatch.setattr(observations, "_RETURNS", BoundedSemaphore(1))
     assert observations._RETURNS.acquire(blocking=False)  # by one that comes back in another thread
-    isp.routers["rhino"].refresh_from_db()
-    isp.routers["hippo"].refresh_from_db()
     with pytest.raises(observations.Busy):
         take(isp, "rhino", ends_of(lines, "a"), second=50)
     take(isp, "hippo", ends_of(lines, "z"), second=50)

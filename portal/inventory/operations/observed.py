@@ -58,11 +58,8 @@ def observed_store(
     ``digests``: of parts of the report that others take care of. A part with the digest of the last is the
     same, and is not looked into.
     """
-    facts = _facts(report, now)
-    told = dict(digests or {})
-    if report.vpp_connected:
-        told |= {"interfaces": _digest_of(report.interfaces), "routes": getattr(report.routes, "digest", "")}
-    facts["digests"] = told
+    facts = _facts(report, digests or {}, now)
+    told = facts["digests"]
     row = _locked(router, facts)
     before = {} if row is None else row.digests
     if row is not None:
@@ -109,12 +106,26 @@ def _digest_of(interfaces: Sequence[InterfaceReport]) -> str:
     return json_digest(seen)
 
 
+def is_repetition(
+    *, last: ObservedRouter, report: ObservedReport, digests: Mapping[str, str], now: datetime
+) -> bool:
+    """Whether a later report says what the last one said, with a VPP to look at, and only its time is new."""
+    if not report.vpp_connected or report.sent_ms <= last.sent_ms:
+        return False
+    facts = _facts(report, digests, now)
+    return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
+
+
 def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:
     return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
 
 
-def _facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
+def _facts(report: ObservedReport, digests: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    told = dict(digests)
+    if report.vpp_connected:
+        told |= {"interfaces": _digest_of(report.interfaces), "routes": getattr(report.routes, "digest", "")}
     return {
+        "digests": told,
         "reported_at": now,
         "found_silent": False,
         "boot_id": report.boot_id,

@@ -35,23 +35,22 @@ SELECT DISTINCT e.vll_id
 FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
-LEFT JOIN unnest(%(vlls)s::uuid[], %(sides)s::text[], %(revisions)s::bigint[], %(link_up)s::boolean[],
-                 %(reachable)s::boolean[], %(observed_in_sync)s::boolean[], %(policed)s::boolean[],
-                 %(drift)s::jsonb[], %(contested)s::jsonb[])
-     AS said (vll_id, side, revision, link_up, reachable, in_sync, policed, drift, contested)
+LEFT JOIN jsonb_to_recordset(%(said)s)
+     AS said (vll_id uuid, side text, revision bigint, link_up boolean, reachable boolean,
+              observed_in_sync boolean, policed boolean, drift jsonb, contested jsonb)
   ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.drift, e.contested) IS DISTINCT FROM
-      (said.link_up, said.reachable, said.in_sync, coalesce(said.policed, false), coalesce(said.drift, '[]'),
-       coalesce(said.contested, '[]'))
+      (said.link_up, said.reachable, said.observed_in_sync, coalesce(said.policed, false),
+       coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
 """
 _TELL = """
-UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable, observed_in_sync = said.in_sync,
-                      policed = said.policed, drift = said.drift, contested = said.contested
-FROM unnest(%(ends)s::bigint[], %(link_up)s::boolean[], %(reachable)s::boolean[],
-            %(observed_in_sync)s::boolean[], %(policed)s::boolean[], %(drift)s::jsonb[],
-            %(contested)s::jsonb[])
-     AS said (pk, link_up, reachable, in_sync, policed, drift, contested)
+UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable,
+                      observed_in_sync = said.observed_in_sync, policed = said.policed, drift = said.drift,
+                      contested = said.contested
+FROM jsonb_to_recordset(%(said)s)
+     AS said (pk bigint, link_up boolean, reachable boolean, observed_in_sync boolean, policed boolean,
+              drift jsonb, contested jsonb)
 WHERE id = said.pk
 """
 _TURN = """
@@ -356,39 +355,25 @@ def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUI
     """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
     if ends is None:
         return _found(_CHANGED, {"router": router.pk})
-    facts = [_facts_of(end) for end in ends]
-    return _found(
-        _WITH_NEWS,
-        {
-            "router": router.pk,
-            "in_service": sorted(IN_SERVICE),
-            "vlls": [end.vll for end in ends],
-            "sides": [end.side for end in ends],
-            "revisions": [end.revision for end in ends],
-            **_columns(facts),
-        },
-    )
+    said = [
+        {"vll_id": str(end.vll), "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
+        for end in ends
+    ]
+    return _found(_WITH_NEWS, {"router": router.pk, "in_service": sorted(IN_SERVICE), "said": Jsonb(said)})
 
 
 def _facts_write(facts: Mapping[int, _Facts]) -> None:
     """Store what is said of these ends. Their lines are locked."""
     if facts:
         with connection.cursor() as cursor:
-            cursor.execute(_TELL, {"ends": list(facts), **_columns(facts.values())})
+            params: dict[str, Any] = {"said": Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])}
+            cursor.execute(_TELL, params)
 
 
 def _found(query: str, params: dict[str, Any]) -> set[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(query, params)
         return {vll for (vll,) in cursor.fetchall()}
-
-
-def _columns(facts: Collection[_Facts]) -> dict[str, list[Any]]:
-    """The facts as PostgreSQL's unnest takes them: a list for each field."""
-    return {
-        name: [Jsonb(each[at]) if isinstance(each[at], list) else each[at] for each in facts]
-        for at, name in enumerate(_Facts._fields)
-    }
 
 
 def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
