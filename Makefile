@@ -6,6 +6,8 @@ PROFILE ?= demo
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 BIN := .venv/bin
+# pyproject.toml is the one place where the version is written.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 # A stamp per content of the requirements: a changed pin reinstalls, an unchanged one costs nothing.
 RUN_STAMP := .venv/.run-$(shell sha256sum requirements.txt | cut -c1-16)
@@ -22,7 +24,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo test check bench lock format openapi agent run-environment dev-environment \
+.PHONY: help demo compose-demo dev test test-rows test-stacks test-go test-unit test-fast check bench lock format openapi agent agent-packages release run-environment dev-environment \
 	packages-demo packages-test check-python check-types check-templates check-layers check-go \
 	check-migrations
 
@@ -40,10 +42,31 @@ compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker co
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@failed=""; \
-	$(BIN)/python -m pytest || failed="$$failed pytest"; \
-	(cd agent && $(GO) test ./...) || failed="$$failed go-test"; \
-	if [ -n "$$failed" ]; then echo "make test: failed:$$failed"; exit 1; fi
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-rows test-stacks test-go
+
+# What waits for whole stacks, routers and faults needs little of the processors: the rest runs beside it.
+ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
+STACKS := tests/browser tests/faults tests/journeys tests/lab
+
+test-rows: dev-environment
+	@$(BIN)/python -m pytest --numprocesses 2 $(ROWS)
+
+test-stacks: dev-environment agent
+	@$(BIN)/python -m pytest $(STACKS)
+
+test-go: agent
+	@cd agent && $(GO) test -timeout 30m ./...
+
+test-unit: dev-environment ## what needs no service, in seconds (T=tests/unit/test_x.py)
+	@$(BIN)/python -m pytest --services none -q $(or $(T),tests/unit)
+
+test-fast: packages-demo dev-environment ## unit, guards and integration on a database that is kept (T=... for less)
+	@$(BIN)/python -m pytest --services kept --reuse-db $(or $(T),tests/unit tests/guards tests/integration)
+
+dev: packages-demo ## the demo on stand-ins; what you save is served at once
+	@$(BUILD_BOTH) dev-environment agent
+	@GUNICORN_CMD_ARGS="--reload $$(find templates -name '*.html' -printf '--reload-extra-file %p ')" \
+		DEBUG=true VPP_PREFIX=/nonexistent exec $(BIN)/python -m devstack.demo
 
 check: check-python check-types check-templates check-layers check-go check-migrations ## all linters; with -k past the first complaint
 
@@ -80,12 +103,20 @@ bench: packages-demo ## one line per figure: bench <name> <value> <unit>
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
 
-openapi: $(DEV_STAMP) ## docs/openapi.yaml anew, from the views
+openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/errors.md anew, from the views and the errors
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
+	$(CHECK_ENV) $(BIN)/python manage.py shell --no-imports --command \
+		'from portal.api.error_catalogue import markdown; print(markdown(), end="")' > docs/errors.md
 
 agent: ## build/longline-agent and build/vppsim
 	@mkdir -p build
-	@cd agent && CGO_ENABLED=0 $(GO) build -buildvcs=false -o ../build/ ./cmd/...
+	@cd agent && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)" -o ../build/ ./cmd/...
+
+agent-packages: ## the agent as static programs and Debian packages, amd64 and arm64, in build/release/<version>/
+	@VERSION=$(VERSION) scripts/agent-packages build/release/$(VERSION) amd64 arm64
+
+release: dev-environment ## check that this commit can be released, build what it ships, and say how to tag it
+	@$(BIN)/python -m scripts.release
 
 packages-demo packages-test: packages-%:
 	@$(PYTHON) -m devstack.packages $*

@@ -74,7 +74,7 @@ def _times(api: Any, urls: list[str]) -> list[float]:
 
 def _scrapes() -> Iterator[float]:
     """Milliseconds of each reading of what Prometheus is told of the installation."""
-    from portal.metrics.installation import Installation
+    from portal.metrics.registry import Installation
 
     for _ in range(ROUNDS // 3):
         began = time.perf_counter()

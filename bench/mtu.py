@@ -13,12 +13,12 @@ from statistics import median, quantiles
 from time import perf_counter
 
 from bench.figures import Figure
-from portal.core.transport import Family
-from portal.underlay.encapsulation import serviceability
-from portal.underlay.errors import NotServiceable
-from portal.underlay.links import Link, LinkSide, Router
-from portal.underlay.policy import PathPolicy
+from portal.core.encapsulations import Family
+from portal.underlay.errors import TransportRefused
+from portal.underlay.mtu_check_policy import PathPolicy
+from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.topology import Topology
+from portal.underlay.transport_selection import select_transport
 
 ROUTERS = 1_000
 LINKS = 2_500
@@ -50,7 +50,7 @@ def link(number: int, a: int, z: int, chance: random.Random) -> Link:
 def check(topology: Topology, chance: random.Random) -> None:
     a, z = chance.sample(range(ROUTERS), 2)
     try:
-        serviceability(
+        select_transport(
             topology,
             a,
             z,
@@ -61,7 +61,7 @@ def check(topology: Topology, chance: random.Random) -> None:
             requested=None,
             policy=PathPolicy(),
         )
-    except NotServiceable:
+    except TransportRefused:
         pass  # an answer like any other
 
 

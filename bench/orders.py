@@ -42,7 +42,7 @@ def measure() -> Iterator[Figure]:
 
 @dataclass(frozen=True)
 class OrderingIsp:
-    """A web door, and clients that order through it all at once, each between two ports of its own."""
+    """A web server, and clients that order through it all at once, each between two ports of its own."""
 
     port: int
     token: str
@@ -60,7 +60,7 @@ class OrderingIsp:
 
 @contextmanager
 def ordering_isp(*, writes_per_min: int = 0, clients: int = IN_FLIGHT) -> Iterator[OrderingIsp]:
-    """The small ISP behind a web door as deployed; ``writes_per_min`` 0: nothing is counted."""
+    """The small ISP behind a web server as deployed; ``writes_per_min`` 0: nothing is counted."""
     with TemporaryDirectory(prefix="longline-bench-") as folder:
         token, pairs = _small_isp()
         (port,) = free_ports(1)
@@ -68,7 +68,13 @@ def ordering_isp(*, writes_per_min: int = 0, clients: int = IN_FLIGHT) -> Iterat
             name="web",
             argv=[
                 str(VENV_BIN / "gunicorn"),
-                *("--config", "python:portal.gunicorn_web", "--workers", "2", "--no-control-socket"),
+                *(
+                    "--config",
+                    "python:portal.processes.gunicorn_web",
+                    "--workers",
+                    "2",
+                    "--no-control-socket",
+                ),
                 *("--bind", f"{LOOPBACK}:{port}"),
             ],
             log=Path(folder) / "web.log",

@@ -83,20 +83,26 @@ def measure() -> Iterator[Figure]:
         os.environ["LONGLINE_PKI_DIR"] = name
         agents = _network(Path(name))
         (port,) = free_ports(1)
-        door = Child(
-            name="agent-door",
+        agent_api = Child(
+            name="agent-api",
             argv=[
                 str(VENV_BIN / "gunicorn"),
-                *("--config", "python:portal.gunicorn_agents", "--workers", "2", "--no-control-socket"),
+                *(
+                    "--config",
+                    "python:portal.processes.gunicorn_agent_api",
+                    "--workers",
+                    "2",
+                    "--no-control-socket",
+                ),
                 *("--bind", f"{LOOPBACK}:{port}"),
             ],
-            log=Path(name) / "door.log",
+            log=Path(name) / "agent-api.log",
             env=os.environ | {"LONGLINE_PKI_DIR": name},
             cwd=ROOT,
         )
         with Family() as family:
-            family.start(door)
-            door.wait_until(lambda: accepts(port))
+            family.start(agent_api)
+            agent_api.wait_until(lambda: accepts(port))
             load = asyncio.run(_load(agents, port))
     offered = ROUTERS / EVERY_S
     note = (
@@ -121,7 +127,7 @@ def measure() -> Iterator[Figure]:
         "reports_cpu_ms",
         load.portal_cpu_s / len(load.took["observed"]) * 1_000,
         "ms",
-        "door and PostgreSQL, of a router's two documents; the load's own"
+        "agent API and PostgreSQL, of a router's two documents; the load's own"
         f" {load.own_cpu_s / len(load.took['observed']) * 1_000:.1f} ms come on top",
     )
 
@@ -255,7 +261,7 @@ async def _introduce(
         for kind in ("observed", "counters"):
             status = await _tell(connections[agent.name, kind], agent, kind)
             if status != 200:
-                raise RuntimeError(f"the door answered {agent.name}'s first report with {status}")
+                raise RuntimeError(f"the portal answered {agent.name}'s first report with {status}")
 
 
 async def _tell_at(due: float, connection: "Connection", agent: Agent, kind: str) -> int:
@@ -305,7 +311,7 @@ class Connection:
         if closes and self.streams is not None:
             self.streams[1].close()
             self.streams = None
-        # Kept for longer than the door does.
+        # Kept for longer than the portal does.
         return await self.post(kind, body) if status == 0 and was_kept else (status, answer)
 
 
@@ -385,7 +391,7 @@ def _certificates(folder: Path) -> dict[int, ssl.SSLContext]:
 
     from portal.core.clock import now
     from portal.inventory import pki
-    from portal.inventory.identity import PORTAL_URI, identity_of, router_uri
+    from portal.inventory.certificate_identity import PORTAL_URI, identity_of, router_uri
     from portal.inventory.models import RouterCertificate
 
     at = now()

@@ -65,12 +65,12 @@ def _network() -> tuple[Any, list[Any]]:
 
 
 def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
-    from portal.api.agent.fields import Errors
-    from portal.api.agent.structs import struct
+    from portal.api.agent.strict_json import Errors
+    from portal.api.agent.strict_structs import struct
     from portal.core.clock import now
-    from portal.telemetry.operations import counters_store
+    from portal.telemetry.counter_ingest import counters_store
+    from portal.telemetry.counter_report import CounterReport
     from portal.telemetry.partitions import partitions_keep
-    from portal.telemetry.reports import CounterReport
     from portal.telemetry.rollups import roll_up
 
     partitions_keep(now=now())
@@ -117,7 +117,7 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
 
     from portal.core.clock import now
     from portal.telemetry.partitions import partitions_ensure
-    from portal.telemetry.tables import DAYS, FIVE_MINUTES, HOURS
+    from portal.telemetry.rollup_tables import DAYS, FIVE_MINUTES, HOURS
 
     midnight = datetime.combine(now().date(), datetime.min.time(), UTC)
     days = {FIVE_MINUTES: 40, HOURS: 365, DAYS: 365}

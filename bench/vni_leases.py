@@ -56,7 +56,7 @@ def _exhausted() -> float:
     from django.db import connection
 
     from portal.allocation.errors import VniPoolExhausted
-    from portal.allocation.vnis import LAST_VNI, vni_lease
+    from portal.allocation.vni_leases import LAST_VNI, vni_lease
     from portal.core.clock import now
 
     with connection.cursor() as cursor:
@@ -93,7 +93,7 @@ def _lease_many(ready: Barrier) -> None:
 def _lease(connected: threading.Barrier) -> None:
     from django.db import connection
 
-    from portal.allocation.vnis import vni_lease
+    from portal.allocation.vni_leases import vni_lease
     from portal.core.clock import now
 
     connection.ensure_connection()

@@ -11,7 +11,7 @@ from devstack.process import Child, Family
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """`folder` keeps its configuration and its state; `report_url` is the portal's agent door."""
+    """`folder` keeps its configuration and its state; `report_url` is the portal's agent API."""
 
     router: str
     port: int

@@ -89,7 +89,7 @@ tls:
   certificate: /var/lib/longline/tls/router.pem
   key: /var/lib/longline/tls/router.key
 report:
-  url: https://agent-door:8443
+  url: https://agent-api:8443
   interval: {REPORT_INTERVAL_S}s
 metrics:
   listen: 0.0.0.0:{METRICS_PORT}

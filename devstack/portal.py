@@ -1,4 +1,4 @@
-"""The portal's processes: web, agent door, metrics door, worker, beat and relay, on private services."""
+"""The portal's processes: web, agent API, metrics process, worker, beat and relay, on private services."""
 
 import json
 import os
@@ -103,46 +103,46 @@ class Portal:
         ):
             family.start(child)
 
-    def start_doors(self, family: Family) -> None:
-        """Both doors, which are waited for, and who makes work: all of them look at the tables."""
+    def start_servers(self, family: Family) -> None:
+        """Web and agent API, which are waited for, and who makes work: all of them look at the tables."""
         web = self.web_child("web", self.web_port)
-        door = self._child(
-            "agent-door",
+        agent_api = self._child(
+            "agent-api",
             "gunicorn",
             "--config",
-            "python:portal.gunicorn_agents",
+            "python:portal.processes.gunicorn_agent_api",
             "--bind",
             f"{LOOPBACK}:{self.agents_port}",
             *_GUNICORN_ALONE,
         )
         relay = self._child("relay", "python", "manage.py", "relay")
-        for child in (web, door, relay):
+        for child in (web, agent_api, relay):
             family.start(child)
         web.wait_until(self._web_answers)
-        door.wait_until(lambda: accepts(self.agents_port))
+        agent_api.wait_until(lambda: accepts(self.agents_port))
         schedule = str(self.folder / "beat-schedule")
         family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
 
     def start_metrics(self, family: Family) -> None:
-        """The door for Prometheus, which nothing else waits for."""
-        door = self._child(
+        """The server for Prometheus, which nothing else waits for."""
+        metrics = self._child(
             "metrics",
             "gunicorn",
             "--config",
-            "python:portal.gunicorn_metrics",
+            "python:portal.processes.gunicorn_metrics",
             "--bind",
             f"{LOOPBACK}:{self.metrics_port}",
             *_GUNICORN_ALONE,
         )
-        family.start(door).wait_until(lambda: accepts(self.metrics_port))
+        family.start(metrics).wait_until(lambda: accepts(self.metrics_port))
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
-        """The web door on this port, not started; `arguments` are gunicorn's."""
+        """The web server on this port, not started; `arguments` are gunicorn's."""
         return self._child(
             name,
             "gunicorn",
             "--config",
-            "python:portal.gunicorn_web",
+            "python:portal.processes.gunicorn_web",
             "--bind",
             f"{LOOPBACK}:{port}",
             *_GUNICORN,

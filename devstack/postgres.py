@@ -1,4 +1,4 @@
-"""A private PostgreSQL server: fresh cluster, loopback TCP and a Unix socket, gone on exit."""
+"""A private PostgreSQL server on loopback TCP and a Unix socket; its cluster is gone on exit, unless kept."""
 
 import os
 import pwd
@@ -35,18 +35,23 @@ def server_binaries() -> Path:
 
 
 @contextmanager
-def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[Server]:
-    """Start a fresh cluster under `folder`; its URL is what DATABASE_URL takes.
+def running(*, folder: Path, log: Path, port: int, durable: bool, kept: bool = False) -> Iterator[Server]:
+    """Start a cluster under `folder`; its URL is what DATABASE_URL takes.
 
     `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
+    `kept`: the cluster stays there and is used again; who starts it meanwhile is refused by PostgreSQL.
     Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
     user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
-    home = _fresh_home(folder, user)
-    password = secrets.token_urlsafe(24)
     try:
-        cluster = _initdb(binaries, home, password=password, user=user, log=log)
+        if kept and (folder / "password").exists():
+            home, password = folder.resolve(), (folder / "password").read_text().strip()
+        else:
+            home, password = _fresh_home(folder, user), secrets.token_urlsafe(24)
+            _initdb(binaries, home, password=password, user=user, log=log)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        cluster = home / "cluster"
         (cluster / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
         server = Child(
             name="postgres",
@@ -63,7 +68,8 @@ def running(*, folder: Path, log: Path, port: int, durable: bool) -> Iterator[Se
         finally:
             server.stop()
     finally:
-        _remove(folder)
+        if not kept:
+            _remove(folder)
 
 
 def _fresh_home(folder: Path, user: str | None) -> Path:
@@ -95,8 +101,8 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> Path:
-    """Make a cluster whose superuser and first database are both named longline."""
+def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> None:
+    """Make a cluster whose superuser and first database are named longline; `password` stays beside it."""
     cluster, password_file = home / "cluster", home / "password"
     log.parent.mkdir(parents=True, exist_ok=True)
     password_file.touch(mode=0o600)
@@ -131,8 +137,6 @@ def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log:
             ).returncode
             if code:
                 raise ChildFailed(Path(argv[0]).name, f"ended with status {code}", log)
-    password_file.unlink()
-    return cluster
 
 
 def _settings(home: Path, *, port: int, durable: bool) -> str:

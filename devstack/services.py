@@ -25,12 +25,16 @@ class Services:
 
 
 @contextmanager
-def running(*, folder: Path, logs: Path, durable: bool = True) -> Iterator[Services]:
-    """Fresh, private and on free ports; everything under `folder` is gone afterwards."""
+def running(*, folder: Path, logs: Path, durable: bool = True, kept: bool = False) -> Iterator[Services]:
+    """Private and on free ports; fresh, and everything under `folder` is gone afterwards, unless `kept`."""
     postgres_port, redis_port = free_ports(2)
     with (
         postgres.running(
-            folder=folder / "postgres", log=logs / "postgres.log", port=postgres_port, durable=durable
+            folder=folder / "postgres",
+            log=logs / "postgres.log",
+            port=postgres_port,
+            durable=durable,
+            kept=kept,
         ) as database,
         redis.running(folder=folder / "redis", log=logs / "redis.log", port=redis_port) as broker,
     ):

@@ -104,7 +104,7 @@ def running(
             portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()
-        portal.start_doors(family)
+        portal.start_servers(family)
         for agent in agents:
             agent.start(family, sockets[agent.router])
         yield Stack(
@@ -122,7 +122,7 @@ def running(
 def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:
     """Until every agent said what they see; before that, orders over their routers are refused.
 
-    Raises NotReached. Read from the database, because only the agents' own door would know otherwise.
+    Raises NotReached. Read from the database, because only the agent API would know otherwise.
     """
     wanted = len(running.isp.agents)
     query = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"

@@ -9,10 +9,10 @@ from celery import Celery
 from celery.signals import after_task_publish, beat_init, heartbeat_sent, setup_logging, worker_init
 from django.conf import settings
 
-from portal.core.alive import alive
+from portal.core.heartbeat import beat
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-app = Celery("longline", task_cls="portal.audit.context:AuditedTask")
+app = Celery("longline", task_cls="portal.audit.actor:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["provisioning", "portal.accounts", "portal.api", "portal.notifications"])
 
@@ -26,13 +26,13 @@ def log_as_all_others_do(**_: Any) -> None:
 @worker_init.connect(dispatch_uid="longline_metrics")
 def measure_tasks(**_: Any) -> None:
     """Only a worker runs tasks; before its pool forks."""
-    import_module("portal.metrics.tasks")
+    import_module("portal.metrics.celery_tasks")
 
 
 # A worker's heart beats every two seconds while Redis takes it; beat sends something as often.
-heartbeat_sent.connect(alive, dispatch_uid="longline_alive")
+heartbeat_sent.connect(beat, dispatch_uid="longline_alive")
 
 
 @beat_init.connect(dispatch_uid="longline_alive")
 def beat_is_alive_when_it_sends(**_: Any) -> None:
-    after_task_publish.connect(alive, dispatch_uid="longline_alive")
+    after_task_publish.connect(beat, dispatch_uid="longline_alive")

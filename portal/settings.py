@@ -11,7 +11,7 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.core.environment import Environment
-from portal.core.fitting_numbers import refuse_what_does_not_fit
+from portal.core.integer_overflow import refuse_what_does_not_fit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
+    "portal.core",
     "portal.events",
     "portal.accounts",
     "portal.inventory",
@@ -58,13 +59,13 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.core.forwarded_proto.ForwardedProtoMiddleware",
-    "portal.metrics.requests.RequestMetricsMiddleware",
+    "portal.metrics.http_requests.RequestMetricsMiddleware",
     "portal.core.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.web.compression.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
-    "portal.core.planning.ReadsPlannedAnew",
+    "portal.core.postgres_plans.ReadsPlannedAnew",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -74,7 +75,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
-    "portal.audit.context.AuditMiddleware",
+    "portal.audit.actor.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -131,7 +132,7 @@ AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "account_login"
-ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "portal.web.forms.sign_in.SignInForm",
     "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
@@ -141,7 +142,7 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_PRESERVE_USERNAME_CASING = True
-MFA_ADAPTER = "portal.accounts.adapters.MfaAdapter"
+MFA_ADAPTER = "portal.accounts.allauth_adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Longline"
 # A code counts for one step after its own: typing takes time, and phones run late (RFC 6238, 5.2).
@@ -151,7 +152,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
 
 # OpenID Connect: off until OIDC_SERVER_URL names an issuer. It signs in people who have an account already.
-SOCIALACCOUNT_ADAPTER = "portal.accounts.adapters.SocialAdapter"
+SOCIALACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.SocialAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_STORE_TOKENS = False
@@ -218,10 +219,10 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.BoundedJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["portal.api.v1.filters.StrictFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["portal.api.v1.list_filters.StrictFilterBackend"],
     "DEFAULT_THROTTLE_CLASSES": ["portal.api.v1.throttling.PerToken"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
-    "EXCEPTION_HANDLER": "portal.api.problems.exception_handler",
+    "EXCEPTION_HANDLER": "portal.api.v1.exception_handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
     # What an address answers in is in its name.
     "URL_FORMAT_OVERRIDE": None,
@@ -231,7 +232,7 @@ REST_FRAMEWORK = {
 # Limits of logins and of API calls: in a database of their own, beside the broker's.
 CACHES = {
     "default": {
-        "BACKEND": "portal.core.forgiving_cache.ForgivingRedisCache",
+        "BACKEND": "portal.core.fallback_cache.FallbackRedisCache",
         "LOCATION": env.str("CACHE_URL", default=urlsplit(env.str("REDIS_URL"))._replace(path="/1").geturl()),
         "KEY_PREFIX": "longline",
         "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
@@ -248,7 +249,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "AUTHENTICATION_WHITELIST": ["portal.api.v1.authentication.BearerTokenAuthentication"],
     "POSTPROCESSING_HOOKS": [
-        "portal.api.openapi.tidy.without_marks",
+        "portal.api.openapi.spectacular_hooks.without_marks",
         "portal.api.openapi.examples.add_examples",
     ],
 }
@@ -260,7 +261,7 @@ LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=120
 LONGLINE_ENROL_PER_MIN = env.int("LONGLINE_ENROL_PER_MIN", default=20)
 
 CELERY_BROKER_URL = env.str("REDIS_URL")
-CELERY_BROKER_TRANSPORT = "portal.broker:Transport"
+CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:Transport"
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
 # No task runs longer, and those that name no limit of their own are held to it.
@@ -280,7 +281,7 @@ CELERY_TASK_ROUTES = {
     # What makes deliveries of events is not to wait behind any of them.
     "notifications.tell": {"queue": "sweepers"},
     # Receivers that failed last hold up each other, and nobody else.
-    "notifications.webhook_turn": {"queue": "webhooks"},
+    "notifications.webhook_deliver": {"queue": "webhooks"},
     "notifications.doubtful_webhook_turn": {"queue": "webhooks_doubtful"},
     "notifications.*": {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
@@ -348,7 +349,7 @@ if NETBOX_URL:
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
-# "planning" leaves room for options, keys and any single failure; "exact" does not (docs: MTU).
+# "planning" leaves room for options, keys and any single failure; "exact" does not (docs/mtu.md).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
@@ -390,7 +391,7 @@ LONGLINE_WEBHOOK_DISABLE_DAYS = env.int("LONGLINE_WEBHOOK_DISABLE_DAYS", default
 # How long it is kept what webhooks and readers of mails were sent, in days.
 LONGLINE_WEBHOOK_LOG_DAYS = env.int("LONGLINE_WEBHOOK_LOG_DAYS", default=30)
 
-# Where each process keeps what it counts, for the metrics door of this machine to add up: a folder that a
+# Where each process keeps what it counts, for the metrics process of this machine to add up: a folder that a
 # restart of the machine empties, such as /run/longline/metrics. Without it requests and tasks are not shown.
 LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
 

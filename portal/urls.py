@@ -2,19 +2,21 @@
 
 from django.urls import include, path
 
-from portal.api.netbox_hook import netbox_hook
-from portal.api.openapi.page import docs
-from portal.health import healthz, readyz
+from portal.api.netbox_webhook import netbox_hook
+from portal.api.openapi.html_page import docs, errors
+from portal.api.problem_details import ERRORS_PAGE
+from portal.processes.health_checks import healthz, readyz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/v1/", include("portal.api.v1.urls")),
     path("api/docs/", docs, name="api-docs"),
+    path(ERRORS_PAGE, errors, name="api-errors"),
     path("api/netbox/hook/", netbox_hook, name="netbox-hook"),
     path("", include("portal.web.urls_sign_in")),
     path("", include("portal.web.urls")),
 ]
-handler400 = "portal.last_resort.bad_request"
-handler404 = "portal.last_resort.not_found"
-handler500 = "portal.last_resort.server_error"
+handler400 = "portal.processes.error_handlers.bad_request"
+handler404 = "portal.processes.error_handlers.not_found"
+handler500 = "portal.processes.error_handlers.server_error"

@@ -1,10 +1,10 @@
-"""The door for people and API clients."""
+"""The server for people and API clients."""
 
 import os
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.core.utf8_request import Utf8Request
+from portal.core.request_charset import Utf8Request
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()

@@ -8,13 +8,21 @@ from typing import Any, Self
 
 import httpx
 
-from provisioning.intent import RouterIntent
-from provisioning.peer_check import router_context
-from provisioning.replies import BadReply, Held, Reply, held_decode, json_decode, plan_decode, reply_decode
+from provisioning.agent_reply_decoder import (
+    BadReply,
+    Held,
+    Reply,
+    held_decode,
+    json_decode,
+    plan_decode,
+    reply_decode,
+)
+from provisioning.agent_tls import router_context
+from provisioning.intent_document import RouterIntent
 
 CONNECT_S = 3.0
 READ_S = 30.0
-# Of the whole exchange: less than a claim on the router lasts (provisioning.claims).
+# Of the whole exchange: less than a claim on the router lasts (provisioning.router_lock).
 TOTAL_S = 38.0
 MAX_REPLY = 64 * 1024 * 1024
 _JSON = {"Content-Type": "application/json"}

@@ -8,19 +8,19 @@ from django.conf import settings
 
 from portal.accounts.invitations import invitation_send, invitations_resend
 from portal.core import clock
-from portal.netbox_sync.sync import sync_due as netbox_sync_due
-from portal.telemetry.freezing import months_freeze
+from portal.netbox_sync.sync_round import sync_due as netbox_sync_due
+from portal.telemetry.month_close import months_freeze
 from portal.telemetry.partitions import partitions_keep
-from portal.telemetry.quarantine_counting import accepted_count
-from portal.telemetry.quarantine_decisions import COUNT_ACCEPTED, quarantines_expire
 from portal.telemetry.rollups import roll_up as telemetry_roll_up
-from portal.telemetry.silences import silences_forget, silences_watch
+from portal.telemetry.router_silences import silences_forget, silences_watch
+from portal.telemetry.sample_quarantine_accept import accepted_count
+from portal.telemetry.sample_quarantine_decisions import COUNT_ACCEPTED, quarantines_expire
 from portal.vll.operations import attempts_forget, holds_expire, stale_vlls_mark
-from provisioning import jobs
-from provisioning import sweep as sweeper
-from provisioning.doubt import CONVERGE_DOUBTFUL
-from provisioning.preview import plan_make
-from provisioning.reconcile import router_reconcile
+from provisioning import converge_job
+from provisioning import lost_work_sweep as sweeper
+from provisioning.adopt_generation import generation_adopt
+from provisioning.plan_preview import plan_make
+from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL
 
 # Past every timeout of the two exchanges of a run (agent_client.TOTAL_S); a task that hangs beyond it is
 # killed, and the sweeper resumes.
@@ -29,17 +29,17 @@ _HARD_LIMIT_S = 90
 
 @shared_task(name="provisioning.converge_router", time_limit=_HARD_LIMIT_S)
 def converge_router(router_id: int) -> None:
-    jobs.converge_promptly(router_id)
+    converge_job.converge_promptly(router_id)
 
 
 @shared_task(name=CONVERGE_DOUBTFUL, time_limit=_HARD_LIMIT_S)
 def converge_doubtful_router(router_id: int) -> None:
-    jobs.converge_router(router_id)
+    converge_job.converge_router(router_id)
 
 
-@shared_task(name="provisioning.reconcile_router", time_limit=_HARD_LIMIT_S)
-def reconcile_router(router_id: int, actor: str) -> None:
-    router_reconcile(router_id=router_id, actor=actor, now=clock.now())
+@shared_task(name="provisioning.adopt_generation", time_limit=_HARD_LIMIT_S)
+def adopt_generation(router_id: int, actor: str) -> None:
+    generation_adopt(router_id=router_id, actor=actor, now=clock.now())
 
 
 @shared_task(name="provisioning.plan_order", time_limit=_HARD_LIMIT_S)

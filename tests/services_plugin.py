@@ -1,13 +1,17 @@
-"""Gives every test run its own PostgreSQL and Redis, and Django settings that point at them.
+"""Starts the PostgreSQL and Redis that a test run asks for, and points Django's settings at them.
+
+``--services private`` (the default): fresh ones, shared with no other run, so that several may go on side by
+side. ``kept``: the same cluster each time, one run at a time, so that ``--reuse-db`` finds its tables again.
+``none``: nothing is started, for tests that need no service.
 
 A plugin (``-p`` in pyproject.toml) and not a conftest.py: it has to come before the first conftest that
-imports a model, since settings read the environment once. Nothing here is shared with another run, so
-several may go on side by side.
+imports a model, since settings read the environment once.
 """
 
 import os
 import shutil
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -15,20 +19,32 @@ from devstack import services
 from devstack.paths import RUN
 
 _services = pytest.StashKey[services.Services]()
+_CHOICES = ("private", "kept", "none")
+# Where nobody answers: a test that needs a service fails at once.
+_NOBODY = ("postgres://nobody@127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--services", choices=_CHOICES, default="private", help="PostgreSQL and Redis to use")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    chosen = early_config.known_args_namespace.services
+    if early_config.known_args_namespace.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ:
+        chosen = "none"  # It only hands the tests out; each of its workers starts services of its own.
     folder = RUN / f"pytest-{os.getpid()}"
     running = ExitStack()
     early_config.add_cleanup(running.close)
     running.callback(shutil.rmtree, folder, ignore_errors=True)
-    early_config.stash[_services] = started = running.enter_context(
-        services.running(folder=folder, logs=folder / "log", durable=False)
-    )
+    database_url, redis_url = _NOBODY
+    if chosen != "none":
+        started = running.enter_context(_started(folder, kept=chosen == "kept"))
+        early_config.stash[_services] = started
+        database_url, redis_url = started.database_url, started.redis_url
     # WhiteNoise warns of a folder that is not there, and reads everything in one that is.
     static = folder / "static"
-    static.mkdir()
+    static.mkdir(parents=True)
     # A NetBox to test against is for the tests of NetBox alone.
     for name in ("NETBOX_URL", "NETBOX_TOKEN"):
         if name in os.environ:
@@ -38,10 +54,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "SECRET_KEY": "for-tests-only",
         "TOKEN_PEPPER": "for-tests-only",
         "BASE_URL": "http://testserver",
-        "DATABASE_URL": started.database_url,
+        "DATABASE_URL": database_url,
         # A pooled connection would outlive its test and hold the test database open.
         "DATABASE_CONN_MAX_AGE": "0",
-        "REDIS_URL": started.redis_url,
+        "REDIS_URL": redis_url,
         "LONGLINE_PKI_DIR": str(folder / "pki"),
         # Nora signs in with her password, except where the second factor is the subject.
         "LONGLINE_NOC_NEEDS_TOTP": "false",
@@ -53,6 +69,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
     # Slow hashes protect real passwords; here they would only slow every login down.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def _started(folder: Path, *, kept: bool) -> AbstractContextManager[services.Services]:
+    home = RUN / "kept" if kept else folder
+    return services.running(folder=home, logs=folder / "log", durable=False, kept=kept)
 
 
 @pytest.fixture(scope="session")

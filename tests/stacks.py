@@ -1,4 +1,4 @@
-"""The whole product as processes on stand-in VPPs, for tests that go through its doors."""
+"""The whole product as processes on stand-in VPPs, for tests that use it from outside."""
 
 import tempfile
 from collections.abc import Iterator

@@ -7,7 +7,10 @@ WORKDIR /src
 COPY agent/go.mod agent/go.sum ./
 RUN go mod download
 COPY agent .
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/ ./cmd/longline-agent ./cmd/vppsim
+COPY pyproject.toml /
+RUN version=$(sed -n 's/^version = "\(.*\)"$/\1/p' /pyproject.toml) \
+    && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" \
+        -o /out/ ./cmd/longline-agent ./cmd/vppsim
 # What named volumes begin as: folders of the programs' own user.
 RUN install -d -o 10001 -g 10001 -m 0700 /folders/state && install -d -o 10001 -g 10001 -m 0755 /folders/vpp
 

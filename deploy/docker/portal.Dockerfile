@@ -1,4 +1,4 @@
-# The portal: doors, workers, beat, relay and setup are this one image with different commands.
+# The portal: servers, workers, beat, relay and setup are this one image with different commands.
 #   docker build -f deploy/docker/portal.Dockerfile -t longline-portal .
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 
@@ -36,7 +36,7 @@ ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
 RUN python3 -m compileall -q -j 0 portal provisioning
 USER 10001:10001
 EXPOSE 8000 8443 9471
-CMD ["gunicorn", "--config", "python:portal.gunicorn_web", "--bind", "0.0.0.0:8000", "--workers", "2", "--no-control-socket"]
+CMD ["gunicorn", "--config", "python:portal.processes.gunicorn_web", "--bind", "0.0.0.0:8000", "--workers", "2", "--no-control-socket"]
 
 # With the demonstration's provider: two routers, two customers, one order.
 FROM portal AS demo

@@ -1,4 +1,4 @@
-"""Refusals about people and tokens: types with facts, worded by ``portal.accounts.words``."""
+"""Refusals about people and tokens: types with facts, worded by ``portal.accounts.error_messages``."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,6 @@ class NoAddress(Conflict):
     """Nothing can be mailed to the owner of the account."""
 
     username: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -60,7 +59,6 @@ class TooManyInvitations(TooSoon):
 
     customer: str
     maximum: int
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -81,7 +79,6 @@ class InvitationForSomebodyElse(Conflict):
     """The reader is signed in with another address than the one invited."""
 
     email: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -89,7 +86,6 @@ class AccountNotClosed(Conflict):
     """The account of that address is open, so its owner signs in instead of opening it again."""
 
     email: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -11,7 +11,8 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.accounts.addresses import account_at
+from portal.accounts.account_creation import account_make
+from portal.accounts.email_lookup import account_at
 from portal.accounts.errors import (
     AccountNotClosed,
     AlreadyInvited,
@@ -21,10 +22,9 @@ from portal.accounts.errors import (
 )
 from portal.accounts.invitation_limits import check_may_invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
-from portal.accounts.new_account import account_make
 from portal.accounts.policies import managed_customers, visible_customers
 from portal.accounts.tokens import maker_lock, tokens_end
-from portal.events.operations import send_task
+from portal.events.outbox import send_task
 
 GOOD_FOR = timedelta(days=7)
 SEND_INVITATION = "notifications.send_invitation"

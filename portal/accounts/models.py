@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower, Upper
 
-from portal.accounts.fields import CidrField
+from portal.accounts.cidr_field import CidrField
 
 
 class Customer(models.Model):
@@ -53,7 +53,7 @@ class User(AbstractUser):
         Customer, on_delete=models.SET_NULL, null=True, blank=True, related_name="closed_accounts"
     )
     # When the stored hash last changed, which the audit trail shows in its place: by a new password, or by a
-    # stronger hash of the same one. A trigger's alone (migration 0006).
+    # stronger hash of the same one. A trigger's alone (sql/password_set_at.sql).
     password_set_at = models.DateTimeField(null=True, editable=False)
     # What the API token that this user acts through lacks; never stored.
     noc_powers_left_behind = False
@@ -160,11 +160,6 @@ class Scope(models.TextChoices):
     TEAM = "team"
     # Where what happens is told: a receiver hears of it while it stands, whatever became of the token.
     WEBHOOKS = "webhooks"
-
-
-def every_scope() -> list[str]:
-    """For migrations: what tokens may that are older than scopes."""
-    return [Scope.READ, Scope.ORDER, Scope.NOC]
 
 
 class ApiToken(models.Model):

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.events.operations import announce
+from portal.events.outbox import announce
 
 # Whose owner is mailed the link; ``data`` of both: {"user": <id>}.
 PASSWORD_RESET_ASKED = "account.password_reset_asked"  # noqa: S105 (an event's kind)

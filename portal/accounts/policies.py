@@ -3,10 +3,10 @@
 from django.db.models import QuerySet
 
 from portal.accounts.models import Customer, Membership, User
-from portal.core.recurring import Recurring
+from portal.core.compiled_query import CompiledQuery
 
 _ORDERING_ROLES = (Membership.Role.OPERATOR, Membership.Role.ADMIN)
-_ORDERING_MEMBERSHIPS = Recurring[Membership](
+_ORDERING_MEMBERSHIPS = CompiledQuery[Membership](
     lambda user, customer: Membership.objects.filter(user=user, customer=customer, role__in=_ORDERING_ROLES)
 )
 

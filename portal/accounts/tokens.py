@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
+from portal.accounts.cidr_field import Network
 from portal.accounts.errors import (
     ExpiryInThePast,
     MakerRevoked,
@@ -18,15 +19,14 @@ from portal.accounts.errors import (
     ScopeNotForYou,
     ScopeNotHeld,
 )
-from portal.accounts.fields import Network
 from portal.accounts.models import ApiToken, Invitation, Scope, User
 from portal.accounts.policies import may_manage_teams
 from portal.core.client_address import Address
-from portal.core.recurring import Recurring
+from portal.core.compiled_query import CompiledQuery
 
 _SCHEME = "ll"
 # Asked for by every request; a prefix is unique.
-_LIVE_TOKENS = Recurring[ApiToken](
+_LIVE_TOKENS = CompiledQuery[ApiToken](
     lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix, revoked_at__isnull=True)
 )
 _USED_RESOLUTION = timedelta(minutes=1)

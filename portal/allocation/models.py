@@ -78,7 +78,7 @@ class GrePairLease(Lease):
 class PortVlanLease(models.Model):
     """The frames of a port that one VLL end takes, as a range of tag keys.
 
-    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.tag_keys``); a whole port
+    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_ranges``); a whole port
     is the range of all keys, a sub-interface that is not exact-match takes every inner tag under its outer.
     Deleted when released: a customer's VLAN needs no rest.
     """
@@ -132,7 +132,8 @@ class BandwidthBooking(models.Model):
 class CoreBooking(models.Model):
     """What a VLL's end asks of its router's cores; summed up in ``RouterLoad.booked``.
 
-    ``load`` is the rate of local cross-connects that costs as much (bit/s, ``portal.allocation.capacity``).
+    ``load`` is the rate of local cross-connects that costs as much
+    (bit/s, ``portal.allocation.router_packet_capacity``).
     """
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")

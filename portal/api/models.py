@@ -1,4 +1,4 @@
-"""What the JSON door itself has to remember."""
+"""What the REST API itself has to remember."""
 
 from django.db import models
 
@@ -8,7 +8,7 @@ from portal.accounts.models import User
 class KeptAnswer(models.Model):
     """The answer that the first request with an Idempotency-Key got, written with that request's effect.
 
-    It lives here and not in ``portal.events``: status, headers and body are a matter of this door alone.
+    It lives here and not in ``portal.events``: status, headers and body are a matter of the API alone.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What Celery runs for the JSON door."""
+"""What Celery runs for the REST API."""
 
 from celery import shared_task
 

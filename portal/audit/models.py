@@ -119,7 +119,7 @@ NOT_AUDITED: dict[str, str] = {
     "socialaccount.SocialApp": "not used: the provider is in the settings",
     "socialaccount.SocialToken": "not used: the provider's tokens are not stored",
     "telemetry.AgentClock": _BY_ROUTERS,
-    "telemetry.DoorUptime": _BY_THE_PORTAL,
+    "telemetry.AgentApiUptime": _BY_THE_PORTAL,
     "telemetry.FrozenMonth": _BY_THE_PORTAL,
     "telemetry.MonthlyPercentile": "is itself a record that a trigger keeps from being changed",
     "telemetry.OperInterval": "written by a trigger from events",

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from portal.accounts.closing import account_close
+from portal.accounts.account_closing import account_close
 from portal.accounts.invitations import open_invitations
 from portal.accounts.models import ApiToken, Invitation, Membership, User
 from portal.accounts.policies import managed_customers
@@ -20,7 +20,7 @@ from portal.accounts.tokens import lineage, token_revoke
 from portal.inventory.models import RouterEnrolment
 from portal.inventory.operations import enrolment_end
 from portal.notifications.models import Webhook
-from portal.notifications.webhooks import webhook_disable
+from portal.notifications.webhook_operations import webhook_disable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

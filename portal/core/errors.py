@@ -1,20 +1,47 @@
-"""The base of every error that a person can cause and mend."""
+"""Every error that a person can cause and mend: its code, its facts, and its sentence for a reader."""
 
-from dataclasses import dataclass
-from datetime import datetime
+import re
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from functools import singledispatch
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+# Where it is, and the other refusals that are told beside it.
+_NOT_FACTS = ("field", "also")
 
 
+@dataclass(eq=False)
 class DomainError(Exception):
-    """Carries facts, no wording for a reader: the doors (HTML, JSON) choose the words.
+    """Carries facts; the words for them are in the apps' ``error_messages``.
 
-    ``field`` is the path of the input at fault in the REST shape, such as ``a_end.outer_vlan``,
-    or "" when no single field is.
+    ``code`` is the stable name for programs: ``vlan-taken`` of ``VlanTaken``. ``field`` is the path of the
+    input at fault in the REST shape, such as ``a_end.outer_vlan``, or "" when no single field is.
     """
 
-    field: str = ""
+    code: ClassVar[str]
+    field = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in vars(self).items())
+
+    @classmethod
+    def fact_names(cls) -> list[str]:
+        return [each.name for each in fields(cls) if each.name not in _NOT_FACTS]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As JSON values; sizes in bytes, rates in bit/s."""
+        return {name: _plain(getattr(self, name)) for name in self.fact_names()}
+
+    @property
+    def sentence(self) -> str:
+        """What, why, and what to do about it: one or two sentences for a reader."""
+        return wording(self)
 
 
 class Conflict(DomainError):
@@ -26,3 +53,31 @@ class TooSoon(DomainError):
     """The same will be done from ``again_at`` on: too much of it was asked for lately."""
 
     again_at: datetime
+
+    @property
+    def sentence(self) -> str:
+        # The next full minute: never one that is still too soon.
+        again = f"{self.again_at + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
+        return _(TEXTS[type(self)]).format(**{**self.facts, "again_at": again})
+
+
+# The sentences that are a text with the error's facts in it; the apps' ``error_messages`` fill it.
+TEXTS: dict[type[DomainError], str] = {}
+
+
+@singledispatch
+def wording(error: DomainError) -> str:
+    """The sentence of an error; ``error_messages`` register those that are more than a text with facts."""
+    return _(TEXTS[type(error)]).format(**error.facts)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case object(_asdict=members):
+            return members()
+        case list() | tuple() | set() | frozenset():
+            return [_plain(inner) for inner in value]
+        case _:
+            return str(value)

@@ -10,7 +10,7 @@ from portal.core.client_address import from_trusted_proxy
 class ForwardedProtoMiddleware:
     """Redirects, links and the addresses that others are told to come back to follow from it.
 
-    The WSGI server is told to believe nobody (portal.gunicorn_web): it does not know
+    The WSGI server is told to believe nobody (portal.processes.gunicorn_web): it does not know
     ``LONGLINE_TRUSTED_PROXIES``.
     """
 

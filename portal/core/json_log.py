@@ -10,7 +10,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from portal.core.request_id import current_request_id
-from portal.core.secret_addresses import masked
+from portal.core.url_redaction import masked
 
 
 def formatter() -> structlog.stdlib.ProcessorFormatter:

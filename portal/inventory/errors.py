@@ -1,4 +1,4 @@
-"""Refusals of inventory writes: types with facts, worded by ``portal.inventory.words``."""
+"""Refusals of inventory writes: types with facts, worded by ``portal.inventory.error_messages``."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,6 @@ class InUse(Conflict):
     name: str
     used_by: list[str]
     count: int
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -137,8 +136,5 @@ class BadCertificateRequest(DomainError):
     field: str = "csr_pem"
 
 
-@dataclass(eq=False, kw_only=True)
 class NoAuthorityHere(Conflict):
     """The CA's key is kept elsewhere: certificates are made there, by the command line."""
-
-    field: str = ""

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
-from portal.core.recurring import Recurring
-from portal.inventory.identity import Identity
+from portal.core.compiled_query import CompiledQuery
+from portal.inventory.certificate_identity import Identity
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
@@ -35,10 +35,10 @@ def _valid_certificates(serial: str, fingerprint: str) -> QuerySet[RouterCertifi
     ).select_related("router__observed")
 
 
-_valid = Recurring[RouterCertificate](_valid_certificates)
+_valid = CompiledQuery[RouterCertificate](_valid_certificates)
 
 
-_versions = Recurring[TopologyVersion](TopologyVersion.objects.all)
+_versions = CompiledQuery[TopologyVersion](TopologyVersion.objects.all)
 # By the version of the topology: every report asks for them.
 _tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}
 

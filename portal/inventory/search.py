@@ -1,4 +1,4 @@
-"""Narrowing lists of the inventory, the same way at both doors."""
+"""Narrowing lists of the inventory, the same way for pages and API."""
 
 from typing import Any, TypeVar
 

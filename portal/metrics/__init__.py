@@ -1,1 +1,1 @@
-"""What Prometheus asks the portal; see docs/observability.md for the doors and the names."""
+"""What Prometheus asks the portal; see docs/observability.md for the addresses and the names."""

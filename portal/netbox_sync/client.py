@@ -19,7 +19,7 @@ from portal.netbox_sync.errors import (
     NotPermitted,
     TokenRefused,
 )
-from portal.netbox_sync.transport import TooLarge, session
+from portal.netbox_sync.http_session import TooLarge, session
 
 Row = dict[str, Any]
 OLDEST = (4, 2)

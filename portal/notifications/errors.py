@@ -1,4 +1,4 @@
-"""Refusals about webhooks: types with facts, worded by ``portal.notifications.words``."""
+"""Refusals about webhooks: types with facts, worded by ``portal.notifications.error_messages``."""
 
 from dataclasses import dataclass
 

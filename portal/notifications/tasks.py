@@ -6,16 +6,16 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
-from portal.notifications.mails import SEND_MAIL, mail_send, mails_call, mails_forget
-from portal.notifications.monthly import monthly_reports_make
-from portal.notifications.telling import events_tell
-from portal.notifications.turns import (
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import SEND_MAIL, mail_send, mails_call, mails_forget
+from portal.notifications.monthly_report import monthly_reports_make
+from portal.notifications.webhook_delivery import (
     DOUBTFUL_WEBHOOK_TURN,
     WEBHOOK_TURN,
-    webhook_turn,
+    webhook_deliver,
     webhooks_call,
 )
-from portal.notifications.webhooks import deliveries_forget
+from portal.notifications.webhook_operations import deliveries_forget
 
 _HARD_LIMIT_S = 90
 
@@ -23,19 +23,19 @@ _HARD_LIMIT_S = 90
 @shared_task(name="notifications.tell", time_limit=_HARD_LIMIT_S)
 def tell() -> None:
     """Deliveries of what happened, and a call for all that is due."""
-    events_tell(now=clock.now())
+    events_fan_out(now=clock.now())
     webhooks_call(now=clock.now())
     mails_call(now=clock.now())
 
 
 @shared_task(name=WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
 def turn(webhook_id: int) -> None:
-    webhook_turn(webhook_id=webhook_id, clock=clock.now)
+    webhook_deliver(webhook_id=webhook_id, clock=clock.now)
 
 
 @shared_task(name=DOUBTFUL_WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
-def doubtful_turn(webhook_id: int) -> None:
-    webhook_turn(webhook_id=webhook_id, clock=clock.now)
+def doubtful_deliver(webhook_id: int) -> None:
+    webhook_deliver(webhook_id=webhook_id, clock=clock.now)
 
 
 @shared_task(name=SEND_MAIL, time_limit=_HARD_LIMIT_S)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from portal.telemetry.models import OperInterval
-from portal.telemetry.queries import RangeEmpty
+from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import Vll
 from portal.vll.states import OperStatus
 

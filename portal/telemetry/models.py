@@ -52,7 +52,7 @@ class Sample(models.Model):
     simulated = models.BooleanField(default=False)
 
     class Meta:
-        # The table is declared in the first migration: Django has no words for partitions.
+        # The table is declared in sql/samples.sql: Django has no words for partitions.
         managed = False
         db_table = "telemetry_sample"
 
@@ -119,7 +119,7 @@ class OperInterval(models.Model):
     status = models.CharField(max_length=15)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    # Not what was observed then, but what was found out of a silence since (portal.telemetry.silences).
+    # Not observed then, but found out of a silence since (portal.telemetry.router_silences).
     judged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -136,14 +136,14 @@ class OperInterval(models.Model):
         return f"{self.vll_id} {self.status} from {self.began_at:%Y-%m-%d %H:%M:%S}"
 
 
-class DoorUptime(models.Model):
-    """From when to when the agent door took reports, as its processes say every few seconds."""
+class AgentApiUptime(models.Model):
+    """From when to when the agent API took reports, as its processes say every few seconds."""
 
     began_at = models.DateTimeField()
     seen_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["seen_at"], name="door_uptime_by_end")]
+        indexes = [models.Index(fields=["seen_at"], name="agent_api_uptime_by_end")]
 
     def __str__(self) -> str:
         return f"{self.began_at:%Y-%m-%d %H:%M:%S} to {self.seen_at:%Y-%m-%d %H:%M:%S}"

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from portal.telemetry.happenings import happenings_forget
 from portal.telemetry.models import FrozenMonth, Quarantine
-from portal.telemetry.tables import FIVE_MINUTES, SAMPLES, TABLES, Partition, Table
+from portal.telemetry.rollup_tables import FIVE_MINUTES, SAMPLES, TABLES, Partition, Table
+from portal.telemetry.router_events import router_events_forget
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def partitions_keep(*, now: datetime) -> None:
         for partition in sorted(_existing(table), key=lambda one: one.first):
             if partition.end <= oldest:
                 _drop(partition)
-    happenings_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
+    router_events_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
 
 
 def _drop(partition: Partition) -> None:

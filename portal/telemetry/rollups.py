@@ -13,9 +13,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.partitions import partitions_ensure
-from portal.telemetry.reports import LONGEST_SAMPLE
-from portal.telemetry.tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
+from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
 # A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
 REPORTING_DELAY = timedelta(seconds=30)

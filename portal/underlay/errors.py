@@ -1,21 +1,23 @@
 """Why the underlay cannot carry a VLL. Sizes in bytes."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from portal.core.encapsulations import Family, Transport
 from portal.core.errors import DomainError
-from portal.core.transport import Family, Transport
-from portal.underlay.links import Link, Router
+from portal.underlay.routers_and_links import Link, Router
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """The largest svc_mtu that a transport carries between the ends, with the tags that were asked for."""
 
     transport: Transport
     largest_svc_mtu: int
 
 
-class NotServiceable(DomainError):
+@dataclass(eq=False, kw_only=True)
+class TransportRefused(DomainError):
     """No VLL between these two ends in this way.
 
     ``capacities``: what each tunnel would carry between the ends, for those that have a path of known
@@ -23,94 +25,90 @@ class NotServiceable(DomainError):
     stands against the same transport.
     """
 
-    field = "transport"
+    field: str = "transport"
     capacities: tuple[Capacity, ...] = ()
     fits: tuple[Transport, ...] = ()
-    also: "tuple[NotServiceable, ...]" = ()
+    also: "tuple[TransportRefused, ...]" = ()
 
 
-class PathTooNarrow(NotServiceable):
-    """``link`` is the first of the narrowest on the way; ``available`` is its IP MTU."""
+@dataclass(eq=False, kw_only=True)
+class PathTooNarrow(TransportRefused):
+    """The path carries smaller packets than the line needs.
 
-    field = "svc_mtu"
+    ``link`` is the first of the narrowest on the way; ``available`` is its IP MTU.
+    """
 
-    def __init__(self, *, link: Link, required: int, available: int) -> None:
-        super().__init__(link.name, required, available)
-        self.link = link
-        self.required = required
-        self.available = available
-        self.shortfall = required - available
+    link: Link
+    required: int
+    available: int
+    shortfall: int = dataclasses.field(init=False)
+    field: str = "svc_mtu"
+
+    def __post_init__(self) -> None:
+        self.shortfall = self.required - self.available
 
 
-class PathMtuUnknown(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class PathMtuUnknown(TransportRefused):
     """These links may be used and their MTU is not known; it is never assumed."""
 
-    def __init__(self, *, links: tuple[Link, ...]) -> None:
-        super().__init__(*(link.name for link in links))
-        self.links = links
+    links: tuple[Link, ...]
 
 
-class NoPath(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class NoPath(TransportRefused):
     """No links of this family that are in service join the two routers, in one direction at least."""
 
-    def __init__(self, *, a: Router, z: Router, family: Family) -> None:
-        super().__init__(a.name, z.name, family)
-        self.a = a
-        self.z = z
-        self.family = family
+    a: Router
+    z: Router
+    family: Family
 
 
-class FamilyMissing(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class FamilyMissing(TransportRefused):
     """``routers`` have no tunnel endpoint of this family. With ``auto`` the ends share no family at all,
     and ``family`` is the one that was tried first."""
 
-    def __init__(self, *, routers: tuple[Router, ...], family: Family) -> None:
-        super().__init__(family, *(router.name for router in routers))
-        self.routers = routers
-        self.family = family
+    routers: tuple[Router, ...]
+    family: Family
 
 
-class LocalAcrossRouters(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class LocalAcrossRouters(TransportRefused):
     """L2XC joins two ports of one router; these ends are on two."""
 
-    def __init__(self, *, a: Router, z: Router) -> None:
-        super().__init__(a.name, z.name)
-        self.a = a
-        self.z = z
+    a: Router
+    z: Router
 
 
-class TunnelWithinRouter(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class TunnelWithinRouter(TransportRefused):
     """A tunnel joins two routers; both ends are on this one."""
 
-    def __init__(self, *, router: Router, transport: Transport) -> None:
-        super().__init__(router.name, transport)
-        self.router = router
-        self.transport = transport
+    router: Router
+    transport: Transport
 
 
-class EncapsulationMissing(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class EncapsulationMissing(TransportRefused):
     """The VPP of ``router`` cannot do this transport: a plugin is not loaded, by what its agent reports."""
 
-    def __init__(self, *, router: Router, transport: Transport) -> None:
-        super().__init__(router.name, transport)
-        self.router = router
-        self.transport = transport
+    router: Router
+    transport: Transport
 
 
-class EndpointMissing(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class EndpointMissing(TransportRefused):
     """The declared loopback of ``router`` is not on it, by what its agent reports."""
 
-    def __init__(self, *, router: Router, address: str) -> None:
-        super().__init__(router.name, address)
-        self.router = router
-        self.address = address
+    router: Router
+    address: str
 
 
-class EndpointUnrouted(NotServiceable):
+@dataclass(eq=False, kw_only=True)
+class EndpointUnrouted(TransportRefused):
     """``far`` has no route, other than a drop, to the loopback of ``router``, by what its agent reports."""
 
-    def __init__(self, *, router: Router, address: str, far: Router) -> None:
-        super().__init__(router.name, address, far.name)
-        self.router = router
-        self.address = address
-        self.far = far
+    router: Router
+    address: str
+    far: Router

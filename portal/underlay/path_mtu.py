@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from portal.core.transport import Family
-from portal.underlay.errors import NoPath, NotServiceable, PathMtuUnknown, PathTooNarrow
-from portal.underlay.links import Link, Router
+from portal.core.encapsulations import Family
+from portal.underlay.errors import NoPath, PathMtuUnknown, PathTooNarrow, TransportRefused
+from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.topology import Topology, UsedLinks
 
 
@@ -35,7 +35,7 @@ class PathReport:
         MTU of one of its links is unknown."""
         return None if self.unknown else self.narrowest_mtu
 
-    def refusal(self, required: int) -> NotServiceable | None:
+    def refusal(self, required: int) -> TransportRefused | None:
         """Why an IP packet of ``required`` bytes cannot be promised to get through; None when it can.
 
         Unknown comes before too narrow: as long as it lasts, no smaller packet would help either.

@@ -4,9 +4,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 
-from portal.core.transport import Family
-from portal.underlay.graph import Arc, Graph, Routes
-from portal.underlay.links import Link, Router
+from portal.core.encapsulations import Family
+from portal.underlay.routers_and_links import Link, Router
+from portal.underlay.shortest_paths import Arc, Graph, Routes
 
 # Bounds the memory of one topology: an answer holds a few dozen references.
 _KEPT_ANSWERS = 16_384

@@ -1,4 +1,7 @@
-"""Refusals of orders: types with facts, worded by ``portal.vll.words``. Sizes in bytes, rates in bit/s."""
+"""Refusals of orders: types with facts, worded by ``portal.vll.error_messages``.
+
+Sizes in bytes, rates in bit/s.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +22,6 @@ class NotAllowedToOrder(DomainError):
     """The user sees the customer but may not order for it."""
 
     customer: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -125,7 +127,6 @@ class RouterIsDrained(Conflict):
     """A drained router stays under maintenance until the drain ends."""
 
     router: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -133,7 +134,6 @@ class RouterIsDead(Conflict):
     """A router that was declared dead stays under maintenance until that is taken back."""
 
     router: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -153,7 +153,6 @@ class OrderIsOpen(Conflict):
     order_id: str
     action: str
     state: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -162,7 +161,6 @@ class WrongLifecycle(Conflict):
 
     lifecycle: str
     action: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -171,7 +169,6 @@ class WrongOrderState(Conflict):
 
     state: str
     action: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -180,14 +177,10 @@ class StaleRevision(Conflict):
 
     expected: int
     current: int
-    field: str = ""
 
 
-@dataclass(eq=False, kw_only=True)
 class NothingToChange(DomainError):
     """The line is already as it is asked to become."""
-
-    field: str = ""
 
 
 class EndsSwapped(DomainError):
@@ -209,7 +202,6 @@ class AlreadyRetried(Conflict):
     """A failed order is retried once, unless that was called off; a retry can be retried in turn."""
 
     order_id: str
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -229,18 +221,12 @@ class CoolingOffAlready(Conflict):
     field: str = "cooling_off"
 
 
-@dataclass(eq=False, kw_only=True)
 class NotForYouToDecide(DomainError):
     """Only NOC staff approve and reject orders."""
 
-    field: str = ""
 
-
-@dataclass(eq=False, kw_only=True)
 class NotForYouToForce(DomainError):
     """Only NOC admins end orders without the routers' word, and declare routers dead."""
-
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -301,7 +287,6 @@ class TooManyHolds(Conflict):
 
     customer: str
     maximum: int
-    field: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -309,7 +294,6 @@ class HoldRenewedOut(Conflict):
     """The hold was renewed as often as it may be."""
 
     maximum: int
-    field: str = ""
 
 
 class ConcurrentChange(Conflict):

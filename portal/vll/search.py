@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 
 from portal.accounts.models import User
-from portal.accounts.scope import customers_named
+from portal.accounts.tenant_ids import customers_named
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll, VllEnd
 

@@ -7,17 +7,17 @@ from typing import Any
 from django.core.cache import cache
 from django.utils.translation import gettext as _
 
-from portal.allocation.router_load import CoreUse, core_use_of
+from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
 from portal.inventory.queries import interface_missing, mtu_mismatch
-from portal.underlay.queries import current_topology
 from portal.underlay.topology import Topology
+from portal.underlay.topology_cache import current_topology
 from portal.vll.link_loads import LinkLoad, link_loads
-from portal.vll.operations.observe import FRESH
-from portal.web.alarms import NEARLY_FULL
-from portal.web.drawing import Drawing, Join, Spot, drawing_of
+from portal.vll.operations.oper_status import FRESH
+from portal.web.noc_alarms import NEARLY_FULL
+from portal.web.svg_map import Drawing, Join, Point, drawing_of
 
 # More are neither drawn nor read by anybody at once; a search narrows them.
 LINKS_SHOWN = 200
@@ -119,10 +119,10 @@ def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
     return _("in service"), "success"
 
 
-def _spot(row: RouterRow) -> Spot:
+def _spot(row: RouterRow) -> Point:
     note = row.state if row.cores is None else _("%(n)d %% of cores") % {"n": row.cores.percent}
     full = row.cores is not None and row.cores.part >= NEARLY_FULL
-    return Spot(
+    return Point(
         row.router.pk, row.router.name, note, "warning" if full and row.tone == "success" else row.tone
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portal.telemetry.recent import Recent
+from portal.telemetry.last_hour import Recent
 
 WIDTH, HEIGHT = 72, 24
 # Half of the stroke, and a little: nothing is cut off at the edges.

@@ -2,9 +2,10 @@
 
 from django.urls import URLPattern, path
 
-from portal.web.noc_kinds import KINDS, Kind
+from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.views import (
     noc_audit,
+    noc_autocomplete,
     noc_customer,
     noc_drain,
     noc_history,
@@ -17,7 +18,6 @@ from portal.web.views import (
     noc_quarantine,
     noc_router,
     noc_staff,
-    noc_suggest,
 )
 
 
@@ -52,7 +52,7 @@ urlpatterns = [
     path("orders/<uuid:order_id>/force-end/", noc_orders.force_end, name="noc-order-force-end"),
     *(page for kind in KINDS for page in _pages_of(kind)),
     path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
-    path("suggest/<str:of>/", noc_suggest.suggest, name="noc-suggest"),
+    path("suggest/<str:of>/", noc_autocomplete.suggest, name="noc-suggest"),
     path("staff/", noc_staff.staff, name="noc-staff"),
     path("staff/add/", noc_staff.add, name="noc-staff-add"),
     path("people/<int:user_id>/", noc_staff.person, name="noc-person"),
@@ -63,7 +63,7 @@ urlpatterns = [
     path("people/<int:user_id>/history/", noc_history.person, name="noc-person-history"),
     path("webhooks/<int:webhook_id>/history/", noc_history.webhook, name="noc-webhook-history"),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
-    path("routers/<int:router_id>/care/", noc_router.care, name="noc-router-care"),
+    path("routers/<int:router_id>/actions/", noc_router.actions, name="noc-router-actions"),
     path("routers/<int:router_id>/drain/", noc_drain.page, name="noc-router-drain"),
     path("routers/<int:router_id>/enrolment/", noc_router.enrolment, name="noc-router-enrolment"),
     path("routers/<int:router_id>/dead/", noc_router.dead, name="noc-router-dead"),

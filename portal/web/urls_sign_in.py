@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import policies
 from portal.notifications.queries import mails_are_late
-from portal.web.access import public, requires
+from portal.web.access_control import public, requires
 
 signed_in = requires(policies.may_sign_in)
 

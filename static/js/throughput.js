@@ -1,4 +1,4 @@
-// Draws what the JSON door says of a VLL's throughput: in and out of each end, in bit/s or packet/s.
+// Draws what the REST API says of a VLL's throughput: in and out of each end, in bit/s or packet/s.
 // A null breaks the line: nothing was measured then, which is not zero.
 // What is shown is one of the ranges up to now, or a window of its own: chosen by its times, or dragged over.
 (() => {

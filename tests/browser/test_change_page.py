@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 from portal.accounts.models import User
 from portal.vll.models import Order, Vll
 from tests.browser.reader import Reader
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 PASSWORD = "correct horse battery"
 
@@ -31,7 +31,7 @@ def test_what_a_change_would_make_follows_what_is_typed(
     alice.sign_in("alice", PASSWORD)
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
-    said = page.locator("#serviceability")
+    said = page.locator("#feasibility")
     expect(said).to_contain_text("Nothing differs yet")
     page.get_by_label("Bandwidth", exact=True).fill("4")
     expect(said).to_contain_text("This change is possible.")

@@ -9,9 +9,9 @@ from playwright.sync_api import Locator
 from portal.accounts.models import Customer, User
 from portal.vll.models import Vll, VllEnd
 from tests.browser.reader import Reader
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "correct horse battery"

@@ -14,9 +14,9 @@ from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
 from portal.vll.models import Vll
 from tests.browser.reader import Reader
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 PASSWORD = "correct horse battery"
 

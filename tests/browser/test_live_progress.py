@@ -11,9 +11,9 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.operations import order_delete
 from tests.browser.reader import Reader
-from tests.integration.answers import answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import answer
 
 PASSWORD = "correct horse battery"
 A_SECOND_S = 1.0

@@ -16,18 +16,18 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
+from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.preferences import unsubscribe_path
-from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
-from portal.web.noc_kinds import KINDS
+from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import Reader
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
-from tests.integration.test_telemetry_quarantine import send
+from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.test_sample_quarantine import send
 
 PASSWORD = "correct horse battery"
 # On a line's page the months come by a link, which scripts follow at once.
@@ -44,7 +44,7 @@ _BUTTONS_AND_PARTS = {
         *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
         *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
         *("noc-person-second-factor",),
-        *("noc-router-care", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
+        *("noc-router-actions", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
         *("noc-quarantine-accept", "noc-quarantine-discard"),
     )
 }
@@ -125,7 +125,13 @@ def say_much_of_netbox(line: Vll) -> None:
     counts = {"changes": 2, "findings": 2}
     of_all = {"asked_at": now, "started_at": now, "finished_at": now}
     NetboxRun.objects.create(
-        why="person", asked_by="nina", dry=True, changes=changes, findings=findings, counts=counts, **of_all
+        why="person",
+        asked_by="nina",
+        dry=True,
+        changes=changes,
+        findings=findings,
+        counts=counts,
+        **of_all,
     )
     error = {"code": "token_refused", "facts": {"status": 403, "detail": "Invalid token"}}
     NetboxRun.objects.create(why="webhook", error=error, **of_all)
@@ -170,6 +176,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
     return {
         "": [
             "/login/",
+            "/api/docs/errors/",
             "/nowhere/",
             unsubscribe_path(User.objects.get(username="alice"), "orders"),
             "/unsubscribe/nothing/",

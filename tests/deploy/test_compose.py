@@ -12,7 +12,7 @@ import yaml
 from django.conf import settings
 
 from devstack.paths import ROOT
-from portal.metrics.figures.queues import queue_names
+from portal.metrics.collectors.queues import queue_names
 
 COMPOSE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]

@@ -107,3 +107,21 @@ def test_every_metric_of_the_documents_is_one_of_ours() -> None:
         # Those of each router, and build's, are put together.
         known = known or f'"{stem.removeprefix("router_")}"' in sources or name == "build_info"
         assert known, name
+
+
+@pytest.mark.parametrize(
+    "document", ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "docs/mtu.md"]
+)
+def test_every_file_that_helps_somebody_find_their_way_is_there(document: str) -> None:
+    named = re.findall(
+        r"`([\w./-]+\.(?:py|go|csv|md|toml|yaml)|(?:portal|agent|tests|docs)/[\w/]+)`",
+        (ROOT / document).read_text(),
+    )
+    assert len(named) > 5
+    names = {
+        path.name
+        for folder in ("portal", "provisioning", "agent", "tests")
+        for path in (ROOT / folder).rglob("*.*")
+    }
+    missing = [name for name in named if not (ROOT / name).exists() and name not in names]
+    assert missing == []

@@ -7,7 +7,7 @@ import psycopg
 
 from devstack.postgres import server_binaries
 
-# Whatever writes by itself; the doors stay open and see the database vanish and come back.
+# Whatever writes by itself; the servers stay up and see the database vanish and come back.
 WRITERS = ("worker", "sweeper", "beat", "relay")
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from devstack.stack import Stack
-from provisioning.peer_check import router_context
+from provisioning.agent_tls import router_context
 from tests.faults.checker import Checker
 from tests.faults.customer import Customer, Json, Line
 

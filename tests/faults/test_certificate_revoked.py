@@ -1,4 +1,4 @@
-"""A router's key is stolen: its certificate stops counting at both doors, until a new one is issued."""
+"""A router's key is stolen: its certificate stops counting for pages and API, until a new one is issued."""
 
 import shutil
 import ssl
@@ -17,12 +17,12 @@ ROUTER = "hippo"
 
 
 def thief(product: Stack, certificate: Path, key: Path) -> Callable[[], int]:
-    """Reports in the router's name with this certificate; the status that the agent door answers with."""
+    """Reports in the router's name with this certificate; the status that the agent API answers with."""
     context = ssl.create_default_context(cafile=product.portal.pki / "ca.pem")
     context.load_cert_chain(certificate, key)
-    door = httpx.Client(base_url=product.portal.agents_url, verify=context, trust_env=False)
+    agent_api = httpx.Client(base_url=product.portal.agents_url, verify=context, trust_env=False)
     # Nothing in it is valid, so that even an accepted one changes nothing.
-    return lambda: door.post("/api/agent/v1/observed", json={}).status_code
+    return lambda: agent_api.post("/api/agent/v1/observed", json={}).status_code
 
 
 def test_a_revoked_certificate_is_refused_at_once_at_both_doors(

@@ -60,7 +60,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
     for answer in refused:
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["retry-after"]
-        assert answer.body["type"] == "urn:longline:error:unavailable"
+        assert answer.body["type"].endswith("/api/docs/errors/#unavailable")
         assert answer.body["request_id"]
     # I4: whatever the crash did to the answer, or to the commit, a key has one effect.
     effects = Counter(name for (name,) in checker.sql("SELECT description FROM vll_vll"))
@@ -76,8 +76,8 @@ def test_every_process_finds_back_to_a_database_that_was_away(
     database.restart()
     [(back,)] = checker.sql("SELECT now()")
     fresh = "SELECT count(*) FROM inventory_observedrouter WHERE reported_at > %s"
-    assert wait(lambda: checker.sql(fresh, back) == [(2,)], timeout_s=30), "the agent door takes no reports"
+    assert wait(lambda: checker.sql(fresh, back) == [(2,)], timeout_s=30), "the agent API takes no reports"
     # Only beat, a worker and the relay together bring a sweep about.
     assert wait(lambda: alice.post(line.order()).status == 202, timeout_s=30), "the web processes"
-    for name in ("web", "agent-door", "worker", "sweeper", "beat", "relay"):
+    for name in ("web", "agent-api", "worker", "sweeper", "beat", "relay"):
         product.family[name].raise_if_dead()

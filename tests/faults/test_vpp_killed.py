@@ -9,7 +9,7 @@ from tests.faults.vpp_hand import HandSlipped
 from tests.faults.wanted import flaws
 
 VLLS = 1000
-PORTAL = ("worker", "sweeper", "beat", "relay", "agent-door")
+PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 REAPPLIED_WITHIN_S = 30
 
 

@@ -1,14 +1,14 @@
 """An error without words would reach its reader as a crash."""
 
 from collections.abc import Iterator
+from string import Formatter
 
 from django.apps import apps
 
-from portal.core.errors import Conflict, DomainError
-from portal.underlay.errors import NotServiceable
-from portal.vll import words
+from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, wording
+from portal.underlay.errors import TransportRefused
 
-ABSTRACT = {Conflict, NotServiceable}
+ABSTRACT = {Conflict, TooSoon, TransportRefused}
 
 
 def kinds(base: type[DomainError]) -> Iterator[type[DomainError]]:
@@ -19,8 +19,13 @@ def kinds(base: type[DomainError]) -> Iterator[type[DomainError]]:
 
 def test_every_refusal_has_words() -> None:
     assert apps.ready
-    fallback = words.sentence.dispatch(object)
     found = set(kinds(DomainError)) - ABSTRACT
     assert len(found) > 20
-    wordless = {k for k in found if words.sentence.dispatch(k) is fallback and k not in words._TEXTS}
-    assert wordless == set()
+    assert found - {*TEXTS, *wording.registry} == set()
+    assert len({kind.code for kind in found}) == len(found)
+
+
+def test_the_words_name_facts_that_there_are() -> None:
+    for kind, text in TEXTS.items():
+        named = {name for _, name, _, _ in Formatter().parse(text) if name}
+        assert named - set(kind.fact_names()) == set(), kind

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from portal.inventory.models import Router
 from portal.vll.models import Vll
-from portal.vll.operations import advance
-from provisioning.generations import next_intent
-from provisioning.intent import EndRow, RouterIntent
-from provisioning.replies import Reply, reply_decode
+from portal.vll.operations import answers_take
+from provisioning.agent_reply_decoder import Reply, reply_decode
+from provisioning.intent_document import EndRow, RouterIntent
+from provisioning.intent_generations import next_intent
 from tests.integration.stand_in_agent import StandInAgent, end_status
 
 REFUSED = {"present": end_status("conflict", "foreign_subinterface"),
@@ -42,7 +42,7 @@ class HoldingRouter:
         """Its answer arrives, if there is one."""
         reply, self.on_its_way = self.on_its_way, None
         if reply is not None:
-            advance(router=self.router, answers=reply.ends, now=now)
+            answers_take(router=self.router, answers=reply.ends, now=now)
 
     def _answer(self, intent: RouterIntent) -> Reply:
         agent = StandInAgent(self.router.name)

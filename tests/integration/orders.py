@@ -4,7 +4,7 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.tagging import Tagging
+from portal.core.vlan_tags import Tagging
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest, order_add
 from tests.integration.isp import GBIT, Isp

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from provisioning.intent import sha256_of
+from provisioning.intent_document import sha256_of
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 

@@ -9,16 +9,16 @@ import pytest
 from django.db import connection, transaction
 
 from portal.accounts.models import User
-from portal.allocation.capacity import end_load
 from portal.allocation.errors import PortFull, RouterFull, VlanTaken, VniPoolExhausted
 from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
-from portal.allocation.vnis import LAST_VNI, vni_lease
+from portal.allocation.router_packet_capacity import end_load
+from portal.allocation.vni_leases import LAST_VNI, vni_lease
 from portal.core import clock
-from portal.core.transport import Transport
+from portal.core.encapsulations import Transport
 from portal.inventory.models import Port
+from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right
-from tests.integration.load import fill
 from tests.integration.orders import end, order
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Whatever is sent to the JSON doors, a problem document answers, and a mistake of the caller is a 4xx."""
+"""Whatever is sent to the REST APIs, a problem document answers, and a mistake of the caller is a 4xx."""
 
 import base64
 import ssl
@@ -111,7 +111,7 @@ def test_times_at_the_ends_of_the_calendar(api: Client, isp: Isp, alice: User, q
     assert_problem(api.get(f"{PATH}/{order(isp, alice).vll_id}/throughput?{query}"), 422)
 
 
-def test_an_unknown_path_below_the_door(api: Client) -> None:
+def test_an_unknown_path_below_the_api(api: Client) -> None:
     assert_problem(api.get("/api/v1/nothing"), 404)
 
 
@@ -142,10 +142,10 @@ def test_no_database_is_503_for_people(api: Client, alice: User) -> None:
 
 
 def test_no_database_is_503_for_agents(isp: Isp, settings: Any) -> None:
-    settings.ROOT_URLCONF = "portal.urls_agents"
+    settings.ROOT_URLCONF = "portal.processes.urls_agent_api"
     certificate = ssl.PEM_cert_to_DER_cert((certificates() / "router-rhino.pem").read_text())
     tls = SimpleNamespace(getpeercert=lambda binary_form: certificate)
-    door = Client(raise_request_exception=False)
+    client = Client(raise_request_exception=False)
     with no_database():
-        answer = door.post("/api/agent/v1/counters", b"{}", "application/json", **{"gunicorn.socket": tls})
+        answer = client.post("/api/agent/v1/counters", b"{}", "application/json", **{"gunicorn.socket": tls})
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")

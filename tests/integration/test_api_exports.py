@@ -10,13 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, User
-from portal.api.v1.one_at_a_time import alone
 from portal.api.v1.pagination import NewestVllFirst, walked
+from portal.api.v1.streaming_limit import alone
 from portal.core import clock
 from portal.vll.models import Vll
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -108,7 +108,7 @@ def assert_refused(user: User) -> None:
     answer = client(user).get(CSV, headers={"Accept": "text/csv"})
     assert (answer.status_code, answer["Content-Type"]) == (429, "application/problem+json")
     assert answer["Retry-After"] == "10"
-    assert answer.json()["type"] == "urn:longline:error:export-running"
+    assert answer.json()["type"] == "http://testserver/api/docs/errors/#export-running"
     assert "Ask again in 10 seconds" in answer.json()["detail"]
 
 

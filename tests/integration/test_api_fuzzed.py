@@ -1,6 +1,6 @@
-"""Thousands of requests made from the schema, right and wrong ones: the door keeps what its schema promises.
+"""Thousands of requests made from the schema, right and wrong ones: the API keeps what its schema promises.
 
-All of Schemathesis' checks are on. Two of them are told what this door means: a request that fits the
+All of Schemathesis' checks are on. Two of them are told what this API means: a request that fits the
 schema may still be refused for reasons of the network (422) or of another version (412), and a change
 without If-Match is 428.
 """
@@ -18,15 +18,15 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
-from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
 from portal.wsgi import application
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
-from tests.integration.test_telemetry_quarantine import send
+from tests.integration.test_sample_quarantine import send
 
 REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422"]
 CONFIG = schemathesis.Config.from_dict(
@@ -93,7 +93,7 @@ def headers(request: Any, alice: User, nora: User) -> dict[str, str]:
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_the_door_does_what_its_schema_says(
+def test_the_api_does_what_its_schema_says(
     case: schemathesis.Case, known: dict[str, str], headers: dict[str, str]
 ) -> None:
     if case.path_parameters and case.meta.generation.mode.is_positive:

@@ -15,9 +15,9 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import body, client
 
 VLLS = "/api/v1/vlls"
@@ -52,7 +52,10 @@ def test_a_refusal_is_repeated_too_and_leaves_nothing(isp: Isp, alice: User) -> 
 def test_a_refusal_by_a_passing_state_is_another_try_once_it_has_passed(isp: Isp, alice: User) -> None:
     Router.objects.filter(name="rhino").update(maintenance_since=clock.now())
     first = post(alice, body(isp), "k-1")
-    assert (first.status_code, first.json()["type"]) == (409, "urn:longline:error:router-in-maintenance")
+    assert (first.status_code, first.json()["type"]) == (
+        409,
+        "http://testserver/api/docs/errors/#router-in-maintenance",
+    )
     Router.objects.filter(name="rhino").update(maintenance_since=None)
     again = post(alice, body(isp), "k-1")
     assert (again.status_code, "Idempotency-Replayed" in again) == (202, False)
@@ -64,7 +67,10 @@ def test_a_refusal_by_a_passing_state_is_another_try_once_it_has_passed(isp: Isp
 def test_another_body_under_the_same_key_is_422_and_does_nothing(isp: Isp, alice: User) -> None:
     post(alice, body(isp), "k-1")
     answer = post(alice, body(isp, description="another"), "k-1")
-    assert (answer.status_code, answer.json()["type"]) == (422, "urn:longline:error:idempotency-key-reused")
+    assert (answer.status_code, answer.json()["type"]) == (
+        422,
+        "http://testserver/api/docs/errors/#idempotency-key-reused",
+    )
     assert Order.objects.count() == 1
 
 
@@ -83,7 +89,7 @@ def test_a_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
     answer = client(alice).post(VLLS, body(isp), format="json", HTTP_IDEMPOTENCY_KEY=key)
     assert (answer.status_code, answer.json()["type"]) == (
         400,
-        "urn:longline:error:malformed-idempotency-key",
+        "http://testserver/api/docs/errors/#malformed-idempotency-key",
     )
     assert not Order.objects.exists()
 
@@ -157,7 +163,9 @@ def test_64_parallel_orders_under_one_key_make_one_order(isp: Isp, alice: User) 
     assert len(done) + len(waiting) == 64
     assert len({answer.content for answer in done}) == 1
     assert sum("Idempotency-Replayed" not in answer for answer in done) == 1
-    assert {answer.json()["type"] for answer in waiting} <= {"urn:longline:error:idempotency-key-in-flight"}
+    assert {answer.json()["type"] for answer in waiting} <= {
+        "http://testserver/api/docs/errors/#idempotency-key-in-flight"
+    }
     assert one(0).content == done[0].content
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from portal.accounts.models import User
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db

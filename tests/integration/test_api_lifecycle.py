@@ -1,4 +1,4 @@
-"""The JSON door to everything that can happen to a line: shapes, statuses and tenancy."""
+"""The REST API to everything that can happen to a line: shapes, statuses and tenancy."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.test_api_v1 import body, client, post
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db

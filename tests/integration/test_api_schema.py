@@ -1,4 +1,4 @@
-"""The schema says what the door does, its copy in docs/ is current, and its page needs nobody else."""
+"""The schema says what the API does, its copy in docs/ is current, and its page needs nobody else."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The JSON door: shapes, statuses, tenancy, and errors as RFC 9457."""
+"""The REST API: shapes, statuses, tenancy, and errors as RFC 9457."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.vll.models import Order, Vll
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
 
@@ -145,7 +145,7 @@ def test_without_a_valid_token_the_answer_is_401_with_a_challenge(isp: Isp, toke
     answer = api.get("/api/v1/vlls")
     assert answer.status_code == status
     assert answer["WWW-Authenticate"].startswith("Bearer")
-    assert answer.json()["type"].startswith("urn:longline:error:")
+    assert answer.json()["type"].startswith("http://testserver/api/docs/errors/#")
 
 
 def test_a_revoked_token_opens_nothing(isp: Isp, alice: User) -> None:

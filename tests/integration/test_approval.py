@@ -20,12 +20,12 @@ from portal.vll.operations import (
     order_reject,
     orders_overdue_alarm,
 )
-from provisioning.due import routers_due
-from provisioning.load import end_rows, unsettled_keys
-from tests.integration.answers import activate, answer
+from provisioning.intent_rows import end_rows, unconfirmed_keys
+from provisioning.scheduling import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import order
+from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def test_a_held_order_leases_and_no_router_hears_of_it(isp: Isp, alice: User, he
     assert not Outbox.objects.exists()
     assert routers_due(now=clock.now()) == []
     rhino = isp.routers["rhino"]
-    assert (end_rows(rhino), unsettled_keys(rhino)) == ([], frozenset())
+    assert (end_rows(rhino), unconfirmed_keys(rhino)) == ([], frozenset())
     with pytest.raises(VlanTaken):
         order(isp, alice, cir_bps=1)
 

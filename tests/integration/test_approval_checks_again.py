@@ -18,11 +18,10 @@ from portal.vll.errors import (
 )
 from portal.vll.models import Order
 from portal.vll.operations import Changes, order_approve, order_modify
-from portal.vll.words import sentence
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import sums_are_right
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
 Break = Callable[[], object]
@@ -100,7 +99,7 @@ def test_the_address_that_its_tunnel_was_to_end_on_must_still_be_the_routers(nor
     with pytest.raises(TunnelAddressGone) as refusal:
         order_approve(user=nora, order=held, now=clock.now())
     assert (refusal.value.field, refusal.value.address) == ("z_end", "10.255.0.2")
-    assert "reject the order" in sentence(refusal.value)
+    assert "reject the order" in refusal.value.sentence
 
 
 @pytest.mark.parametrize("gone", ["address", "route"])

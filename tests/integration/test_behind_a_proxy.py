@@ -22,7 +22,7 @@ from devstack.ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock
-from tests.integration.gunicorn_door import door
+from tests.integration.gunicorn_server import server
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,8 +67,11 @@ def site(folder: Path, *, trusted: str) -> Iterator[Site]:
         "LONGLINE_TRUSTED_PROXIES": trusted,
         "ALLOWED_HOSTS": f"{LOOPBACK},{PROXY}",
     }
-    config, app = "from portal.gunicorn_web import *\n", "from portal.wsgi import application as app\n"
-    with door(folder, config, app, environment) as portal, nginx(folder, portal) as (proxy, certificate):
+    config, app = (
+        "from portal.processes.gunicorn_web import *\n",
+        "from portal.wsgi import application as app\n",
+    )
+    with server(folder, config, app, environment) as portal, nginx(folder, portal) as (proxy, certificate):
         yield Site(portal, proxy, ssl.create_default_context(cafile=certificate))
 
 

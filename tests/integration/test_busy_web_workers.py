@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from devstack.ports import LOOPBACK
-from portal import gunicorn_web
-from tests.integration.gunicorn_door import door
+from portal.processes import gunicorn_web
+from tests.integration.gunicorn_server import server
 
 PROCESSES = 2
 CONFIG = f"""
-from portal.gunicorn_web import *
+from portal.processes.gunicorn_web import *
 workers = {PROCESSES}
 """
 # A slow request says by a file that it has begun, and ends when it is told to, after a minute at the latest.
@@ -38,7 +38,7 @@ def ask(port: int, path: str, timeout: float) -> int:
 
 def test_one_free_thread_anywhere_serves_everybody(tmp_path: Path) -> None:
     busy = PROCESSES * gunicorn_web.threads - 1
-    with ThreadPoolExecutor(busy) as clients, door(tmp_path, CONFIG, APP) as port:
+    with ThreadPoolExecutor(busy) as clients, server(tmp_path, CONFIG, APP) as port:
         slow = [clients.submit(ask, port, f"/{number}", 120) for number in range(busy)]
         try:
             deadline = time.monotonic() + 20

@@ -7,7 +7,6 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.vll.content import content_of
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
@@ -19,10 +18,11 @@ from portal.vll.operations import (
     order_retry,
     order_suspend,
 )
-from tests.integration.answers import CONFLICT, activate, answer, left
+from portal.vll.revision_content import content_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer, left
 
 pytestmark = pytest.mark.django_db
 

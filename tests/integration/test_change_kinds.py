@@ -7,12 +7,12 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.vll.differences import differences_of
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify, order_resume, order_suspend
-from tests.integration.answers import activate
+from portal.vll.order_diff import differences_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 

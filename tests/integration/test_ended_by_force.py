@@ -14,6 +14,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.errors import InUse
 from portal.inventory.models import Port, Router
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
+from portal.vll.inventory_deletion import port_remove
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
     Changes,
@@ -25,15 +26,14 @@ from portal.vll.operations import (
     order_modify,
     order_retry,
 )
-from portal.vll.retirement import port_remove
-from portal.vll.router_care import router_declare_alive, router_declare_dead, router_maintenance_set
-from provisioning.due import routers_due
-from provisioning.generations import router_intent
-from provisioning.intent import RouterIntent
-from tests.integration.answers import CONFLICT, activate, answer, left
+from portal.vll.router_actions import router_declare_alive, router_declare_dead, router_maintenance_set
+from provisioning.intent_document import RouterIntent
+from provisioning.intent_generations import router_intent
+from provisioning.scheduling import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer, left
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
@@ -422,10 +422,10 @@ class TestTheDoors:
     def test_the_api_declares_a_router_dead_with_a_reason(self, isp: Isp, nora: User, nina: User) -> None:
         url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
         dead = {"do": "declare-dead", "reason": REASON}
-        assert client(nora).post(f"{url}/care", dead, format="json").status_code == 403
-        assert client(nina).post(f"{url}/care", {"do": "declare-dead"}, format="json").status_code == 422
-        assert client(nina).post(f"{url}/care", dead, format="json").json()["dead_since"]
+        assert client(nora).post(f"{url}/actions", dead, format="json").status_code == 403
+        assert client(nina).post(f"{url}/actions", {"do": "declare-dead"}, format="json").status_code == 422
+        assert client(nina).post(f"{url}/actions", dead, format="json").json()["dead_since"]
         told = client(nina).get(f"{url}/history").json()["results"]
         assert "dead_since" in told[0]["after"]
-        alive = client(nina).post(f"{url}/care", {"do": "declare-alive"}, format="json")
+        alive = client(nina).post(f"{url}/actions", {"do": "declare-alive"}, format="json")
         assert alive.json()["dead_since"] is None

@@ -11,11 +11,11 @@ from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify, order_retry
-from provisioning.intent import intent_for
-from provisioning.load import end_rows
-from tests.integration.answers import CONFLICT, activate, answer
+from provisioning.intent_document import intent_for
+from provisioning.intent_rows import end_rows
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.test_api_lifecycle import codes, patch
 from tests.integration.test_api_v1 import body, client, post
 from tests.integration.web_pages.browser import signed_in, text

@@ -7,15 +7,15 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from portal import health
+from portal.processes import health_checks
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(health, "_broker", health._Broker())
-    monkeypatch.setattr(health, "_migrations", health._Migrations())
+    monkeypatch.setattr(health_checks, "_broker", health_checks._Broker())
+    monkeypatch.setattr(health_checks, "_migrations", health_checks._Migrations())
     return Client()
 
 

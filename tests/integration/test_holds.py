@@ -15,10 +15,10 @@ from portal.inventory.models import Port
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, PortUnknown, TooManyHolds
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew, holds_expire
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
 LASTS = timedelta(seconds=900)

@@ -12,11 +12,11 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_cancel, order_modify
-from provisioning.generations import next_intent
-from provisioning.intent import RouterIntent
-from tests.integration.answers import activate
+from provisioning.intent_document import RouterIntent
+from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,9 +7,9 @@ from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, hold_make, hold_release, order_cancel, order_delete, order_modify
-from tests.integration.answers import activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
 RATES = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 6 * GBIT, 10 * GBIT]

@@ -21,15 +21,15 @@ from hypothesis.stateful import (
 )
 
 from portal.accounts.models import Customer, User
-from portal.allocation.capacity import end_load
-from portal.allocation.gre_pairs import rested_gre_pairs_free
+from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
-from portal.allocation.tag_keys import tag_keys
-from portal.allocation.vnis import rested_vnis_free
+from portal.allocation.router_packet_capacity import end_load
+from portal.allocation.vlan_ranges import tag_keys
+from portal.allocation.vni_leases import rested_vnis_free
 from portal.core import clock
+from portal.core.encapsulations import Encapsulation, Transport
 from portal.core.errors import DomainError
-from portal.core.tagging import Tagging
-from portal.core.transport import Encapsulation, Transport
+from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedRoute, Port, Router, TunnelAddress
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations import (
@@ -48,14 +48,14 @@ from portal.vll.operations import (
     order_resume,
     order_suspend,
 )
-from portal.vll.router_care import router_declare_alive, router_declare_dead
+from portal.vll.router_actions import router_declare_alive, router_declare_dead
 from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
-from provisioning.intent import EndRow
-from tests.integration.answers import activate, answer, left
+from provisioning.intent_document import EndRow
 from tests.integration.holding_routers import HoldingRouter
 from tests.integration.isp import GBIT, Isp, build_isp, member
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import order
+from tests.integration.router_answers import activate, answer, left
 
 pytestmark = pytest.mark.django_db
 NAMES = ("rhino", "hippo", "zebra")

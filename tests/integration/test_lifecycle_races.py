@@ -18,10 +18,10 @@ from portal.vll.operations import (
     order_modify,
     order_retry,
 )
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.test_allocation_races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)

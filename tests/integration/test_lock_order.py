@@ -15,14 +15,14 @@ from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port, Router
+from portal.vll.inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
-from portal.vll.operations.answers import EndObservation
-from portal.vll.retirement import customer_remove
-from provisioning.generations import next_intent
-from tests.integration.answers import activate, answer
+from portal.vll.operations.router_answers import EndObservation
+from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp, member
 from tests.integration.orders import order
+from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,15 +92,15 @@ def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:
     assert bob.memberships.get().role == "operator"
 
 
-@pytest.mark.parametrize("door", ["page", "api"])
+@pytest.mark.parametrize("surface", ["page", "api"])
 def test_a_customer_may_be_removed_while_its_team_changes(
-    door: str, bakery: Customer, charlie: User, nina: User
+    surface: str, bakery: Customer, charlie: User, nina: User
 ) -> None:
     dora = member("dora", bakery, "viewer")
     of_dora = dora.memberships.select_related("customer").get()
     page = partial(customer_remove, customer=bakery, user=nina, now=clock.now())
     api = partial(client(nina).delete, f"/api/v1/customers/{bakery.pk}")
-    with a_thread(page if door == "page" else api) as start, transaction.atomic():
+    with a_thread(page if surface == "page" else api) as start, transaction.atomic():
         # As the API's conditional writes begin.
         Membership.objects.select_for_update().get(pk=of_dora.pk)
         start()

@@ -172,6 +172,6 @@ def _routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
 def test_probes_are_logged_only_when_they_fail(written: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     Client().get("/healthz")
     assert lines(written) == []
-    monkeypatch.setattr("portal.health._migrations.state", lambda: "pending")
+    monkeypatch.setattr("portal.processes.health_checks._migrations.state", lambda: "pending")
     Client().get("/readyz")
     assert lines(written).named("longline.request")[0]["status"] == 503

@@ -12,8 +12,8 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence, VllEnd
-from provisioning.claims import CLAIM, claim_router
-from provisioning.jobs import LONGEST_RUN, converge_router
+from provisioning.converge_job import LONGEST_RUN, converge_router
+from provisioning.router_lock import CLAIM, claim_router
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -22,7 +22,7 @@ from tests.integration.stand_in_agent import StandInAgent, serving
 pytestmark = pytest.mark.django_db(transaction=True)
 VLLS = 6
 # By its name, because the package has a function that is called like the module.
-advancing = import_module("portal.vll.operations.advance")
+advancing = import_module("portal.vll.operations.order_progress")
 
 
 class Hand:

@@ -1,4 +1,4 @@
-"""What the metrics door says of the installation is what the rows say."""
+"""What the metrics process says of the installation is what the rows say."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,10 +14,10 @@ from devstack import prometheus
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.events.operations import send_task
+from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
-from portal.metrics.door import application
-from portal.metrics.installation import Installation, fresh_for
+from portal.metrics.metrics_view import application
+from portal.metrics.registry import Installation, fresh_for
 from portal.notifications.models import Mail
 from portal.vll.models import Order, RouterConvergence, Vll
 from portal.vll.states import OrderState
@@ -197,7 +197,7 @@ def test_without_a_database_it_says_so_and_goes_on(
     def away(now: object) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr("portal.metrics.installation._FROM_THE_DATABASE", (away,))
+    monkeypatch.setattr("portal.metrics.registry._FROM_THE_DATABASE", (away,))
     value = scrape()
     assert value("database_up") == 0
     assert value("broker_up") == 1
@@ -234,7 +234,7 @@ def answer_of(path: str) -> tuple[str, str]:
     return told[0], body.decode()
 
 
-def test_the_door_serves_metrics_and_nothing_else(isp: Isp) -> None:
+def test_this_process_serves_metrics_and_nothing_else(isp: Isp) -> None:
     status, body = answer_of("/metrics")
     assert status == "200 OK"
     assert {family.name for family in text_string_to_metric_families(body)} > {

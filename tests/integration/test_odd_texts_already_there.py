@@ -1,16 +1,16 @@
-"""Texts that no door takes any more but that are there already keep nobody from changing something else."""
+"""Texts that nobody may write any more, but that are there, keep nobody from changing something else."""
 
 import pytest
 
 from portal.accounts.models import Customer, Invitation, User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.notifications.webhooks import webhook_create
+from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Vll
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_two_at_once import opened
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
 from tests.integration.web_pages.test_order_page import fields, submit

@@ -11,10 +11,10 @@ from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import EndMove, Vll
 from portal.vll.operations import ends_observed, stale_vlls_mark
-from portal.vll.operations.answers import EndObservation
-from tests.integration.answers import CONFLICT, activate, answer
+from portal.vll.operations.router_answers import EndObservation
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,6 @@ from portal.allocation.models import GrePairLease, VniLease
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
-from portal.vll.content import content_of
 from portal.vll.errors import (
     NotAllowedToOrder,
     NothingToChange,
@@ -24,13 +23,14 @@ from portal.vll.errors import (
 )
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import Changes, order_delete, order_modify
-from portal.vll.operations.converging import ASK_AGAIN
-from provisioning.due import routers_due
-from provisioning.generations import router_intent
-from tests.integration.answers import CONFLICT, activate, answer, left
+from portal.vll.operations.convergence_requests import ASK_AGAIN
+from portal.vll.revision_content import content_of
+from provisioning.intent_generations import router_intent
+from provisioning.scheduling import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer, left
 
 pytestmark = pytest.mark.django_db
 
@@ -153,7 +153,7 @@ def test_a_wider_pick_of_the_same_frames_is_leased_in_place(
     isp: Isp, alice: User, vll: Vll, changes: dict[str, Any], keys: tuple[int, int]
 ) -> None:
     from portal.allocation.models import PortVlanLease
-    from portal.core.tagging import Tagging
+    from portal.core.vlan_tags import Tagging
 
     if "tagging" in changes:
         changes = changes | {"tagging": Tagging(changes["tagging"])}

@@ -11,11 +11,11 @@ from portal.inventory.models import Router
 from portal.vll.errors import WrongOrderState
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations import Changes, order_cancel, order_modify
-from provisioning.preview import RouterPreview, held_order_preview
-from tests.integration.answers import activate
+from provisioning.plan_preview import RouterPlan, held_order_preview
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.stand_in_agent import StandInAgent, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
         yield
 
 
-def preview(held: Order) -> list[RouterPreview]:
+def preview(held: Order) -> list[RouterPlan]:
     return held_order_preview(held, now=clock.now())
 
 

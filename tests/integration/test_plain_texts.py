@@ -1,4 +1,4 @@
-"""No door takes a text that turns round what stands beside it, or speaks to a terminal."""
+"""Neither pages nor API take a text that turns round what stands beside it, or speaks to a terminal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from django import forms
 
 from portal.accounts.models import Customer, User
 from portal.inventory.models import Router, Site
-from portal.web.forms.look import TablerForm
+from portal.web.forms.base import TablerForm
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import body, client
@@ -76,9 +76,12 @@ def test_the_pages_refuse_it_beside_the_field(isp: Isp, ada: User, nora: User, w
 def test_a_reason_may_have_several_lines(isp: Isp, nina: User) -> None:
     rhino = Router.objects.get(name="rhino")
     asked = {"do": "declare-dead", "reason": "burnt\ndown"}
-    answer = client(nina).post(f"/api/v1/routers/{rhino.pk}/care", asked, format="json")
+    url = f"/api/v1/routers/{rhino.pk}/actions"
+    answer = client(nina).post(url, asked, format="json")
     assert answer.status_code < 300
-    refused = client(nina).post(f"/api/v1/routers/{rhino.pk}/care", asked | {"reason": TURNED}, format="json")
+    refused = client(nina).post(
+        f"/api/v1/routers/{rhino.pk}/actions", asked | {"reason": TURNED}, format="json"
+    )
     assert_refused(refused, "reason", "U+202E")
 
 

@@ -12,15 +12,15 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port
-from portal.inventory.reports import ObservedReport
-from portal.telemetry.observations import observation_take
+from portal.inventory.observation_report import ObservedReport
+from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll
-from portal.vll.operations.answers import EndObservation
-from provisioning.intent import intent_for
-from provisioning.load import end_rows
-from tests.integration.answers import activate, answer
+from portal.vll.operations.router_answers import EndObservation
+from provisioning.intent_document import intent_for
+from provisioning.intent_rows import end_rows
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 

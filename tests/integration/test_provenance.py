@@ -15,7 +15,7 @@ from portal.inventory import pki
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.operations import enrolment_end
 from portal.notifications.models import Webhook
-from portal.notifications.webhooks import webhook_create
+from portal.notifications.webhook_operations import webhook_create
 from tests.integration.isp import Isp, member
 from tests.integration.noc.test_noc_enrolment import authority, csr, enrol
 from tests.integration.web_pages.browser import signed_in, text
@@ -236,10 +236,10 @@ class TestPeople:
         assert stands(hook)
         assert ada.memberships.exists()
 
-    @pytest.mark.parametrize("door", ["page", "api"])
+    @pytest.mark.parametrize("surface", ["page", "api"])
     def test_closing_an_account_shows_and_ends_what_its_owner_made_anywhere(
         self,
-        door: str,
+        surface: str,
         isp: Isp,
         nina: User,
         ada: User,
@@ -259,7 +259,7 @@ class TestPeople:
         shown = text(signed_in(nina).get(page))
         assert f"Certificate of rhino: {RouterCertificate.objects.get().serial}" in shown
         member("charlie", bakery, Membership.Role.ADMIN)
-        if door == "page":
+        if surface == "page":
             signed_in(nina).post(page, {"end": chosen[1:]})
         else:
             query = "&".join(f"end={key}" for key in chosen[1:])

@@ -11,16 +11,16 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
-from portal.notifications.mails import SEND_MAIL
-from portal.notifications.turns import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
+from portal.notifications.mail_delivery import SEND_MAIL
+from portal.notifications.webhook_delivery import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations.converging import CONVERGE_ROUTER
-from portal.vll.operations.plan import PLAN_ORDER
+from portal.vll.operations.convergence_requests import CONVERGE_ROUTER
+from portal.vll.operations.order_plan import PLAN_ORDER
 from provisioning import tasks
-from tests.integration.answers import activate
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 

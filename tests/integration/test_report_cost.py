@@ -11,22 +11,21 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from portal import gunicorn_agents
 from portal.accounts.models import User
-from portal.core.lazy_list import LazyList
+from portal.core.lazy_json_list import LazyList
 from portal.events.models import Event
 from portal.inventory.models import ObservedRoute, ObservedRouter, Router
-from portal.inventory.reports import ObservedReport, RouteReport
-from portal.telemetry import observations
+from portal.inventory.observation_report import ObservedReport, RouteReport
+from portal.processes import gunicorn_agent_api
+from portal.telemetry import observation_ingest
 from portal.telemetry.models import OperInterval
-from portal.telemetry.observations import observation_take
+from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import observe as oper_status
-from portal.vll.operations import stale_vlls_mark
-from portal.vll.operations.answers import EndObservation
-from tests.integration.answers import activate, answer
+from portal.vll.operations import oper_status, stale_vlls_mark
+from portal.vll.operations.router_answers import EndObservation
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -93,7 +92,7 @@ def take_list(
         look=look,
         routes=LazyList(routes, lambda raw: RouteReport(**raw)),
     )
-    # As the agents' door reads it, for each report.
+    # As the agent API reads it, for each report.
     asked = Router.objects.select_related("observed").get(pk=isp.routers[router].pk)
     assert observation_take(router=asked, report=report, ends=ends, now=now)
 
@@ -307,17 +306,17 @@ def test_lines_that_were_unknown_for_a_while_are_the_same_again_without_being_wr
 def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
     isp: Isp, lines: list[Vll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert gunicorn_agents.threads >= 2 * observations.RETURNS_AT_ONCE
+    assert gunicorn_agent_api.threads >= 2 * observation_ingest.RETURNS_AT_ONCE
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     for second in (20, 30, 40):
         take(isp, "hippo", ends_of(lines, "z"), second=second)
-    monkeypatch.setattr(observations, "_RETURNS", BoundedSemaphore(1))
-    assert observations._RETURNS.acquire(blocking=False)  # by one that comes back in another thread
-    with pytest.raises(observations.Busy):
+    monkeypatch.setattr(observation_ingest, "_RETURNS", BoundedSemaphore(1))
+    assert observation_ingest._RETURNS.acquire(blocking=False)  # by one that comes back in another thread
+    with pytest.raises(observation_ingest.Busy):
         take(isp, "rhino", ends_of(lines, "a"), second=50)
     take(isp, "hippo", ends_of(lines, "z"), second=50)
-    observations._RETURNS.release()
+    observation_ingest._RETURNS.release()
     for second in (60, 150):  # each gives its place back
         take(isp, "rhino", ends_of(lines, "a"), second=second)
 

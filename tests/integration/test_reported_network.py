@@ -9,15 +9,14 @@ from portal.underlay.errors import (
     EncapsulationMissing,
     EndpointMissing,
     EndpointUnrouted,
-    NotServiceable,
     PathMtuUnknown,
+    TransportRefused,
 )
 from portal.vll.operations import order_approve
-from portal.vll.words import sentence
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order
-from tests.integration.test_outlook import ask
+from tests.integration.test_feasibility import ask
 
 pytestmark = pytest.mark.django_db
 
@@ -26,12 +25,12 @@ def reports(isp: Isp, name: str, **facts: object) -> None:
     ObservedRouter.objects.filter(router=isp.routers[name]).update(**facts)
 
 
-def refused(isp: Isp, user: User, kind: type[NotServiceable], **changes: object) -> NotServiceable:
+def refused(isp: Isp, user: User, kind: type[TransportRefused], **changes: object) -> TransportRefused:
     """By ordering and by asking beforehand alike."""
     with pytest.raises(kind) as refusal:
         order(isp, user, **changes)
     first = ask(isp, user, **changes).refusals[0]
-    assert (type(first), sentence(first)) == (kind, sentence(refusal.value))
+    assert (type(first), first.sentence) == (kind, refusal.value.sentence)
     return refusal.value
 
 
@@ -39,7 +38,7 @@ def refused(isp: Isp, user: User, kind: type[NotServiceable], **changes: object)
 def test_a_plugin_that_a_vpp_lacks_is_not_offered(isp: Isp, alice: User, name: str) -> None:
     reports(isp, name, encapsulations=["l2xc", "geneve", "gre"])
     refusal = refused(isp, alice, EncapsulationMissing, transport="vxlan4")
-    assert sentence(refusal) == (
+    assert refusal.sentence == (
         f"The VPP of {name} cannot do vxlan4: it lacks the plugin."
         " These would fit: geneve4, geneve6, gre4, gre6."
     )
@@ -83,14 +82,14 @@ def test_validation_says_over_the_api_what_is_assumed_and_what_is_left(isp: Isp,
 def test_a_loopback_has_to_be_on_the_router(isp: Isp, alice: User, transport: str) -> None:
     TunnelAddress.objects.filter(address="10.255.0.2").delete()
     refusal = refused(isp, alice, EndpointMissing, transport=transport)
-    assert sentence(refusal).startswith("hippo does not have its tunnel endpoint 10.255.0.2 at present.")
+    assert refusal.sentence.startswith("hippo does not have its tunnel endpoint 10.255.0.2 at present.")
     assert order(isp, alice).vll.transport == "vxlan6"
 
 
 def test_a_loopback_has_to_be_routed_from_the_far_end(isp: Isp, alice: User) -> None:
     ObservedRoute.objects.filter(address="10.255.0.2").update(reachable=False)
     refusal = refused(isp, alice, EndpointUnrouted, transport="vxlan4")
-    assert sentence(refusal).startswith(
+    assert refusal.sentence.startswith(
         "rhino has no route to 10.255.0.2, the tunnel endpoint of hippo, at present."
     )
     assert order(isp, alice).vll.transport == "vxlan6"

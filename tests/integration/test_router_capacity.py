@@ -3,24 +3,23 @@
 import pytest
 
 from portal.accounts.models import Customer, User
-from portal.allocation.capacity import end_load, largest_cir
-from portal.allocation.cores import bookable_of, cores_release
+from portal.allocation.cpu_core_bookings import bookable_of, cores_release
 from portal.allocation.errors import PortFull, RouterFull
 from portal.allocation.models import RouterLoad
+from portal.allocation.router_packet_capacity import end_load, largest_cir
 from portal.core import clock
-from portal.core.transport import Transport
+from portal.core.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, hold_make, order_approve, order_delete, order_modify
-from portal.vll.words import sentence
 from portal.web.templatetags.events import sentence as event_sentence
-from tests.integration.answers import CONFLICT, activate, answer
+from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, loads, sums_are_right
-from tests.integration.load import fill
 from tests.integration.orders import end, order
-from tests.integration.test_outlook import ask, codes
+from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.test_feasibility import ask, codes
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +56,7 @@ def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp,
     # 4 cores of a Ryzen 5950X at 70%; 1 Gbit/s of 512-byte frames both ways in VXLAN is 0.033 of one.
     assert (error.bookable_cores, error.free_cores, error.requested_cores) == (2.8, 0.033, 0.066)
     assert (error.booked_cores, error.free_bps) == (2.767, GBIT)
-    assert sentence(error) == (
+    assert error.sentence == (
         "The cores of hippo are full: 2.767 of 2.8 are booked, 0.033 are left, and vxlan4 at this rate takes"
         " 0.066. 1 Gbit/s would still fit: order less, choose a cheaper transport, or a port on another"
         " router."
@@ -65,7 +64,7 @@ def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp,
     assert order(isp, alice, cir_bps=error.free_bps).state == "acknowledged"
     with pytest.raises(RouterFull) as nothing:
         order(isp, alice, a_end=end(isp, "rhino:host-cust2"), z_end=end(isp, "hippo:host-cust2"), cir_bps=1)
-    assert sentence(nothing.value).endswith("Choose a port on another router, or ask the NOC for more cores.")
+    assert nothing.value.sentence.endswith("Choose a port on another router, or ask the NOC for more cores.")
 
 
 def test_both_full_routers_and_all_else_are_told_at_once(isp: Isp, alice: User) -> None:

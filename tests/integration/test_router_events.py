@@ -9,25 +9,25 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from portal.api.agent.events import _REPORT, KINDS
-from portal.api.agent.fields import Errors
+from portal.api.agent.events_view import _REPORT, KINDS
+from portal.api.agent.strict_json import Errors
 from portal.core import clock
 from portal.events.models import Event
-from portal.telemetry.happenings import Happening, happenings_store
+from portal.telemetry.router_events import ReportedEvent, router_events_store
 from tests.integration.isp import Isp
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "events.json"
 BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
 
 
-def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") -> Happening:
+def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") -> ReportedEvent:
     at_ms = int(clock.now().timestamp() * 1000) - 5000 if at_ms is None else at_ms
-    return Happening(seq, at_ms, kind, "host-cust1", None, None, None, None)
+    return ReportedEvent(seq, at_ms, kind, "host-cust1", None, None, None, None)
 
 
 def store(isp: Isp, *seqs: int, boot: UUID = BOOT, router: str = "rhino") -> int:
-    return happenings_store(
-        router=isp.routers[router], boot_id=boot, happenings=[happening(seq) for seq in seqs], now=clock.now()
+    return router_events_store(
+        router=isp.routers[router], boot_id=boot, reported=[happening(seq) for seq in seqs], now=clock.now()
     )
 
 
@@ -71,7 +71,7 @@ def test_of_the_same_report_twice_at_once_one_is_stored(isp: Isp) -> None:
 def test_nothing_happens_in_the_future(isp: Isp, ahead_ms: int) -> None:
     now = clock.now()
     at_ms = int(now.timestamp() * 1000) + ahead_ms
-    happenings_store(router=isp.routers["rhino"], boot_id=BOOT, happenings=[happening(1, at_ms)], now=now)
+    router_events_store(router=isp.routers["rhino"], boot_id=BOOT, reported=[happening(1, at_ms)], now=now)
     event = Event.objects.get(kind="router.interface.down")
     assert event.at == now
     assert event.data["at_ms"] == at_ms
@@ -110,6 +110,6 @@ def test_odd_characters_cost_no_event(isp: Isp, said: str, kept: str) -> None:
     report, errors = decoded(detail=said)
     assert not errors
     one = report["events"][0]
-    happening = Happening(one["seq"], one["at_ms"], one["kind"], None, None, None, None, one["detail"])
-    happenings_store(router=isp.routers["rhino"], boot_id=BOOT, happenings=[happening], now=clock.now())
+    happening = ReportedEvent(one["seq"], one["at_ms"], one["kind"], None, None, None, None, one["detail"])
+    router_events_store(router=isp.routers["rhino"], boot_id=BOOT, reported=[happening], now=clock.now())
     assert Event.objects.get(kind__startswith="router.").data["detail"] == kept

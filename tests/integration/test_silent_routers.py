@@ -11,22 +11,22 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, RouterSilence
+from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.availability import availability
-from portal.telemetry.door_uptime import door_note
-from portal.telemetry.models import DoorUptime, FrozenMonth, OperInterval
-from portal.telemetry.observations import observation_take
-from portal.telemetry.operations import counters_store
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
+from portal.telemetry.models import AgentApiUptime, FrozenMonth, OperInterval
+from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll
-from portal.vll.operations.answers import EndObservation
-from portal.web.alarms import alarms
+from portal.vll.operations.router_answers import EndObservation
+from portal.web.noc_alarms import alarms
 from provisioning.tasks import mark_stale
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.test_telemetry_counters import ms
-from tests.integration.test_telemetry_reports import empty_report
+from tests.integration.router_answers import activate
+from tests.integration.test_counter_ingest import ms
+from tests.integration.test_reports_of_lines import empty_report
 
 pytestmark = pytest.mark.django_db
 SIDES = {"rhino": "a", "hippo": "z"}
@@ -66,21 +66,26 @@ class Network:
         assert stored.accepted == len(samples)
 
     def go_on(
-        self, span: timedelta, *living: str, door: bool = True, step: timedelta = MINUTE / 2, **facts: Any
+        self,
+        span: timedelta,
+        *living: str,
+        agent_api: bool = True,
+        step: timedelta = MINUTE / 2,
+        **facts: Any,
     ) -> None:
-        """``living`` report all the while, the portal watches, and its door takes reports or does not."""
+        """``living`` report all the while, the portal watches, and its agent API is there or not."""
         until = self.now + span
         while self.now < until:
             self.now = min(until, self.now + step)
-            if door:
-                door_note(now=self.now)
+            if agent_api:
+                uptime_note(now=self.now)
                 self.report(*living, **facts)
                 mark_stale()
 
     def hours_later(self, hours: int, *living: str) -> None:
-        """As ``go_on``, with less to do: the door was there all the while."""
+        """As ``go_on``, with less to do: the agent API was there all the while."""
         self.now += timedelta(hours=hours)
-        DoorUptime.objects.update(seen_at=self.now)
+        AgentApiUptime.objects.update(seen_at=self.now)
         ObservedRouter.objects.filter(router__name__in=living).update(reported_at=self.now)
         self.go_on(MINUTE, *living)
 
@@ -103,7 +108,7 @@ def network(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> Network:
         activate(each)
     found = Network(isp, line, idle)
     monkeypatch.setattr(clock, "now", lambda: found.now)
-    door_note(now=START)
+    uptime_note(now=START)
     found.report("rhino", "hippo")
     assert found.status == "op-up"
     return found
@@ -170,7 +175,7 @@ def test_a_silence_that_ends_before_is_unknown_and_no_outage(network: Network) -
 
 def test_while_the_portal_is_away_nothing_is_known(network: Network) -> None:
     network.go_on(3 * MINUTE, "rhino")
-    network.go_on(timedelta(hours=6), door=False, step=timedelta(hours=6))
+    network.go_on(timedelta(hours=6), agent_api=False, step=timedelta(hours=6))
     network.go_on(3 * MINUTE, "rhino")
     assert network.status == "op-unknown"
     # The router is still silent, and now somebody listens for long enough to say so.
@@ -181,8 +186,8 @@ def test_while_the_portal_is_away_nothing_is_known(network: Network) -> None:
     assert times["unknown_s"] == pytest.approx(6 * 3600, abs=60)
 
 
-def test_a_portal_without_a_door_blames_nobody(network: Network) -> None:
-    DoorUptime.objects.all().delete()
+def test_a_portal_without_an_agent_api_blames_nobody(network: Network) -> None:
+    AgentApiUptime.objects.all().delete()
     network.now += timedelta(hours=6)
     network.report("rhino")
     mark_stale()
@@ -331,7 +336,7 @@ def test_a_silence_has_a_beginning_and_an_end_once(network: Network) -> None:
 
 def test_a_silence_that_nobody_watched_is_judged_when_it_ends(network: Network) -> None:
     network.now += timedelta(hours=1)
-    DoorUptime.objects.update(seen_at=network.now)
+    AgentApiUptime.objects.update(seen_at=network.now)
     network.report("rhino", "hippo")
     mark_stale()
     assert network.status == "op-up"

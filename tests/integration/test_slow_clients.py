@@ -1,4 +1,4 @@
-"""Clients that send their request byte by byte: they are shown the door, and everybody else is served."""
+"""Clients that send their request byte by byte: they are sent away, and everybody else is served."""
 
 import socket
 import threading
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from devstack.ports import LOOPBACK
-from tests.integration.gunicorn_door import door
+from tests.integration.gunicorn_server import server
 
 THREADS = 2
 CONFIG = f"""
-from portal import impatience
-impatience.REQUEST_S = 3.0
-from portal.gunicorn_web import *
+from portal.processes import socket_timeouts
+socket_timeouts.REQUEST_S = 3.0
+from portal.processes.gunicorn_web import *
 threads = worker_connections = {THREADS}
 workers = 1
 """
@@ -28,7 +28,7 @@ def app(environ, start_response):
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with door(tmp_path_factory.mktemp("door"), CONFIG, APP) as number:
+    with server(tmp_path_factory.mktemp("server"), CONFIG, APP) as number:
         yield number
 
 

@@ -24,12 +24,12 @@ from portal.vll.operations import (
     order_retry,
     order_suspend,
 )
-from provisioning.load import end_rows
-from provisioning.sweep import sweep
-from tests.integration.answers import CONFLICT, activate, answer
+from provisioning.intent_rows import end_rows
+from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp
 from tests.integration.leases import holders
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)

@@ -21,15 +21,15 @@ from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.webhooks import webhook_create, webhook_test
+from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
-from tests.integration.answers import activate
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.test_telemetry_quarantine import send
+from tests.integration.router_answers import activate
+from tests.integration.test_sample_quarantine import send
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.allocation import vnis
+from portal.allocation import vni_leases
 from portal.allocation.errors import VniPoolExhausted
 from portal.allocation.models import ReservedVniRange, VniLease
 from portal.core import clock
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def leased_but_for(first: int, last: int, *free: int) -> None:
     """A pool from ``first`` to ``last`` of which everything is leased, but for these."""
-    for low, high in ((1, first - 1), (last + 1, vnis.LAST_VNI)):
+    for low, high in ((1, first - 1), (last + 1, vni_leases.LAST_VNI)):
         ReservedVniRange.objects.create(first=low, last=high, reason="not ours")
     with connection.cursor() as cursor:
         cursor.execute(
@@ -31,37 +31,44 @@ def leased_but_for(first: int, last: int, *free: int) -> None:
 
 
 def lease() -> int:
-    return vnis.vni_lease(holder=uuid.uuid4(), now=clock.now())
+    return vni_leases.vni_lease(holder=uuid.uuid4(), now=clock.now())
 
 
 def test_every_gap_of_a_pool_of_many_pieces_is_found() -> None:
-    first, last = 1000, 1000 + 3 * vnis._PIECE
+    first, last = 1000, 1000 + 3 * vni_leases._PIECE
     # The pool's ends, and both sides of where a piece begins.
-    gaps = {first, first + 7, first + vnis._PIECE - 1, first + vnis._PIECE, first + 2 * vnis._PIECE, last}
+    gaps = {
+        first,
+        first + 7,
+        first + vni_leases._PIECE - 1,
+        first + vni_leases._PIECE,
+        first + 2 * vni_leases._PIECE,
+        last,
+    }
     leased_but_for(first, last, *gaps)
-    assert vnis.vni_available()
+    assert vni_leases.vni_available()
     assert {lease() for _ in gaps} == gaps
-    assert not vnis.vni_available()
+    assert not vni_leases.vni_available()
     with pytest.raises(VniPoolExhausted):
         lease()
 
 
 def test_a_pool_with_nothing_left_costs_a_few_tries_and_one_look() -> None:
-    leased_but_for(1000, 1000 + vnis._PIECE)
+    leased_but_for(1000, 1000 + vni_leases._PIECE)
     with CaptureQueriesContext(connection) as captured, pytest.raises(VniPoolExhausted):
         lease()
-    assert len(captured) == vnis._RANDOM_TRIES + 1
+    assert len(captured) == vni_leases._RANDOM_TRIES + 1
 
 
 def test_a_look_reads_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vnis, "_PIECE", 100)
-    monkeypatch.setattr(vnis, "_SEEN", 300)
+    monkeypatch.setattr(vni_leases, "_PIECE", 100)
+    monkeypatch.setattr(vni_leases, "_SEEN", 300)
     monkeypatch.setattr("random.randint", lambda low, high: low)
     leased_but_for(1001, 2000, 1300, 1301)
     # Three pieces, the first ones here: from 1001 to 1300.
-    assert vnis.vni_available()
+    assert vni_leases.vni_available()
     VniLease.objects.create(vni=1300, holder=uuid.uuid4(), leased_at=clock.now())
-    assert not vnis.vni_available()
+    assert not vni_leases.vni_available()
 
 
 def test_ordering_from_an_empty_pool_is_refused_with_what_to_do(isp: Isp, alice: User) -> None:

@@ -1,4 +1,4 @@
-"""The whole product as processes, for tests that go through its doors."""
+"""The whole product as processes, for tests that use it from outside."""
 
 from collections.abc import Iterator
 

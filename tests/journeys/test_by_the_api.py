@@ -104,8 +104,8 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
 
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=420))
     rhino = next(row for row in nina("GET", "/routers")["results"] if row["name"] == "rhino")
-    care = f"/routers/{rhino['id']}/care"
-    nina("POST", care, {"do": "drain-begin"})
+    actions = f"/routers/{rhino['id']}/actions"
+    nina("POST", actions, {"do": "drain-begin"})
     wanted = an_order(live_stack, vlan=421)
     assert refused(live_stack, "customer", "POST", "/vlls", wanted) == (409, ["router-in-maintenance"])
     mine = [row for row in nina("GET", f"/routers/{rhino['id']}/ends")["results"] if row["vll"] == vll["id"]]
@@ -115,16 +115,16 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
     nina.done("PATCH", f"/vlls/{vll['id']}", moved)
     assert alice.client.wait(lambda: set(owned(live_stack, vll["id"])) == {"hippo"}, timeout_s=WAIT_S)
     nina.wait(f"/routers/{rhino['id']}/drain", carrying=left - 1, leaving=0)
-    nina("POST", care, {"do": "drain-end"})
-    nina("POST", care, {"do": "maintenance-end"})
+    nina("POST", actions, {"do": "drain-end"})
+    nina("POST", actions, {"do": "maintenance-end"})
 
     # Held, nothing is sent; released, the router catches up by itself.
-    nina("POST", care, {"do": "hold"})
+    nina("POST", actions, {"do": "hold"})
     waiting = alice("POST", "/vlls", wanted)["order"]
     assert not alice.client.wait(
         lambda: alice("GET", f"/orders/{waiting['id']}")["state"] == "completed", timeout_s=2
     )
-    nina("POST", care, {"do": "release"})
+    nina("POST", actions, {"do": "release"})
     alice.client.wait_completed(waiting["id"], timeout_s=WAIT_S)
     alice.done("DELETE", f"/vlls/{waiting['vll']}")
     alice.done("DELETE", f"/vlls/{vll['id']}")

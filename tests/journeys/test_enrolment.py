@@ -23,7 +23,7 @@ ROUTER, OTHER = "zebra", "panda"
 
 @pytest.fixture(scope="module")
 def https(live_stack: Stack) -> Iterator[str]:
-    """The web door with TLS, as a proxy in front of it would have it."""
+    """The web server with TLS, as a proxy in front of it would have it."""
     (port,) = free_ports(1)
     pki = live_stack.portal.pki
     child = live_stack.portal.web_child(
@@ -91,7 +91,7 @@ class Newcomer:
         )  # fmt: skip
 
     def says(self, stack: Stack) -> int:
-        """The agent door's status for a report with what was stored; 422 is that of a known router."""
+        """The agent API's status for a report with what was stored; 422 is that of a known router."""
         context = ssl.create_default_context(cafile=self.tls / "ca.pem")
         context.load_cert_chain(self.tls / "router.pem", self.tls / "router.key")
         with httpx.Client(base_url=stack.portal.agents_url, verify=context, trust_env=False) as client:
@@ -113,7 +113,7 @@ def by_fingerprint(stack: Stack) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("trust", [by_file, by_fingerprint])
-def test_a_router_enrols_and_the_agent_door_knows_it_until_it_is_revoked(
+def test_a_router_enrols_and_the_agent_api_knows_it_until_it_is_revoked(
     live_stack: Stack,
     newcomer: Newcomer,
     offer: Callable[[str], str],

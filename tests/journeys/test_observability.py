@@ -72,7 +72,7 @@ def test_a_requests_id_follows_its_order_from_the_web_to_both_agents(watched: St
 
 
 def test_every_line_of_every_log_is_json(watched: Stack) -> None:
-    for name in ("web", "agent-door", "relay", "beat", "agent-rhino", "agent-hippo", "metrics"):
+    for name in ("web", "agent-api", "relay", "beat", "agent-rhino", "agent-hippo", "metrics"):
         text = (watched.portal.logs / f"{name}.log").read_text(errors="replace")
         other = [line for line in text.splitlines() if not line.startswith("{")]
         # Celery greets on its standard output before it logs.
@@ -112,7 +112,7 @@ def test_requests_and_tasks_of_all_processes_are_added_up(watched: Stack) -> Non
             totals[(sample.name, *sorted(sample.labels.values()))] = sample.value
     assert totals["longline_http_requests_total", "202", "POST", "api/v1/vlls"] >= 1
     assert totals["longline_http_request_duration_seconds_count", "POST", "api/v1/vlls"] >= 1
-    # The agents' reports, counted at their own door.
+    # The agents' reports, counted by the agent API.
     assert totals["longline_http_requests_total", "200", "POST", "api/agent/v1/observed"] >= 1
     assert totals["longline_task_ends_total", "provisioning.converge_router", "success"] >= 1
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)

@@ -7,7 +7,7 @@ import pytest
 
 from devstack.client import Client, Refused
 from devstack.stack import Stack
-from provisioning.peer_check import router_context
+from provisioning.agent_tls import router_context
 
 PORT = "host-cust1"
 
@@ -31,7 +31,7 @@ def alice(live_stack: Stack) -> Client:
 
 @pytest.fixture
 def owned(live_stack: Stack) -> Callable[[str], list[str]]:
-    """What an agent says it owns for a VLL, asked at its own door with the portal's certificate."""
+    """What an agent says it owns for a VLL, asked at its own API with the portal's certificate."""
 
     def ask(vll: str) -> list[str]:
         kinds = []

@@ -27,11 +27,11 @@ def nina(live_stack: Stack) -> Api:
 def held_back(nina: Api, name: str) -> Iterator[None]:
     """A router that is sent nothing: orders over it stay where they are."""
     router = next(row for row in nina("GET", "/routers")["results"] if row["name"] == name)
-    nina("POST", f"/routers/{router['id']}/care", {"do": "hold"})
+    nina("POST", f"/routers/{router['id']}/actions", {"do": "hold"})
     try:
         yield
     finally:
-        nina("POST", f"/routers/{router['id']}/care", {"do": "release"})
+        nina("POST", f"/routers/{router['id']}/actions", {"do": "release"})
 
 
 def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:

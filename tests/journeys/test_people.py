@@ -24,8 +24,8 @@ PASSWORD = "correct horse battery"
 
 
 @dataclass(frozen=True)
-class Door:
-    """A second web door: NOC staff need TOTP, people come from an issuer, a proxy stands before it."""
+class Site:
+    """A second web server: NOC staff need TOTP, people come from an issuer, a proxy stands before it."""
 
     url: str
     issuer: IdentityProvider
@@ -44,7 +44,7 @@ def people(live_stack: Stack) -> None:
 
 
 @pytest.fixture(scope="module")
-def door(live_stack: Stack, people: None) -> Iterator[Door]:
+def site(live_stack: Stack, people: None) -> Iterator[Site]:
     (port,) = free_ports(1)
     url = f"http://{LOOPBACK}:{port}"
     with identity_provider() as issuer:
@@ -62,7 +62,7 @@ def door(live_stack: Stack, people: None) -> Iterator[Door]:
         child.start()
         try:
             child.wait_until(lambda: accepts(port))
-            yield Door(url, issuer)
+            yield Site(url, issuer)
         finally:
             child.stop()
 
@@ -189,8 +189,8 @@ def test_a_customer_of_the_api_gets_its_first_admin_by_the_api(live_stack: Stack
     assert by_gina("GET", "/members").json()["results"] == []
 
 
-def test_the_noc_sees_nothing_without_a_second_factor(door: Door) -> None:
-    nora = browser(door.url)
+def test_the_noc_sees_nothing_without_a_second_factor(site: Site) -> None:
+    nora = browser(site.url)
     nora.get("/login/")
     press(nora, "/login/", login="nora", password=PASSWORD)
     again = nora.get("/noc/")
@@ -205,7 +205,7 @@ def test_the_noc_sees_nothing_without_a_second_factor(door: Door) -> None:
     assert nora.get("/noc/").url.path == "/noc/"
 
     for code, opens in (("000000", False), (codes[0], True), (codes[0], False)):
-        elsewhere = browser(door.url)
+        elsewhere = browser(site.url)
         elsewhere.get("/login/")
         asked = press(elsewhere, "/login/", login="nora", password=PASSWORD)
         assert asked.url.path == "/login/second-factor/"
@@ -246,10 +246,10 @@ def test_who_leaves_the_noc_is_out_at_once_and_returns_by_a_new_password_alone(
     ids=["verified", "unverified", "unknown"],
 )
 def test_an_issuer_proves_who_olga_is_and_lets_in_nobody_else(
-    door: Door, claims: dict[str, Any], opens: bool
+    site: Site, claims: dict[str, Any], opens: bool
 ) -> None:
-    door.issuer.claims = claims
-    visitor = browser(door.url)
+    site.issuer.claims = claims
+    visitor = browser(site.url)
     visitor.get("/login/")
     press(visitor, "/login/oidc/sso/")
     assert (visitor.get("/").url.path == "/") is opens
@@ -259,7 +259,7 @@ def test_an_issuer_proves_who_olga_is_and_lets_in_nobody_else(
         assert not visitor.get("/routers/").is_success
 
 
-def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, door: Door) -> None:
+def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, site: Site) -> None:
     alice = Api(live_stack, "customer")
     bound = alice("POST", "/tokens", {"name": "a", "scopes": ["read"], "allowed_networks": ["192.0.2.0/24"]})
 
@@ -268,11 +268,11 @@ def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, d
         return httpx.get(f"{url}/api/v1/vlls", headers=sent, trust_env=False, timeout=30).status_code
 
     inside, outside = {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "198.51.100.7"}
-    assert status(door.url, bound["secret"], **inside) == 200
-    assert status(door.url, bound["secret"], **outside) == 403
+    assert status(site.url, bound["secret"], **inside) == 200
+    assert status(site.url, bound["secret"], **outside) == 403
     # What a caller writes in front of what the proxy saw is not believed; nor is anything without a proxy.
     forged = {"X-Forwarded-For": "192.0.2.7, 198.51.100.7"}
-    assert status(door.url, bound["secret"], **forged) == 403
+    assert status(site.url, bound["secret"], **forged) == 403
     assert status(live_stack.url, bound["secret"], **inside) == 403
 
     soon = datetime.now(UTC) + timedelta(seconds=4)
@@ -285,4 +285,4 @@ def test_a_token_is_good_from_its_networks_and_for_its_time(live_stack: Stack, d
     assert status(live_stack.url, brief["secret"]) == 401
     for token in (bound, brief):
         alice("DELETE", f"/tokens/{token['id']}")
-    assert status(door.url, bound["secret"], **inside) == 401
+    assert status(site.url, bound["secret"], **inside) == 401

@@ -10,7 +10,7 @@ from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 from tests.lab.service import in_service, pass_both_ways
 
-PORTAL = ("worker", "sweeper", "beat", "relay", "agent-door")
+PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 LINE = Combination("geneve6", "dot1q")
 STREAM_FRAMES = 300
 GAP_S = 0.01

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.transport import Family
-from portal.underlay.links import Link, LinkSide, Router
+from portal.core.encapsulations import Family
+from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.topology import InvalidTopology, Topology, UsedLinks
-from tests.unit.underlay_reference import expected
+from tests.unit.path_reference import expected
 
 
 def link(

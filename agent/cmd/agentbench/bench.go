@@ -30,7 +30,7 @@ const (
 var figures = []string{converged, resynced, added, addedNext, reapplied, removed}
 
 type bench struct {
-	plane
+	measuredVPP
 	vlls    int
 	samples map[string][]float64 // milliseconds
 	version string
@@ -63,8 +63,8 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	engine.FullLook = time.Hour
-	stats := statseg.Watch(b.stats)
-	engine.Room, engine.Epoch = stats.Room, stats.Epoch
+	stats := statseg.NewReopeningSegment(b.stats)
+	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
 	if b.reports {
 		stop := b.startReports(ctx, engine, folder)
 		defer stop()
@@ -94,7 +94,7 @@ func (b *bench) round(ctx context.Context) error {
 	for n, step := range steps {
 		document := document(step.generation, step.present, step.removed)
 		if step.name == added {
-			engine.Glance(ctx)
+			engine.LookForDrift(ctx)
 		}
 		before := engine.Status().Totals.Writes
 		started := time.Now()

@@ -49,10 +49,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.Usage()
 		return errors.New("both sockets or neither, and positive numbers")
 	}
-	used := plane{api: *api, stats: *stats, stop: func() {}}
+	used := measuredVPP{api: *api, stats: *stats, stop: func() {}}
 	if *api == "" {
 		var err error
-		if used, err = startPlane(ctx); err != nil {
+		if used, err = startVPP(ctx); err != nil {
 			return err
 		}
 	}
@@ -75,8 +75,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // timed runs rounds and prints the named figures.
-func timed(ctx context.Context, used plane, vlls, rounds int, names []string, stdout io.Writer) error {
-	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64)}
+func timed(ctx context.Context, used measuredVPP, vlls, rounds int, names []string, stdout io.Writer) error {
+	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64)}
 	for range rounds {
 		if err := b.round(ctx); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // memoryOfAProcess runs this program once more, so that neither vppsim nor earlier rounds count.
-func memoryOfAProcess(ctx context.Context, used plane, vlls int, stdout, stderr io.Writer) error {
+func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -26,8 +26,8 @@ func memoryOfAProcess(ctx context.Context, used plane, vlls int, stdout, stderr 
 // measureMemory converges, adds VLLs and removes all while a reporter counts and reports as the agent's does, and prints
 // the most memory of its own that was resident. VPP's stats segment, which is mapped from VPP's memory, is a figure of
 // its own.
-func measureMemory(ctx context.Context, used plane, vlls int, stdout io.Writer) error {
-	b := &bench{plane: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
+func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Writer) error {
+	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watched := make(chan peak)

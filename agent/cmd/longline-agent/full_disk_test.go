@@ -41,7 +41,7 @@ func (a *agent) figures() string {
 func (a *agent) awaitFigure(line string) {
 	a.t.Helper()
 	there := func() bool { return a.status("/healthz") == http.StatusOK && strings.Contains(a.figures(), line+"\n") }
-	for deadline := time.Now().Add(patience); !there(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !there(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			a.t.Fatalf("never %q in\n%s", line, a.figures())
 		}

@@ -18,8 +18,10 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
+// version is pyproject.toml's, given to the linker (Makefile).
+var version = "dev"
+
 const (
-	version = "0.1.0"
 	// releases are those whose messages were compared; what a VPP lacks is found out from its message table.
 	releases      = "23.10 to 26.06"
 	defaultConfig = "/etc/longline/agent.yaml"
@@ -64,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		case "state":
 			return runState(ctx, args[1:], stdout)
 		case "claim", "release":
-			return runDecide(ctx, args[0], args[1:], stdout)
+			return runClaimOrRelease(ctx, args[0], args[1:], stdout)
 		case "health":
 			return runHealth(ctx, args[1:], stdout)
 		case "enroll":

@@ -25,8 +25,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// patience is how long a test waits for what has to happen.
-const patience = 20 * time.Second
+// testTimeout is how long a test waits for what has to happen.
+const testTimeout = 20 * time.Second
 
 // portal collects reports and asks for the routes of two addresses.
 type portal struct {
@@ -167,7 +167,7 @@ func (a *agent) status(path string) int {
 
 func (a *agent) awaitReady() {
 	a.t.Helper()
-	for deadline := time.Now().Add(patience); a.status("/readyz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); a.status("/readyz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			a.t.Fatal("never ready")
 		}
@@ -177,7 +177,7 @@ func (a *agent) awaitReady() {
 // awaitQueue waits until at least two samples wait for the portal.
 func (a *agent) awaitQueue() {
 	a.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
 		response, err := a.client.Get(a.url + "/metrics")
 		if err != nil {
 			a.t.Fatal(err)
@@ -252,7 +252,7 @@ func (a *agent) state() map[string]any {
 
 func await(t *testing.T, reports chan map[string]any, what string, is func(map[string]any) bool) map[string]any {
 	t.Helper()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(testTimeout); ; {
 		select {
 		case report := <-reports:
 			if is(report) {
@@ -408,7 +408,7 @@ func TestAfterARestartOfVPPTheAgentAppliesTheIntentByItself(t *testing.T) {
 
 func (a *agent) awaitOwned(n int) {
 	a.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
 		state := a.state()
 		if owned := state["owned"].([]any); len(owned) == n && len(state["drift"].([]any)) == 0 && a.status("/readyz") == http.StatusOK {
 			return
@@ -454,7 +454,7 @@ func TestWithoutVPPTheIntentIsHeldAndAppliedLater(t *testing.T) {
 	a := newAgent(t)
 	a.sim.Stop()
 	a.start()
-	for deadline := time.Now().Add(patience); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("never up")
 		}

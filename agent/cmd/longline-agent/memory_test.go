@@ -37,7 +37,7 @@ const mostMemory = 64 << 20 // bytes, with a thousand VLLs
 // underRace: the race detector takes several times the memory of the program.
 var underRace bool
 
-// TestTheWholeAgentKeepsWithin64MB: engine, reports, doors and all, from the first intent over changes of it.
+// TestTheWholeAgentKeepsWithin64MB: engine, reports, HTTP server and all, from the first intent over changes of it.
 func TestTheWholeAgentKeepsWithin64MB(t *testing.T) {
 	if underRace {
 		t.Skip("SKIPPED: under -race the memory is mostly the race detector's")

@@ -59,29 +59,29 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
-// telling is an engine whose accepted intents are reported at once, even if they changed nothing in VPP.
-type telling struct {
+// reportingEngine is an engine whose accepted intents are reported at once, even if they changed nothing in VPP.
+type reportingEngine struct {
 	*converge.Engine
 	reporter *report.Reporter
 }
 
-func (t telling) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
-	defer t.reporter.LookAgain()
+func (t reportingEngine) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
+	defer t.reporter.ReportNow()
 	memory.Bound(in)
 	return t.Engine.Put(ctx, in)
 }
 
 // setAside says in the log what the agent could not read, and returns what it goes on saying.
-func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.Aside {
-	now, folders := reporter.Asides()
-	if aside := store.Aside(); aside != nil {
+func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.SetAsideFile {
+	now, folders := reporter.SetAside()
+	if aside := store.SetAside(); aside != nil {
 		now = append(now, *aside)
 	}
-	all := durable.Asides(now, append(folders, folder)...)
+	all := durable.AllSetAside(now, append(folders, folder)...)
 	for _, aside := range all {
 		log.Error("a file could not be used and is set aside; remove it once it was looked at", "file", aside.Path, "why", aside.Why)
 	}
-	return func() []durable.Aside { return durable.Standing(all) }
+	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
 
 // serve runs until ctx ends or a listener fails.
@@ -118,8 +118,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	defer l.close()
 	engine := converge.New(store, journal, log, time.Now)
-	stats := statseg.Watch(c.VPP.StatsSocket)
-	engine.Room, engine.Epoch = stats.Room, stats.Epoch
+	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
+	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
 	engine.Repair, engine.FullLook = converge.Repair(c.Drift), c.VPP.FullLook
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
@@ -134,10 +134,10 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
 	}}
-	figures := metrics.New(engine, reporter, version)
-	figures.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
-	doors := server.New(c.Router, version, telling{engine, reporter}, figures, log)
-	doors.Valid = files.Valid
+	collector := metrics.New(engine, reporter, version)
+	collector.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
+	httpServer := server.New(c.Router, version, reportingEngine{engine, reporter}, collector, log)
+	httpServer.Valid = files.Valid
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,17 +152,17 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		})
 	}
 	work(func() error {
-		dialer.Keep(ctx, vpp.Keeper{Log: log, Refused: engine.Refused, Noticed: figures.Noticed, Use: func(ctx context.Context, session *vpp.Session) {
-			figures.Connected()
+		dialer.KeepConnected(ctx, vpp.Keeper{Log: log, Refused: engine.Refused, Noticed: collector.Noticed, Use: func(ctx context.Context, session *vpp.Session) {
+			collector.Connected()
 			engine.Serve(ctx, session)
 		}})
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })
-	work(func() error { return doors.Serve(ctx, l.portal, files.Server()) })
-	work(func() error { return doors.ServeControl(ctx, l.control) })
+	work(func() error { return httpServer.Serve(ctx, l.portal, files.Server()) })
+	work(func() error { return httpServer.ServeControl(ctx, l.control) })
 	if l.metrics != nil {
-		work(func() error { return doors.ServeMetrics(ctx, l.metrics) })
+		work(func() error { return httpServer.ServeMetrics(ctx, l.metrics) })
 	}
 	log.Info("listening", "address", l.portal.Addr().String(), "control", c.ControlSocket, "version", version)
 	workers.Wait()

@@ -75,7 +75,7 @@ func (a *agent) asService(t *testing.T) {
 func (a *agent) stranger(t *testing.T, program string) {
 	stop := a.service(t, program)
 	defer stop()
-	for deadline := time.Now().Add(patience); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not answer")
 		}

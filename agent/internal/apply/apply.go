@@ -27,16 +27,16 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// Look reads VPP again, starting from the snapshot that was planned from.
-type Look interface {
+// Rereader reads VPP again, starting from the snapshot that was planned from.
+type Rereader interface {
 	// Epoch is that of VPP's stats segment now, 0 when not known.
 	Epoch() int64
-	// At reads what stands at these indices, and nothing else.
-	At(context.Context, *observe.Named) (*observe.Snapshot, error)
-	// All reads what stands at all indices, the tunnels' keys too if they are asked for, and nothing else.
-	All(ctx context.Context, keys bool) (*observe.Snapshot, error)
-	// Again reads all keys, and all of what the plan touches.
-	Again(context.Context) (*observe.Snapshot, error)
+	// ByIndex reads what stands at these indices, and nothing else.
+	ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error)
+	// AllInterfaces reads what stands at all indices, the tunnels' keys too if they are asked for, and nothing else.
+	AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error)
+	// Reread reads all keys, and all of what the plan touches.
+	Reread(context.Context) (*observe.Snapshot, error)
 	// Ports reads these ports and their sub-interfaces, and nothing else.
 	Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error)
 }
@@ -62,9 +62,9 @@ type Result struct {
 // frames. before and sentInto are what the plan was made from and its own. An error means that the session ended and that
 // an unknown part has been done.
 func Run(
-	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Look,
+	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Rereader,
 ) (*Result, error) {
-	r := &applying{session: session, sentInto: sentInto, look: look, guard: plan.NewGuard(before), Result: &Result{
+	r := &applying{session: session, sentInto: sentInto, rereader: look, guard: plan.NewIndexGuard(before), Result: &Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}}
 	for _, stage := range plan.Stages {
@@ -73,7 +73,7 @@ func Run(
 			continue
 		}
 		if stage == plan.Create {
-			now, err := r.lookAgain(ctx, batch)
+			now, err := r.rereadBeforeCreates(ctx, batch)
 			if err != nil {
 				return r.Result, err
 			}
@@ -95,8 +95,8 @@ func Run(
 type applying struct {
 	*Result
 	session  Session
-	look     Look
-	guard    *plan.Guard
+	rereader Rereader
+	guard    *plan.IndexGuard
 	sentInto map[uint32]*plan.Reason
 	deleted  bool
 }
@@ -115,7 +115,7 @@ type round struct {
 // readAhead reads everything once where a batch names much of it. What is then as it should be need not be read by its round,
 // unless the epoch has moved by then; what is not is read again, and judged there.
 func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
-	epoch := r.look.Epoch()
+	epoch := r.rereader.Epoch()
 	if len(batch) <= longestRound || epoch == 0 {
 		return nil
 	}
@@ -123,12 +123,12 @@ func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	if !most {
 		return nil
 	}
-	now, err := r.look.All(ctx, keys)
+	now, err := r.rereader.AllInterfaces(ctx, keys)
 	if err != nil {
 		return err
 	}
 	for _, op := range batch {
-		_ = r.guard.Of(op, r.Made, epoch, now)
+		_ = r.guard.Verify(op, r.Made, epoch, now)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 		if err != nil {
 			return err
 		}
-		if err := r.send(ctx, r.still(this)); err != nil {
+		if err := r.send(ctx, r.unchanged(this)); err != nil {
 			return err
 		}
 		batch = batch[len(this.ops):]
@@ -151,26 +151,26 @@ func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 // read reads all that the first operations of a batch name. Of what was found there in this apply and in the same epoch of
 // VPP's stats segment it is known: interfaces neither come nor go within one.
 func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err error) {
-	this = &round{epoch: r.look.Epoch(), now: new(observe.Snapshot)}
-	var named observe.Named
+	this = &round{epoch: r.rereader.Epoch(), now: new(observe.Snapshot)}
+	var named observe.NamedByIndex
 	for n, op := range batch {
 		if n == longestRound || named.Len()+2 > longestRound { // the most that one operation adds
 			break
 		}
-		r.guard.Ask(op, r.Made, this.epoch, &named)
+		r.guard.AddUnread(op, r.Made, this.epoch, &named)
 		this.ops = batch[:n+1]
 	}
 	if named.Len() > 0 {
-		this.now, err = r.look.At(ctx, &named)
+		this.now, err = r.rereader.ByIndex(ctx, &named)
 	}
 	return this, err
 }
 
-// still are the operations of a round of which all that they name is what was planned for.
-func (r *applying) still(this *round) []plan.Op {
+// unchanged are the operations of a round of which all that they name is what was planned for.
+func (r *applying) unchanged(this *round) []plan.Op {
 	same := make([]plan.Op, 0, len(this.ops))
 	for _, op := range this.ops {
-		if reason := r.guard.Of(op, r.Made, this.epoch, this.now); reason != nil {
+		if reason := r.guard.Verify(op, r.Made, this.epoch, this.now); reason != nil {
 			r.fail(op, reason)
 			delete(r.Untagged, op.Action.Target().Made) // what was made is no more
 			continue
@@ -180,11 +180,11 @@ func (r *applying) still(this *round) []plan.Op {
 	return r.onlyDue(same)
 }
 
-// lookAgain reads what the checks of creates go by. Where nothing was deleted these are the ports of sub-interfaces:
-// of tunnels VPP refuses a second one without harm to the first.
-func (r *applying) lookAgain(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
+// rereadBeforeCreates reads what the checks of creates go by. Where nothing was deleted these are the ports of
+// sub-interfaces: of tunnels VPP refuses a second one without harm to the first.
+func (r *applying) rereadBeforeCreates(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
 	if r.deleted {
-		return r.look.Again(ctx)
+		return r.rereader.Reread(ctx)
 	}
 	var ports []uint32
 	for _, op := range batch {
@@ -192,7 +192,7 @@ func (r *applying) lookAgain(ctx context.Context, batch []plan.Op) (*observe.Sna
 			ports = append(ports, create.Port.Index)
 		}
 	}
-	return r.look.Ports(ctx, ports)
+	return r.rereader.Ports(ctx, ports)
 }
 
 // due are the operations of a stage that are still to be done.
@@ -216,10 +216,10 @@ func (r *applying) isDue(op plan.Op) bool {
 }
 
 func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
-	check := plan.NewCheck(now)
+	check := plan.NewCreateCheck(now)
 	var still []plan.Op
 	for _, op := range batch {
-		if reason := check.Of(op); reason != nil {
+		if reason := check.Verify(op); reason != nil {
 			r.fail(op, reason)
 			continue
 		}
@@ -231,7 +231,7 @@ func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 func (r *applying) send(ctx context.Context, batch []plan.Op) error {
 	sent, messages := make([]plan.Op, 0, len(batch)), make([]api.Message, 0, len(batch))
 	for _, op := range batch {
-		message := encode(op.Action, r.find)
+		message := encode(op.Action, r.indexOf)
 		if !r.session.Has(message) {
 			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(),
 				Message: "this VPP has no message " + op.Action.Message()})
@@ -258,14 +258,14 @@ func (r *applying) note(op plan.Op, reply api.Message) {
 	}
 	if created, ok := createdIndex(reply); ok && op.Stage == plan.Create {
 		r.Made[target.Made] = uint32(created)
-		r.guard.Made(uint32(created), op.Action)
+		r.guard.NoteMade(uint32(created), op.Action)
 		r.Untagged[target.Made] = true
 		if reason := r.sentInto[uint32(created)]; reason != nil {
 			r.fail(op, reason)
 		}
 	}
 	if tag, ok := op.Action.(plan.SetTag); ok {
-		r.guard.Tagged(target.At(r.Made), tag.Tag)
+		r.guard.NoteTag(target.At(r.Made), tag.Tag)
 		delete(r.Untagged, target.Made)
 	}
 }
@@ -276,7 +276,7 @@ func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 	}
 }
 
-func (r *applying) find(ref plan.Ref) index { return index(ref.At(r.Made)) }
+func (r *applying) indexOf(ref plan.Ref) index { return index(ref.At(r.Made)) }
 
 func refused(op plan.Op, retval int32) *plan.Reason {
 	text := api.RetvalToVPPApiError(retval).Error()

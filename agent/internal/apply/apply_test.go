@@ -87,14 +87,16 @@ type looks struct {
 
 func (l looks) Epoch() int64 { return 0 }
 
-func (l looks) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
+func (l looks) ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error) {
 	return (&observe.Snapshot{
 		Interfaces: append(slices.Clone(l.Interfaces), l.session.there.Interfaces...), Tunnels: l.session.there.Tunnels,
 	}).Index(), nil
 }
 
-func (l looks) All(ctx context.Context, _ bool) (*observe.Snapshot, error) { return l.At(ctx, nil) }
-func (l looks) Again(context.Context) (*observe.Snapshot, error)           { return l.Index(), nil }
+func (l looks) AllInterfaces(ctx context.Context, _ bool) (*observe.Snapshot, error) {
+	return l.ByIndex(ctx, nil)
+}
+func (l looks) Reread(context.Context) (*observe.Snapshot, error)          { return l.Index(), nil }
 func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
 
 // ports is a snapshot of these interfaces, by default of the port that build uses.
@@ -294,7 +296,7 @@ type policers struct {
 	are map[string]*observe.Policer
 }
 
-func (p policers) At(context.Context, *observe.Named) (*observe.Snapshot, error) {
+func (p policers) ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error) {
 	return (&observe.Snapshot{Policers: p.are}).Index(), nil
 }
 

@@ -26,10 +26,11 @@ type Contested struct {
 }
 
 // contests remember what was repaired until it has been calm.
-type contests map[place]*contest
+type contests map[contestedField]*contest
 
-// place is a field of an object. What is not there yet has no name of its own: then the end is known, else it is zero.
-type place struct {
+// contestedField is a field of an object. What is not there yet has no name of its own: then the end is known, else it
+// is zero.
+type contestedField struct {
 	object, field string
 	end           intent.Key
 }
@@ -44,8 +45,8 @@ type contest struct {
 	undone   bool      // it was changed again after a repair
 }
 
-func placeOf(op plan.Op) place {
-	at := place{object: op.Drift.Object, field: op.Drift.Field}
+func contestedFieldOf(op plan.Op) contestedField {
+	at := contestedField{object: op.Drift.Object, field: op.Drift.Field}
 	if op.Action.Target().Index == observe.NoIndex {
 		at.end = op.End
 	}
@@ -55,7 +56,7 @@ func placeOf(op plan.Op) place {
 // found notes what is changed again; the operations for which that is news.
 func (c contests) found(ops []plan.Op, now time.Time) (news []plan.Op) {
 	for _, op := range ops {
-		if known := c[placeOf(op)]; known != nil && known.Desired == op.Drift.Desired {
+		if known := c[contestedFieldOf(op)]; known != nil && known.Desired == op.Drift.Desired {
 			if !known.undone {
 				news = append(news, op)
 			}
@@ -70,7 +71,7 @@ func (c contests) found(ops []plan.Op, now time.Time) (news []plan.Op) {
 func (c contests) waiting(ops []plan.Op, now time.Time) map[intent.Key]*plan.Reason {
 	waiting, atOnce := make(map[intent.Key]*plan.Reason), make(map[intent.Key]bool)
 	for _, op := range ops {
-		known := c[placeOf(op)]
+		known := c[contestedFieldOf(op)]
 		if known == nil || known.Desired != op.Drift.Desired || !now.Before(known.until) {
 			atOnce[op.End] = true
 		} else if waiting[op.End] == nil {
@@ -91,9 +92,9 @@ func (c *contest) reason() *plan.Reason {
 
 // repaired notes which of these operations repair drift of the ends named, or what was repaired before.
 func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.Key][]plan.Drift, now time.Time) {
-	noted := make(map[place]bool)
+	noted := make(map[contestedField]bool)
 	for _, op := range ops {
-		at := placeOf(op)
+		at := contestedFieldOf(op)
 		known := c[at]
 		if noted[at] || known == nil && drifted[op.End] == nil {
 			continue

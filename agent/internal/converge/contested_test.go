@@ -131,7 +131,7 @@ func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		contested := func() []Contested {
 			t.Helper()
-			p, err := r.Picture(t.Context())
+			p, err := r.ObservedState(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

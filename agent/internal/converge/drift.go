@@ -71,9 +71,9 @@ func driftHeld(op plan.Op) *plan.Reason {
 	}
 }
 
-// attach converges with a new connection. A VPP that restarted keeps nothing, so everything is made again;
-// in one that has the held generation already, differences are drift.
-func (e *Engine) attach(ctx context.Context) {
+// convergeNewConnection converges with a new connection. A VPP that restarted keeps nothing, so everything is made
+// again; in one that has the held generation already, differences are drift.
+func (e *Engine) convergeNewConnection(ctx context.Context) {
 	if e.Repair == Hold && e.resume() {
 		e.repair(ctx)
 		return
@@ -100,10 +100,10 @@ func (e *Engine) resume() bool {
 	return true
 }
 
-// Glance does once what Serve does every 30 s: it looks for drift, and repairs it by policy.
-func (e *Engine) Glance(ctx context.Context) { e.repair(ctx) }
+// LookForDrift does once what Serve does every 30 s: it looks for drift, and repairs it by policy.
+func (e *Engine) LookForDrift(ctx context.Context) { e.repair(ctx) }
 
-// repair looks at VPP, converges when it differs from the held intent, and says whether it did. A glance is
+// repair looks at VPP, converges when it differs from the held intent, and says whether it did. A quick look is
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
 // refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
 // finished.
@@ -112,15 +112,15 @@ func (e *Engine) repair(ctx context.Context) bool {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if e.unfinished && held != nil {
-		withheld := e.patience.withheld(held, e.now())
-		e.convergeLocked(ctx, held, nil, withheld, e.lookAhead(ctx, e.take, held, nil, withheld, nil))
+		withheld := e.backoff.withheld(held, e.now())
+		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullLook, held, nil, withheld, nil))
 		return true
 	}
-	withheld, todo, _ := e.compare(ctx, held, e.glance)
+	withheld, todo, _ := e.compare(ctx, held, e.quickLook)
 	if todo == nil || len(todo.Ops) == 0 {
 		return false
 	}
-	withheld, todo, ahead := e.compare(ctx, held, e.take)
+	withheld, todo, early := e.compare(ctx, held, e.fullLook)
 	if todo == nil || len(todo.Ops) == 0 {
 		return false
 	}
@@ -134,7 +134,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
 			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
 	}
-	e.convergeLocked(ctx, held, nil, withheld, ahead)
+	e.convergeLocked(ctx, held, nil, withheld, early)
 	return true
 }
 
@@ -173,27 +173,27 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 }
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.
-func (e *Engine) compare(ctx context.Context, held *intent.Intent, look looker) (map[intent.Key]*plan.Reason, *plan.Plan, *ahead) {
+func (e *Engine) compare(ctx context.Context, held *intent.Intent, look lookFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
 	if held != nil {
-		withheld = e.patience.withheld(held, e.now())
+		withheld = e.backoff.withheld(held, e.now())
 	}
-	leave := e.contested
+	withhold := e.contested
 	if e.Repair == Hold {
-		leave = e.settled.drifted
+		withhold = e.settled.drifted
 	}
-	ahead := e.lookAhead(ctx, look, held, nil, withheld, leave)
-	session, snapshot, todo, err := ahead.wait()
+	early := e.planEarly(ctx, look, held, nil, withheld, withhold)
+	session, snapshot, todo, err := early.wait()
 	if err != nil {
-		e.clean = clean{}
+		e.lastClean = cleanPlan{}
 		e.log.Warn("drift check failed", "error", err)
 		return nil, nil, nil
 	}
 	if todo != nil {
 		e.noteTagged(snapshot, todo)
 	}
-	e.clean.note(session, todo)
-	return withheld, todo, ahead
+	e.lastClean.note(session, todo)
+	return withheld, todo, early
 }
 
 // contested are the ends that wait because somebody else undoes their repairs.

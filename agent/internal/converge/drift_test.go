@@ -12,7 +12,7 @@ import (
 func (r *router) fieldsOff() map[string]bool {
 	r.t.Helper()
 	held, _ := r.store.Held()
-	found, _, err := r.Look(r.t.Context(), held)
+	found, _, err := r.Plan(r.t.Context(), held)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func TestHeldDriftIsReportedAndLeftUntilTheIntentIsSentAgain(t *testing.T) {
 			}
 		}
 		stillDown("at once")
-		r.attach(t.Context())
+		r.convergeNewConnection(t.Context())
 		stillDown("after a new connection")
 		r.open()
 		r.Repair = Hold
-		r.attach(t.Context())
+		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
 		held, _ := r.store.Held()
 		outcome, err := r.Put(t.Context(), held)
@@ -78,7 +78,7 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.restartVPP()
-		r.attach(t.Context())
+		r.convergeNewConnection(t.Context())
 		if off := r.fieldsOff(); len(off) != 0 {
 			t.Errorf("off after the restart: %v", off)
 		}
@@ -91,7 +91,7 @@ func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
 		r.put([]intent.End{drifted, changed}).mustAllBe(t, "verified")
 		told := func() map[string]bool {
 			t.Helper()
-			p, err := r.Picture(t.Context())
+			p, err := r.ObservedState(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestThatARestartedVPPLacksEverythingIsNoDrift(t *testing.T) {
 		r.connect()
 		r.furnish()
 		r.put(append(ends, vxlanEnd(2, r.ports[0]))).mustAllBe(t, "verified")
-		p, err := r.Picture(t.Context())
+		p, err := r.ObservedState(t.Context())
 		if err != nil || len(p.Drift) != 0 {
 			t.Errorf("%v, told %v", err, p.Drift)
 		}

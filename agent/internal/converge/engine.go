@@ -44,24 +44,24 @@ type Engine struct {
 
 	// Repair says what is done about drift; set it before Serve.
 	Repair Repair
-	// Room is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when
+	// FreeInterfaces is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when
 	// that is not to be asked. Set it before Serve.
-	Room func(bootMS int64, live int) (int, error)
-	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.Watched); nil when that is not to be
-	// asked. Set it before Serve.
+	FreeInterfaces func(bootMS int64, live int) (int, error)
+	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.ReopeningSegment); nil when that is not
+	// to be asked. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
-	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set it
-	// before Serve.
-	SetAside func() []durable.Aside
-	// FullLook is how long VPP is only glanced at before all of it is read again; set it before Serve. With
+	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set
+	// it before Serve.
+	SetAside func() []durable.SetAsideFile
+	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration
 
-	busy     sync.Mutex // held while VPP is changed or the intent is replaced
-	settled  settled    // with busy
-	clean    clean      // with busy
-	patience patience   // with busy
-	contests contests   // with busy
+	busy      sync.Mutex // held while VPP is changed or the intent is replaced
+	settled   settled    // with busy
+	lastClean cleanPlan  // with busy
+	backoff   backoff    // with busy
+	contests  contests   // with busy
 	// unfinished is true after a converge that did not get to its end, for example because the disk took no
 	// journal: until one does, no difference is drift, not even under Hold. With busy.
 	unfinished bool
@@ -70,7 +70,7 @@ type Engine struct {
 	session Session
 	refused error // why there is no session, if that is more than that VPP is away
 	absent  bool
-	met     bool // VPP, since the agent began
+	metVPP  bool // a VPP was connected since the agent began
 	seen    seen
 	made    map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
 	run     own.Boot         // of the VPP that was last connected
@@ -90,7 +90,7 @@ type Applied struct {
 func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
 	return &Engine{
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1),
-		patience: make(patience), contests: make(contests), made: make(map[uint32]int64),
+		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
 	}
 }
 
@@ -117,7 +117,7 @@ type Status struct {
 	// smaller number was seen earlier.
 	Look int64
 	// SetAside are the files of the agent that could not be used, until somebody removes them.
-	SetAside []durable.Aside
+	SetAside []durable.SetAsideFile
 }
 
 // Hangs is true when VPP takes connections and answers nothing.
@@ -145,7 +145,7 @@ func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
 		return cmp.Or(s.Refused, ErrNoVPP)
-	case s.Held == nil && e.store.Aside() != nil:
+	case s.Held == nil && e.store.SetAside() != nil:
 		return ErrSetAside
 	case s.Held != nil && (s.Applied == nil || s.Applied.Generation != s.Held.Generation):
 		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Held.Generation)
@@ -171,7 +171,7 @@ func (e *Engine) Attach(session Session) {
 	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}
-	e.met = e.met || session != nil
+	e.metVPP = e.metVPP || session != nil
 }
 
 // Refused hears why VPP could not be used; nil when it could.
@@ -183,7 +183,7 @@ func (e *Engine) Refused(err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	absent = absent && e.met // a socket that never was there may only be looked for in the wrong place
+	absent = absent && e.metVPP // a socket that never was there may only be looked for in the wrong place
 	if absent != e.absent || hangs != errors.Is(e.refused, vpp.ErrHangs) {
 		e.notify()
 	}
@@ -204,22 +204,22 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
-	look, before, withheld, leave := looker(e.glance), held, e.patience.withheld(in, e.now()), e.contested
+	look, before, withheld, withhold := lookFunc(e.quickLook), held, e.backoff.withheld(in, e.now()), e.contested
 	if again {
-		look, before, withheld, leave = e.take, nil, nil, nil
+		look, before, withheld, withhold = e.fullLook, nil, nil, nil
 	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
 		before = nil // a new number for the same content asks to look again
 	}
-	ahead := e.lookAhead(ctx, look, in, before, withheld, leave)
+	early := e.planEarly(ctx, look, in, before, withheld, withhold)
 	if err := e.store.Accept(in); err != nil {
-		ahead.cancel()
-		<-ahead.done // or what it sees would replace what is seen later
+		early.cancel()
+		<-early.done // or what it sees would replace what is seen later
 		return nil, err
 	}
 	if again {
-		clear(e.patience)
+		clear(e.backoff)
 	}
-	return e.convergeLocked(ctx, in, held, withheld, ahead), nil
+	return e.convergeLocked(ctx, in, held, withheld, early), nil
 }
 
 // Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
@@ -230,43 +230,43 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, nil, e.lookAhead(ctx, e.take, held, nil, nil, nil))
+	return e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullLook, held, nil, nil, nil))
 }
 
-// Look compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
+// Plan compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
 // ErrNoVPP or that of the connection.
-func (e *Engine) Look(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
+func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	session, err := e.Session()
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := e.take(ctx, session, in)
+	snapshot, err := e.fullLook(ctx, session, in)
 	if err != nil {
 		return nil, nil, err
 	}
 	var withheld map[intent.Key]*plan.Reason
 	if held, _ := e.store.Held(); held == nil || held.Generation != in.Generation {
-		withheld = e.patience.withheld(in, e.now())
+		withheld = e.backoff.withheld(in, e.now())
 	}
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil
 }
 
 // convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it. before is the
 // intent that was held when what is now to be done came about, nil when drift is not to be looked for.
-func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) *Outcome {
+func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) *Outcome {
 	started := e.now()
-	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, ahead)
+	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, early)
 	if err != nil {
 		e.log.Error("converge did not finish", "generation", in.Generation, "error", err)
-		e.see(ahead.session, nil, readBack)
+		e.remember(early.session, nil, extentReadBack)
 		outcome = unavailable(in, err)
 	}
-	outcome.Look, _ = e.seenNow()
+	outcome.Look, _ = e.lastSeen()
 	e.unfinished = !outcome.Applied
 	e.settled.note(outcome, withheld)
-	e.patience.note(in, outcome, withheld, e.now())
+	e.backoff.note(in, outcome, withheld, e.now())
 	e.mu.Lock()
 	e.totals.Converges++
 	e.totals.Writes += uint64(writes)

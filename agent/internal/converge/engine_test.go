@@ -111,7 +111,7 @@ func (r *router) mustForward(t *testing.T, ends []intent.End) {
 func owned(r *router, ends []intent.End) []*observe.Interface {
 	r.t.Helper()
 	in, _ := r.store.Held()
-	todo, _, err := r.Look(r.t.Context(), in)
+	todo, _, err := r.Plan(r.t.Context(), in)
 	if err != nil {
 		r.t.Fatal(err)
 	}

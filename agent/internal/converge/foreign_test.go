@@ -99,7 +99,7 @@ func TestWhatACrashLeftBetweenCreationAndTagIsAdopted(t *testing.T) {
 		end := vxlanEnd(1, r.ports[0])
 		in := &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}
 		todo := plan.Diff(in, r.snapshot(), own.Journal{}, nil)
-		if err := r.journal.Claim(own.Journal{Boot: boot(r.session), Claims: todo.Creations}); err != nil {
+		if err := r.journal.Claim(own.Journal{Boot: boot(r.session), Claims: todo.CreationClaims}); err != nil {
 			t.Fatal(err)
 		}
 		r.tunnelByHand(end.Tunnel)
@@ -145,7 +145,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: access, Flags: 0})
 		r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: access, Enable: false})
 		held, _ := r.store.Held()
-		found, _, err := r.Look(t.Context(), held)
+		found, _, err := r.Plan(t.Context(), held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 		if !r.repair(t.Context()) {
 			t.Error("nothing was repaired")
 		}
-		if left, _, err := r.Look(t.Context(), held); err != nil || len(left.Ops) != 0 {
+		if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}
 		if repairs := r.Status().Totals.Repairs; repairs != 1 {

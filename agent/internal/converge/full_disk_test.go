@@ -20,7 +20,7 @@ func TestAVPPThatRestartsWhileTheDiskIsFullGetsItsLinesBackAndTakesChanges(t *te
 		for run := range 5 {
 			r.restartVPP()
 			r.open() // the agent restarts too
-			r.attach(t.Context())
+			r.convergeNewConnection(t.Context())
 			if off := r.fieldsOff(); len(off) != 0 || r.Ready() != nil {
 				t.Fatalf("run %d: %d are missing, %v", run, len(off), r.Ready())
 			}

@@ -156,7 +156,7 @@ func TestNotOneMessageIsAboutWhatOthersMade(t *testing.T) {
 				bare = r.ports[:3]
 			}
 			foreign := theirs(r.snapshot(), bare...)
-			before := r.pictureOf(r.snapshot(), foreign)
+			before := r.stateOf(r.snapshot(), foreign)
 			conflicts := 0
 			for round := range 6 {
 				at := fmt.Sprintf("seed %d, round %d", seed, round)
@@ -174,7 +174,7 @@ func TestNotOneMessageIsAboutWhatOthersMade(t *testing.T) {
 				if slices.Contains(session.touched[description], "sw_interface_tag_add_del") {
 					t.Errorf("%s: the description of %s was touched", at, r.ports[1])
 				}
-				if after := r.pictureOf(r.snapshot(), foreign); !maps.Equal(after, before) {
+				if after := r.stateOf(r.snapshot(), foreign); !maps.Equal(after, before) {
 					t.Errorf("%s: got  %v\nwant %v", at, after, before)
 				}
 				conflicts += r.mustBeAnswered(t, at, outcome)
@@ -209,30 +209,30 @@ func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts 
 	return conflicts
 }
 
-// pictureOf is all that VPP shows of these interfaces, and whether they forward: a refused sub-interface
+// stateOf is all that VPP shows of these interfaces, and whether they forward: a refused sub-interface
 // with the same VLAN stops that without a trace in any dump.
-func (r *router) pictureOf(s *observe.Snapshot, of map[uint32]string) map[string]string {
+func (r *router) stateOf(s *observe.Snapshot, of map[uint32]string) map[string]string {
 	var ports []*observe.Interface
 	for index := range of {
 		if i := s.ByIndex(index); i != nil && !i.IsSub() {
 			ports = append(ports, i)
 		}
 	}
-	s, err := observe.AskAbout(r.t.Context(), r.session, s, ports)
+	s, err := observe.AskUseOfPorts(r.t.Context(), r.session, s, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	picture := make(map[string]string)
+	state := make(map[string]string)
 	for index, name := range of {
 		if i := s.ByIndex(index); i != nil {
-			picture[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v, use %+v", *i, s.Connects[index], s.Bridged[index], s.LCP[index],
+			state[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v, use %+v", *i, s.Connects[index], s.Bridged[index], s.LCP[index],
 				s.Policed[index], s.Uses[index])
-			if r.forwards != nil && name != r.halfway() { // that one's frames go wherever its index leads by now
-				picture[name] += fmt.Sprint(r.forwards(name))
+			if r.forwards != nil && name != r.foreignSender() { // that one's frames go wherever its index leads by now
+				state[name] += fmt.Sprint(r.forwards(name))
 			}
 		}
 	}
-	return picture
+	return state
 }
 
 // startOver gives the next round an empty VPP.

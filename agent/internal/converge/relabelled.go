@@ -23,7 +23,7 @@ func (e *NotClaimedError) Error() string { return e.Reason.Message }
 
 // noteTagged remembers what bears the agent's tag; with busy.
 func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
-	marked, gone := p.Tagged(s, e.journal.Of(s.Boot).Tagged)
+	marked, gone := p.TagChanges(s, e.journal.Of(s.Boot).Tagged)
 	if err := e.journal.Tag(s.Boot, marked, gone); err != nil {
 		e.log.Warn("what is tagged is not on disk: after a restart of the agent, what is relabelled until then counts as somebody else's",
 			"error", err)
@@ -55,7 +55,7 @@ func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*p
 			if err != nil {
 				return err
 			}
-			if op, needed := h.Unpolice(s, policed); needed {
+			if op, needed := h.TakePolicerOff(s, policed); needed {
 				ops = append(ops, op)
 			}
 			gone = append(gone, h.Interface.Index)
@@ -82,7 +82,7 @@ func (e *Engine) decide(
 		if err != nil {
 			return nil, err
 		}
-		s, err := e.take(ctx, session)
+		s, err := e.fullLook(ctx, session)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (e *Engine) decide(
 		if err != nil {
 			return nil, err
 		}
-		defer e.doubt()
+		defer e.forceFullLook()
 		if err := do(session, s, found); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 	if len(ops) == 0 {
 		return nil
 	}
-	result, err := apply.Run(ctx, counting{session, e}, ops, s, nil, &again{e, session, s, targets(ops)})
+	result, err := apply.Run(ctx, countingSession{session, e}, ops, s, nil, &rereader{e, session, s, targets(ops)})
 	if err != nil {
 		return err
 	}

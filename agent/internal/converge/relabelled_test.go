@@ -20,7 +20,7 @@ import (
 func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
 	r.t.Helper()
 	held, _ := r.store.Held()
-	todo, _, err := r.Look(r.t.Context(), held)
+	todo, _, err := r.Plan(r.t.Context(), held)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -22,24 +22,24 @@ const (
 
 // round brings VPP to the intent. Without anything to do it takes one snapshot and writes nothing; else it
 // reads back what it did and plans again, and only an end with nothing left to do counts as verified.
-func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, ahead *ahead) (*Outcome, int, error) {
-	session, snapshot, todo, err := ahead.wait()
+func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) (*Outcome, int, error) {
+	session, snapshot, todo, err := early.wait()
 	if err != nil {
 		return nil, 0, err
 	}
-	e.clean = clean{} // until this is through
+	e.lastClean = cleanPlan{} // until this is through
 	e.noteRepaired(before, in, todo.Ops)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
-		ops := without(todo.Ops, failed)
+		ops := withoutFailed(todo.Ops, failed)
 		if len(ops) == 0 {
 			break
 		}
-		if err := e.journal.Claim(e.journalOf(snapshot, todo.Standing, todo.Creations)); err != nil {
+		if err := e.journal.Claim(e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)); err != nil {
 			return nil, writes, err
 		}
 		touched := targets(ops)
-		result, err := apply.Run(ctx, counting{session, e}, ops, snapshot, todo.SentInto, &again{e, session, snapshot, touched})
+		result, err := apply.Run(ctx, countingSession{session, e}, ops, snapshot, todo.SentInto, &rereader{e, session, snapshot, touched})
 		writes += result.Writes
 		e.noteMade(result)
 		if err != nil {
@@ -47,23 +47,23 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		}
 		maps.Copy(failed, result.Failed)
 		var all bool
-		if snapshot, all, err = lookBack(ctx, session, snapshot, touched, result); err != nil {
+		if snapshot, all, err = readBack(ctx, session, snapshot, touched, result); err != nil {
 			return nil, writes, err
 		}
-		journal := e.journalOf(snapshot, todo.Standing, unfinished(todo.Creations, result))
+		journal := e.journalOf(snapshot, todo.StandingClaims, untaggedCreations(todo.CreationClaims, result))
 		if all {
 			todo = e.diff(in, snapshot, journal, withheld)
 		} else {
-			todo = e.diffAgain(todo, in, snapshot, journal, withheld)
+			todo = e.diffReplan(todo, in, snapshot, journal, withheld)
 		}
 	}
 	e.noteTagged(snapshot, todo)
-	e.see(session, snapshot, readBack)
-	e.clean.note(session, todo)
+	e.remember(session, snapshot, extentReadBack)
+	e.lastClean.note(session, todo)
 	if len(failed) > 0 {
-		e.doubt() // perhaps somebody else changed what only a full look shows
+		e.forceFullLook() // perhaps somebody else changed what only a full look shows
 	}
-	journal := e.journalOf(snapshot, todo.Standing, nil)
+	journal := e.journalOf(snapshot, todo.StandingClaims, nil)
 	journal.Applied = in.Generation
 	if err := e.journal.Note(journal); err != nil {
 		return nil, writes, err
@@ -77,8 +77,8 @@ func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []own.Claim)
 	return journal
 }
 
-// without leaves out what belongs to failed ends.
-func without(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
+// withoutFailed leaves out what belongs to failed ends.
+func withoutFailed(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
 	if len(failed) == 0 {
 		return ops
 	}
@@ -102,8 +102,8 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// again reads what is checked before changes.
-type again struct {
+// rereader reads what is checked before changes.
+type rereader struct {
 	engine  *Engine
 	session Session
 	before  *observe.Snapshot
@@ -111,57 +111,57 @@ type again struct {
 }
 
 // Epoch is that of VPP's stats segment now.
-func (a *again) Epoch() int64 { return a.engine.epoch(a.session) }
+func (r *rereader) Epoch() int64 { return r.engine.epoch(r.session) }
 
-// At reads what stands at these indices, and nothing else.
-func (a *again) At(ctx context.Context, named *observe.Named) (*observe.Snapshot, error) {
-	return observe.At(ctx, a.session, named)
+// ByIndex reads what stands at these indices, and nothing else.
+func (r *rereader) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*observe.Snapshot, error) {
+	return observe.ByIndex(ctx, r.session, named)
 }
 
-// All reads what stands at all indices, and nothing else.
-func (a *again) All(ctx context.Context, keys bool) (*observe.Snapshot, error) {
-	return observe.All(ctx, a.session, keys)
+// AllInterfaces reads what stands at all indices, and nothing else.
+func (r *rereader) AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error) {
+	return observe.AllInterfaces(ctx, r.session, keys)
 }
 
-// Again reads all keys of sub-interfaces, and all of what is touched.
-func (a *again) Again(ctx context.Context) (*observe.Snapshot, error) {
-	if len(a.touched) <= fewTouched {
-		if s, ok, err := observe.Glance(ctx, a.session, a.before, a.touched); ok || err != nil {
+// Reread reads all keys of sub-interfaces, and all of what is touched.
+func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
+	if len(r.touched) <= fewTouched {
+		if s, ok, err := observe.Quick(ctx, r.session, r.before, r.touched); ok || err != nil {
 			return s, err
 		}
 	}
-	return observe.Take(ctx, a.session, boot(a.session))
+	return observe.Full(ctx, r.session, boot(r.session))
 }
 
 // Ports reads these ports and their sub-interfaces, and nothing else. Where no interface can have come or gone since
 // they were read, VPP need not be asked.
-func (a *again) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
-	if epoch := a.before.Epoch; len(ports) > 0 && epoch != 0 && a.engine.epoch(a.session) == epoch {
-		return a.before.Only(ports), nil
+func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
+	if epoch := r.before.Epoch; len(ports) > 0 && epoch != 0 && r.engine.epoch(r.session) == epoch {
+		return r.before.OnlyPorts(ports), nil
 	}
-	return observe.Ports(ctx, a.session, a.before, ports)
+	return observe.Ports(ctx, r.session, r.before, ports)
 }
 
-// lookBack reads what was touched again, or of many such, all of VPP.
-func lookBack(
+// readBack reads what was touched again, or of many such, all of VPP.
+func readBack(
 	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result,
 ) (s *observe.Snapshot, all bool, err error) {
 	for _, index := range result.Made {
 		touched[index] = true
 	}
 	if len(touched) > fewTouched {
-		if s, err = observe.Take(ctx, session, boot(session)); err == nil {
+		if s, err = observe.Full(ctx, session, boot(session)); err == nil {
 			s.Uses = before.Uses
 		}
 		return s, true, err
 	}
-	s, err = observe.Refresh(ctx, session, before, touched)
+	s, err = observe.Partial(ctx, session, before, touched)
 	return s, false, err
 }
 
-// unfinished are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
+// untaggedCreations are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
 // the agent's, even if something with that key is there.
-func unfinished(creations []own.Claim, result *apply.Result) []own.Claim {
+func untaggedCreations(creations []own.Claim, result *apply.Result) []own.Claim {
 	var left []own.Claim
 	for _, c := range creations {
 		role := plan.Access
@@ -175,8 +175,8 @@ func unfinished(creations []own.Claim, result *apply.Result) []own.Claim {
 	return left
 }
 
-// ahead is a snapshot that is being taken, and the plan that follows from it, while an intent goes to disk.
-type ahead struct {
+// earlyPlan is a snapshot that is being taken, and the plan that follows from it, while an intent goes to disk.
+type earlyPlan struct {
 	session  Session
 	done     chan struct{}
 	cancel   context.CancelFunc
@@ -185,29 +185,29 @@ type ahead struct {
 	err      error
 }
 
-// looker is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
+// lookFunc is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
 // more than of others.
-type looker func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
+type lookFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
-// leaver chooses, by what is to be done, the ends that are left as they are, each with its reason.
-type leaver func([]plan.Op) map[intent.Key]*plan.Reason
+// withholdFunc chooses, by what is to be done, the ends that are left as they are, each with its reason.
+type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
-// lookAhead only reads, so it may run before the intent is safe; in is nil when none is held. The one who asked may
+// planEarly only reads, so it may run before the intent is safe; in is nil when none is held. The one who asked may
 // go away meanwhile: half of a plan is worse than all of it. Until it is waited for, nothing else uses the engine.
-// before is the document held so far when it is enough to look at what in changes of it, else nil. The ends that leave
-// names are withheld too; it is nil for none.
-func (e *Engine) lookAhead(
-	ctx context.Context, look looker, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, leave leaver,
-) *ahead {
+// before is the document held so far when it is enough to look at what in changes of it, else nil. The ends that
+// withhold names are withheld too; it is nil for none.
+func (e *Engine) planEarly(
+	ctx context.Context, look lookFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
+) *earlyPlan {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a := &ahead{done: make(chan struct{}), cancel: cancel}
+	a := &earlyPlan{done: make(chan struct{}), cancel: cancel}
 	if a.session, a.err = e.Session(); a.err != nil {
 		close(a.done)
 		return a
 	}
 	go func() {
 		defer close(a.done)
-		if before != nil && in != nil && e.planFromPeek(ctx, a, in, before, withheld) {
+		if before != nil && in != nil && e.planFromPartialLook(ctx, a, in, before, withheld) {
 			return
 		}
 		var wanted []*intent.Intent
@@ -216,10 +216,10 @@ func (e *Engine) lookAhead(
 		}
 		if a.snapshot, a.err = look(ctx, a.session, wanted...); a.err == nil && in != nil {
 			journal := e.journal.Of(a.snapshot.Boot)
-			if a.todo = e.diff(in, a.snapshot, journal, withheld); leave == nil {
+			if a.todo = e.diff(in, a.snapshot, journal, withheld); withhold == nil {
 				return
 			}
-			if left := leave(a.todo.Ops); len(left) > 0 {
+			if left := withhold(a.todo.Ops); len(left) > 0 {
 				maps.Copy(withheld, left)
 				a.todo = e.diff(in, a.snapshot, journal, withheld)
 			}
@@ -228,10 +228,10 @@ func (e *Engine) lookAhead(
 	return a
 }
 
-// planFromPeek reports whether a peek was enough, or failed.
-func (e *Engine) planFromPeek(ctx context.Context, a *ahead, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
+// planFromPartialLook reports whether a partial look was enough, or failed.
+func (e *Engine) planFromPartialLook(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
 	vlls := differing(before, in)
-	if a.snapshot, a.err = e.peek(ctx, a.session, in, vlls); a.err != nil {
+	if a.snapshot, a.err = e.partialLook(ctx, a.session, in, vlls); a.err != nil {
 		return true
 	}
 	if a.snapshot == nil {
@@ -241,7 +241,7 @@ func (e *Engine) planFromPeek(ctx context.Context, a *ahead, in, before *intent.
 	return !aboutOthers(a.todo, vlls)
 }
 
-func (a *ahead) wait() (Session, *observe.Snapshot, *plan.Plan, error) {
+func (a *earlyPlan) wait() (Session, *observe.Snapshot, *plan.Plan, error) {
 	<-a.done
 	a.cancel()
 	return a.session, a.snapshot, a.todo, a.err

@@ -13,11 +13,11 @@ import (
 
 // Totals count since the start of the agent.
 type Totals struct {
-	Converges, Writes, Repairs uint64
-	FullLooks, Glances, Peeks  uint64
-	LastDuration               time.Duration
-	Durations                  Durations
-	Operations                 map[Operation]uint64
+	Converges, Writes, Repairs          uint64
+	FullLooks, QuickLooks, PartialLooks uint64
+	LastDuration                        time.Duration
+	Durations                           Durations
+	Operations                          map[Operation]uint64
 }
 
 // DurationBounds are the upper bounds of the buckets of Durations, but for the last, which has none.
@@ -50,15 +50,15 @@ func (t Totals) copied() Totals {
 	return t
 }
 
-// counting is a session of which the engine counts the changes.
-type counting struct {
+// countingSession is a session of which the engine counts the changes.
+type countingSession struct {
 	Session
 	engine *Engine
 }
 
-var _ apply.Session = counting{}
+var _ apply.Session = countingSession{}
 
-func (c counting) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
+func (c countingSession) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
 	replies, err := c.Session.Calls(ctx, reqs)
 	c.engine.mu.Lock()
 	defer c.engine.mu.Unlock()

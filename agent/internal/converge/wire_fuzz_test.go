@@ -166,7 +166,7 @@ func FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost(f *testing.F) {
 		r.furnishForeign()
 		honest := r.session
 		foreign := theirs(r.snapshot(), r.ports[0], r.ports[1])
-		before := r.pictureOf(r.snapshot(), foreign)
+		before := r.stateOf(r.snapshot(), foreign)
 		m := meddle(t, sim.APISocket())
 		dialer := vpp.Dialer{Socket: m.socket(), Timeout: 300 * time.Millisecond, BootMS: func(ctx context.Context) (int64, error) {
 			return statseg.BootTime(ctx, r.stats)
@@ -188,7 +188,7 @@ func FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost(f *testing.F) {
 			}
 		}
 		r.Converge(t.Context()).mustAllBe(t, "verified")
-		if after := r.pictureOf(r.snapshot(), foreign); !maps.Equal(after, before) {
+		if after := r.stateOf(r.snapshot(), foreign); !maps.Equal(after, before) {
 			t.Errorf("got  %v\nwant %v", after, before)
 		}
 	})

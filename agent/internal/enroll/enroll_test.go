@@ -145,7 +145,7 @@ func TestWhatThePortalRefusesIsSaidInItsWordsAndStoresNothing(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"a used token": {422, `{"type": "urn:longline:error:enrolment-used", "title": "t", "status": 422,
+		"a used token": {422, `{"type": "https://portal.example.net/api/docs/errors/#enrolment-used", "title": "t", "status": 422,
 			"detail": "This enrolment token of rhino has been used.", "errors": [{"field": "token", "detail": "This enrolment token of rhino has been used."}]}`,
 			"the portal refused: This enrolment token of rhino has been used."},
 		"two reasons": {422, `{"type": "urn:x", "detail": "Not valid.", "errors": [{"detail": "Too long."}]}`, "Not valid. Too long."},

@@ -58,7 +58,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	var removed []placed[Tombstone]
 	root.each("removed", func(f *fields) { removed = append(removed, decodeTombstone(f)) })
 	root.refuseUnknown()
-	errors = append(errors, compare(present, removed)...)
+	errors = append(errors, checkConsistency(present, removed)...)
 	if len(errors) > 0 {
 		return nil, nil, &InvalidError{Errors: errors}
 	}

@@ -28,7 +28,7 @@ func (e *GenerationReusedError) Error() string {
 // Store holds the last accepted intent, in memory and on disk.
 type Store struct {
 	path      string
-	aside     *durable.Aside
+	setAside  *durable.SetAsideFile
 	least     int64      // of what is set aside: nothing older is accepted where nothing is held
 	accepting sync.Mutex // held while the disk is written
 
@@ -64,9 +64,9 @@ func OpenStore(folder, router string) *Store {
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		aside := durable.SetAside(s.path, inWords(err))
-		s.aside = &aside
+		s.setAside = &aside
 	}
-	s.least = generationAside(folder)
+	s.least = generationSetAside(folder)
 	return s
 }
 
@@ -80,9 +80,10 @@ func inWords(err error) error {
 	return fmt.Errorf("%w, the first at %s: %s (%s)", err, first.Pointer, first.Detail, first.Code)
 }
 
-// generationAside is the highest generation of the intents that are set aside in the folder, 0 where none can be read.
-func generationAside(folder string) (highest int64) {
-	for _, aside := range durable.Asides(nil, folder) {
+// generationSetAside is the highest generation of the intents that are set aside in the folder, 0 where none can be
+// read.
+func generationSetAside(folder string) (highest int64) {
+	for _, aside := range durable.AllSetAside(nil, folder) {
 		var document struct{ Generation int64 }
 		if data, err := os.ReadFile(aside.Path); err == nil && json.Unmarshal(data, &document) == nil {
 			highest = max(highest, document.Generation)
@@ -91,8 +92,8 @@ func generationAside(folder string) (highest int64) {
 	return highest
 }
 
-// Aside is what was set aside when the store was opened, nil for nothing.
-func (s *Store) Aside() *durable.Aside { return s.aside }
+// SetAside is what was set aside when the store was opened, nil for nothing.
+func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 
 // Held is the last accepted intent and its hash, nil and "" when there is none. It must not be changed.
 func (s *Store) Held() (*Intent, string) {

@@ -61,11 +61,11 @@ func TestWhatIsSetAsideSaysWhy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "intent.json"), []byte(`{"schema":1`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	aside := opened(t, folder).Aside()
+	aside := opened(t, folder).SetAside()
 	if aside == nil || aside.Path != filepath.Join(folder, "intent.json.set-aside") || !strings.Contains(aside.Why, "JSON") {
 		t.Errorf("%+v", aside)
 	}
-	if again := opened(t, folder).Aside(); again != nil {
+	if again := opened(t, folder).SetAside(); again != nil {
 		t.Errorf("set aside again: %+v", again)
 	}
 }

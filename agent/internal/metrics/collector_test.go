@@ -21,11 +21,11 @@ type busyRouter struct{}
 
 func (busyRouter) Status() converge.Status {
 	s := converge.Status{
-		SetAside: []durable.Aside{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
+		SetAside: []durable.SetAsideFile{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
 		Held:     &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
 	s.Totals.Converges, s.Totals.Repairs = 3, 1
-	s.Totals.FullLooks, s.Totals.Glances = 4, 90
+	s.Totals.FullLooks, s.Totals.QuickLooks = 4, 90
 	s.Totals.Durations.Counts[0], s.Totals.Durations.Counts[len(converge.DurationBounds)] = 2, 1
 	s.Totals.Durations.Sum = 12 * time.Second
 	s.Totals.Operations = map[converge.Operation]uint64{

@@ -38,9 +38,10 @@ func (e emitter) agent(version string, s converge.Status) {
 	}
 	e.gauge(setAside, float64(len(s.SetAside)))
 	e.count(repairs, float64(s.Totals.Repairs))
+	// The labels are older than the names of the looks, and part of the contract.
 	e.count(looks, float64(s.Totals.FullLooks), "full")
-	e.count(looks, float64(s.Totals.Glances), "glance")
-	e.count(looks, float64(s.Totals.Peeks), "peek")
+	e.count(looks, float64(s.Totals.QuickLooks), "glance")
+	e.count(looks, float64(s.Totals.PartialLooks), "peek")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {

@@ -21,7 +21,7 @@ const vxlanPort = 4789
 func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	i := &Interface{
 		Index: uint32(m.SwIfIndex), Sup: m.SupSwIfIndex,
-		Name: clean(m.InterfaceName), Tag: clean(m.Tag), Device: clean(m.InterfaceDevType),
+		Name: cutAtNUL(m.InterfaceName), Tag: cutAtNUL(m.Tag), Device: cutAtNUL(m.InterfaceDevType),
 		AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
 		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
 		Rewrite: m.VtrOp,
@@ -45,8 +45,8 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	return i
 }
 
-// clean cuts a fixed-size string at its terminator.
-func clean(text string) string {
+// cutAtNUL cuts a fixed-size string at its terminator.
+func cutAtNUL(text string) string {
 	text, _, _ = strings.Cut(text, "\x00")
 	return text
 }

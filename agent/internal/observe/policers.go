@@ -91,7 +91,7 @@ func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[
 		if !ok {
 			return
 		}
-		name := clean(m.Name)
+		name := cutAtNUL(m.Name)
 		end, ours := own.ParsePolicerName(name)
 		if !ours {
 			return
@@ -144,7 +144,7 @@ func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing 
 				return
 			}
 			empty = 0
-			if p := s.Policers[clean(m.Name)]; p != nil && p.Index == NoIndex {
+			if p := s.Policers[cutAtNUL(m.Name)]; p != nil && p.Index == NoIndex {
 				p.Index = first + uint32(at)
 				missing--
 			}

@@ -42,8 +42,8 @@ func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) 
 	return s.Index(), nil
 }
 
-// Only is what Ports would read in a VPP in which no interface has come or gone since s was read.
-func (s *Snapshot) Only(ports []uint32) *Snapshot {
+// OnlyPorts is what Ports would read in a VPP in which no interface has come or gone since s was read.
+func (s *Snapshot) OnlyPorts(ports []uint32) *Snapshot {
 	only := &Snapshot{}
 	for _, index := range ports {
 		if port := s.ByIndex(index); port != nil {

@@ -18,10 +18,10 @@ type Use struct {
 	Object uint32 // the interface that it is about
 }
 
-// AskAbout asks of ports that are to be taken whole what no look at everything shows: whether they borrow
+// AskUseOfPorts asks of ports that are to be taken whole what no look at everything shows: whether they borrow
 // addresses, have only an IPv6 link-local one, belong to another table or a bond, or have a policer by now.
 // The result is s with the answers, and s itself without ports; VPP stops its workers for each question.
-func AskAbout(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
+func AskUseOfPorts(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
 		return s, nil
 	}

@@ -75,7 +75,7 @@ type Snapshot struct {
 	Policing   Policing
 	Policers   map[string]*Policer // the agent's, by name
 	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer
-	Uses       map[uint32]Use      // what others do with those ports that AskAbout asked about
+	Uses       map[uint32]Use      // what others do with those ports that AskUseOfPorts asked about
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface

@@ -40,7 +40,7 @@ func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
 	m.carryOut(m.diff(in).Ops)
 	clean, journal := m.diff(in), own.Journal{Boot: m.s.Boot}
 	for b.Loop() {
-		clean.For(map[string]bool{id(7): true}, in, m.s, journal, nil)
+		clean.ReplanFor(map[string]bool{id(7): true}, in, m.s, journal, nil)
 	}
 }
 
@@ -53,12 +53,12 @@ func BenchmarkTaggedOfAThousandEnds(b *testing.B) {
 	}
 	m.carryOut(m.diff(in).Ops)
 	p := m.diff(in)
-	known, _ := p.Tagged(m.s, nil)
+	known, _ := p.TagChanges(m.s, nil)
 	if len(known) != 2000 {
 		b.Fatalf("%d are tagged", len(known))
 	}
 	for b.Loop() {
-		if marked, gone := p.Tagged(m.s, known); len(marked)+len(gone) != 0 {
+		if marked, gone := p.TagChanges(m.s, known); len(marked)+len(gone) != 0 {
 			b.Fatalf("news: %v, %v", marked, gone)
 		}
 	}

@@ -23,9 +23,9 @@ type Plan struct {
 	// SentInto are indices of interfaces that are gone, or go with this plan, and into which somebody sends all the
 	// same: a new interface that gets such an index must not be put to use.
 	SentInto map[uint32]*Reason
-	// Standing are the claims that ownership rests on now, Creations those of what the plan is about to make.
-	// Both have to be on disk before the plan is carried out.
-	Standing, Creations []own.Claim
+	// StandingClaims are the claims that ownership rests on now, CreationClaims those of what the plan is about to
+	// make. Both have to be on disk before the plan is carried out.
+	StandingClaims, CreationClaims []own.Claim
 }
 
 // Diff plans how to get from what is observed to what is intended. Guarantees:
@@ -42,18 +42,18 @@ func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 	return diff(in, s, journal, withheld, nil)
 }
 
-// Again plans once p is carried out: for the ends that p did something for.
-func (p *Plan) Again(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
+// Replan plans once p is carried out: for the ends that p did something for.
+func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
 	touched := make(map[string]bool)
 	for _, op := range p.Ops {
 		touched[op.End.VLL] = true
 	}
-	return p.For(touched, in, s, journal, withheld)
+	return p.ReplanFor(touched, in, s, journal, withheld)
 }
 
-// For plans for these VLLs once p is carried out. The others are taken to be as p left them, but for what has come in
-// their way since; that is known only if p left nobody out, else it is Diff.
-func (p *Plan) For(
+// ReplanFor plans for these VLLs once p is carried out. The others are taken to be as p left them, but for what has
+// come in their way since; that is known only if p left nobody out, else it is Diff.
+func (p *Plan) ReplanFor(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
 	if len(p.Blocked) > 0 || len(withheld) > 0 {
@@ -70,7 +70,7 @@ func (p *Plan) For(
 
 func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {
 	d := &differ{
-		estate: survey(s, journal), in: in, vlls: vlls,
+		ownership: findOwners(s, journal), in: in, vlls: vlls,
 		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
 	}
 	for i := range in.Present {
@@ -87,8 +87,8 @@ func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 		// A blocked end keeps what it holds, which may be in the way of another one: look again until
 		// nothing more is blocked.
 		d.blocked = blocked
-		d.leave()
-		found := d.obstacles(in)
+		d.findLeaving()
+		found := d.findConflicts(in)
 		if len(found) == 0 {
 			break
 		}
@@ -100,17 +100,17 @@ func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 			p.Quarantined = append(p.Quarantined, h)
 		}
 	}
-	b := d.operations(in)
+	b := d.buildOperations(in)
 	p.Ops, p.Policed = b.ops, b.policed
-	p.Standing, p.Creations = d.standing(in), d.creations(p.Ops)
-	if len(p.Creations) > 0 {
+	p.StandingClaims, p.CreationClaims = d.standingClaims(in), d.creationClaims(p.Ops)
+	if len(p.CreationClaims) > 0 {
 		p.SentInto = b.sentInto()
 	}
 	return p
 }
 
 type differ struct {
-	*estate
+	*ownership
 	in      *intent.Intent
 	vlls    map[string]bool    // those that are planned for, nil for all
 	present map[intent.Key]int // place in in.Present
@@ -124,8 +124,8 @@ func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
 }
 
-// leave finds what goes: everything of removed ends, and of present ends what has another key than wanted.
-func (d *differ) leave() {
+// findLeaving finds what goes: everything of removed ends, and of present ends what has another key than wanted.
+func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
 		if !d.planned(h.End) {
@@ -144,7 +144,7 @@ func (d *differ) leave() {
 	}
 	for vll := range d.vlls {
 		for _, end := range intent.EndsOf(vll) {
-			for h := range d.of(end) {
+			for h := range d.holdingsOf(end) {
 				leave(h)
 			}
 		}
@@ -184,13 +184,13 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 	default:
 		sub := h.Interface.Sub
 		return port != nil && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide &&
-			d.subs[selects(port.Index, end.Access)] == h.Interface
+			d.subs[vlanMatchFor(port.Index, end.Access)] == h.Interface
 	}
 }
 
 // serving are the interfaces that serve as the end's access and tunnel already; nil for what has to be made or taken.
 func (d *differ) serving(end intent.End) (access, tunnel *observe.Interface) {
-	for h := range d.of(end.Key) {
+	for h := range d.holdingsOf(end.Key) {
 		switch {
 		case h.Tunnel == nil && access == nil && d.fits(h, end):
 			access = h.Interface

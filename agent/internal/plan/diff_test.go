@@ -350,7 +350,7 @@ func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
 						t.Errorf("blocked: %+v", p.Blocked)
 					}
 					m.carryOut(p.Ops)
-					journal.Claims = Diff(in, m.s, own.Journal{Boot: m.s.Boot, Claims: p.Standing}, nil).Standing
+					journal.Claims = Diff(in, m.s, own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}, nil).StandingClaims
 				}
 				up := line
 				up.AdminUp = true
@@ -401,7 +401,7 @@ func TestAnOrphanOfACrashIsAdoptedByItsClaimInThatRunOfVPPOnly(t *testing.T) {
 			m.sub("cust0", 101, end(1).Access, "")
 			journal := own.Journal{Boot: c.boot}
 			if !c.blocked {
-				journal.Claims = p.Creations
+				journal.Claims = p.CreationClaims
 			}
 			again := Diff(want(end(1)), m.s, journal, nil)
 			if blocked := again.Blocked[end(1).Key] != nil; blocked != c.blocked {
@@ -423,21 +423,21 @@ func TestAPortWithADescriptionIsClaimedAndKeepsItsTag(t *testing.T) {
 	before := m.picture(everything)
 	e := end(1, wholePort("cust1"))
 	p := m.diff(want(e))
-	if len(p.Standing) != 1 || p.Standing[0].Port != "cust1" {
-		t.Fatalf("claims %+v", p.Standing)
+	if len(p.StandingClaims) != 1 || p.StandingClaims[0].Port != "cust1" {
+		t.Fatalf("claims %+v", p.StandingClaims)
 	}
 	m.carryOut(p.Ops)
 	if got := m.port("cust1").Tag; got != "rack 3, blue cable" {
 		t.Errorf("the tag became %q", got)
 	}
-	journal := own.Journal{Boot: m.s.Boot, Claims: p.Standing}
+	journal := own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
 	if left := Diff(want(e), m.s, journal, nil); len(left.Ops) != 0 || len(left.Owned) != 2 {
 		t.Errorf("left to do: %v, owned: %d", lines(left.Ops), len(left.Owned))
 	}
 	m.carryOut(Diff(m.without(e), m.s, journal, nil).Ops)
 	mustEqual(t, m.picture(everything), before)
-	if left := Diff(m.without(e), m.s, journal, nil); len(left.Standing) != 0 {
-		t.Errorf("still claimed: %+v", left.Standing)
+	if left := Diff(m.without(e), m.s, journal, nil); len(left.StandingClaims) != 0 {
+		t.Errorf("still claimed: %+v", left.StandingClaims)
 	}
 }
 
@@ -446,12 +446,12 @@ func TestAPortWithADescriptionMayBecomeTheOtherEndOfItsLine(t *testing.T) {
 	m.port("cust1").Tag = "rack 3, blue cable"
 	p := m.diff(want(end(1, wholePort("cust1"))))
 	m.carryOut(p.Ops)
-	journal := own.Journal{Boot: m.s.Boot, Claims: p.Standing}
+	journal := own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
 	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
 	turned := want(end(1, local), end(1, wholePort("cust1"), local, func(e *intent.End) { e.End = "z" }))
 	p = Diff(turned, m.s, journal, nil)
 	m.carryOut(p.Ops)
-	journal.Claims = slices.Concat(p.Standing, p.Creations)
+	journal.Claims = slices.Concat(p.StandingClaims, p.CreationClaims)
 	if left := Diff(turned, m.s, journal, nil); len(p.Ops) == 0 || len(left.Ops) != 0 || len(left.Blocked) != 0 {
 		t.Errorf("did %v\nleft to do: %v\nblocked: %v", lines(p.Ops), lines(left.Ops), left.Blocked)
 	}
@@ -527,7 +527,7 @@ func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
 			if (name == "nothing happened") != (len(all) == 0) {
 				t.Fatalf("a plan for all blocks %v", all)
 			}
-			few := clean.For(map[string]bool{end(3).VLL: true}, in, m.s, own.Journal{Boot: m.s.Boot}, nil)
+			few := clean.ReplanFor(map[string]bool{end(3).VLL: true}, in, m.s, own.Journal{Boot: m.s.Boot}, nil)
 			if !reflect.DeepEqual(few.Blocked, all) {
 				t.Errorf("blocks %v, and a plan for all %v", few.Blocked, all)
 			}

@@ -84,7 +84,7 @@ func (m *model) carryOut(ops []Op) {
 		return i
 	}
 	for _, op := range ops {
-		if reason := NewCheck(m.s).Of(op); reason != nil {
+		if reason := NewCreateCheck(m.s).Verify(op); reason != nil {
 			m.t.Fatalf("%s is withheld: %+v", op.Action.CLI(), reason)
 		}
 		switch a := op.Action.(type) {
@@ -161,7 +161,7 @@ func (m *model) mustBeFree(a CreateSub) {
 	m.t.Helper()
 	port := m.port(a.Port.Name)
 	for _, sub := range m.s.Subs(port.Index) {
-		same := selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner} == selects(port.Index, a.Access)
+		same := vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner} == vlanMatchFor(port.Index, a.Access)
 		if same || sub.Sub.ID == a.ID {
 			m.t.Fatalf("OUTAGE: %s hits %s", a.CLI(), sub.Name)
 		}

@@ -36,24 +36,24 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 				before := m.picture(foreign)
 				p := Diff(in, m.s, journal, nil)
 				if clean != nil {
-					if few := clean.For(differing(held, in), in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
+					if few := clean.ReplanFor(differing(held, in), in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
 						t.Fatalf("planned for what differs: %+v\nwant %+v", few, p)
 					}
 				}
 				m.carryOut(p.Ops)
-				journal.Claims = append(p.Standing, p.Creations...)
+				journal.Claims = append(p.StandingClaims, p.CreationClaims...)
 				if after := m.picture(foreign); !maps.Equal(after, before) {
 					t.Fatalf("what others made changed\n got %v\nwant %v\n ops %v", after, before, lines(p.Ops))
 				}
 				left := Diff(in, m.s, journal, nil)
-				if again := p.Again(in, m.s, journal, nil); !reflect.DeepEqual(again, left) {
+				if again := p.Replan(in, m.s, journal, nil); !reflect.DeepEqual(again, left) {
 					t.Fatalf("planned again: %+v\nwant %+v", again, left)
 				}
 				if len(left.Ops) != 0 {
 					t.Fatalf("left to do: %v\nafter %v", lines(left.Ops), lines(p.Ops))
 				}
 				mustBeWhole(t, in, m.s, left)
-				journal.Claims = left.Standing
+				journal.Claims = left.StandingClaims
 				if held, clean = in, left; len(left.Blocked) > 0 {
 					clean = nil
 				}
@@ -159,7 +159,7 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	for range random.IntN(4) {
 		a := randomAccess(random)
 		port := m.port(a.Interface)
-		if a.Tagging != intent.Untagged && !m.has(selects(port.Index, a)) {
+		if a.Tagging != intent.Untagged && !m.has(vlanMatchFor(port.Index, a)) {
 			m.sub(a.Interface, uint32(200+len(m.s.Interfaces)), a, "somebody's")
 		}
 	}
@@ -179,9 +179,9 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	return func(i *observe.Interface) bool { return foreign[i.Index] }
 }
 
-func (m *model) has(s selection) bool {
+func (m *model) has(s vlanMatch) bool {
 	for _, sub := range m.s.Subs(s.port) {
-		if s == (selection{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}) {
+		if s == (vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}) {
 			return true
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // made anew by hand can look the same. So nothing is done to it, and its end is in conflict with it until an operator
 // says whose it is (docs/adr/0022).
 
-// identity is a number made of an interface's name and all that its creation fixed. Together with the index it tells an
-// interface from what comes after it, but for one that is made just like it.
-func identity(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
+// fingerprintOf is a number made of an interface's name and all that its creation fixed. Together with the index it
+// tells an interface from what comes after it, but for one that is made just like it.
+func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(i.Name)) // a hash takes everything
 	var key [64]byte
@@ -49,24 +49,24 @@ func identity(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 }
 
 // relabelledOf finds the end for which an interface without a tag of the agent was made.
-func (e *estate) relabelledOf(i *observe.Interface, tagged own.Tagged) *Holding {
+func (o *ownership) relabelledOf(i *observe.Interface, tagged own.Tagged) *Holding {
 	mark, known := tagged[i.Index]
-	tunnel := e.TunnelAt(i.Index)
-	if !known || tunnel == nil && !i.IsSub() || mark.Identity != identity(i, tunnel) {
+	tunnel := o.TunnelAt(i.Index)
+	if !known || tunnel == nil && !i.IsSub() || mark.Identity != fingerprintOf(i, tunnel) {
 		return nil
 	}
 	return &Holding{End: mark.Key, Revision: mark.Revision, Interface: i, Tunnel: tunnel}
 }
 
-// Tagged compares what bears the agent's tag with what is known to have borne it: marks that are new or other, and indices
-// of interfaces that are no more. Ports are not made by the agent, and are known by their claims.
-func (p *Plan) Tagged(s *observe.Snapshot, known own.Tagged) (marked own.Tagged, gone []uint32) {
+// TagChanges compares what bears the agent's tag with what is known to have borne it: marks that are new or other, and
+// indices of interfaces that are no more. Ports are not made by the agent, and are known by their claims.
+func (p *Plan) TagChanges(s *observe.Snapshot, known own.Tagged) (marked own.Tagged, gone []uint32) {
 	marked = make(own.Tagged)
 	for _, h := range p.Owned {
 		if h.Claim != nil || h.isPort() {
 			continue
 		}
-		mark := own.Mark{Tag: own.Tag{Key: h.End, Revision: h.Revision}, Identity: identity(h.Interface, h.Tunnel)}
+		mark := own.Mark{Tag: own.Tag{Key: h.End, Revision: h.Revision}, Identity: fingerprintOf(h.Interface, h.Tunnel)}
 		if known[h.Interface.Index] != mark {
 			marked[h.Interface.Index] = mark
 		}
@@ -79,9 +79,9 @@ func (p *Plan) Tagged(s *observe.Snapshot, known own.Tagged) (marked own.Tagged,
 	return marked, gone
 }
 
-// relabelledObstacles: while something of an end is relabelled, all of its VLL on this router stays as it is. Also of ends
-// that are not planned for: that is no less true.
-func (d *differ) relabelledObstacles(block func(intent.Key, *Reason)) {
+// relabelledConflicts: while something of an end is relabelled, all of its VLL on this router stays as it is. Also of
+// ends that are not planned for: that is no less true.
+func (d *differ) relabelledConflicts(block func(intent.Key, *Reason)) {
 	found := make(map[intent.Key][]*Holding)
 	var ends []intent.Key
 	for _, h := range d.relabelled {
@@ -144,8 +144,9 @@ func (h *Holding) Reclaim() Op {
 	}
 }
 
-// Unpolice takes the end's policer off what is let go of; it would be deleted under it with the end. policed: one works there.
-func (h *Holding) Unpolice(s *observe.Snapshot, policed bool) (op Op, needed bool) {
+// TakePolicerOff takes the end's policer off what is let go of; it would be deleted under it with the end. policed: one
+// works there.
+func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := own.PolicerName(h.End), h.Interface
 	if !policed || s.Policers[name] == nil {
 		return Op{}, false

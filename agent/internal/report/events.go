@@ -17,28 +17,28 @@ type storedEvent struct {
 	Event  eventBody `json:"event"`
 }
 
-// teller compares views and stores what happened between them.
-type teller struct {
+// eventRecorder compares views and stores what happened between them.
+type eventRecorder struct {
 	bootID uuid.UUID
 	spool  *spool.Spool
 	seq    int64
-	last   view
+	last   routerView
 }
 
-// tell stores what happened since the last view. After an error the events are lost, and the spool counts
+// record stores what happened since the last view. After an error the events are lost, and the spool counts
 // them; the gap in seq shows it.
-func (t *teller) tell(v view, at time.Time) error {
+func (r *eventRecorder) record(v routerView, at time.Time) error {
 	var failed []error
-	for _, event := range eventsBetween(t.last, v) {
-		t.seq++
-		event.Seq, event.AtMS = t.seq, at.UnixMilli()
-		data, err := json.Marshal(storedEvent{t.bootID.String(), event})
+	for _, event := range eventsBetween(r.last, v) {
+		r.seq++
+		event.Seq, event.AtMS = r.seq, at.UnixMilli()
+		data, err := json.Marshal(storedEvent{r.bootID.String(), event})
 		if err == nil {
-			err = t.spool.Append(data)
+			err = r.spool.Append(data)
 		}
 		failed = append(failed, err)
 	}
-	t.last = t.last.next(v)
+	r.last = r.last.next(v)
 	return errors.Join(failed...)
 }
 

@@ -17,7 +17,7 @@ type Access struct {
 	BootMS int64
 	Index  uint32
 	Name   string
-	// Made tells it from what had the index and the name before (see converge.Picture).
+	// Made tells it from what had the index and the name before (see converge.ObservedState).
 	Made int64
 	// Policer is what holds it to a bandwidth profile; zero for nothing.
 	Policer Policer

@@ -13,8 +13,8 @@ import (
 // encapsulations in the order of the contract.
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
-// fill writes what VPP showed: its picture, which addresses have a route, and what its interfaces carry.
-func (b *observedBody) fill(p *converge.Picture, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads) {
+// fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
+func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads) {
 	todo, s := p.Plan, p.Snapshot
 	b.Look = p.Look
 	for _, can := range encapsulations {
@@ -102,7 +102,7 @@ func ipMTU(i *observe.Interface) *uint32 {
 
 // accesses finds the customer's side of every present end in what the agent owns. While an end is being
 // moved it may have two; then neither is counted.
-func accesses(p *converge.Picture) []Access {
+func accesses(p *converge.ObservedState) []Access {
 	found := make(map[intent.Key][]Access)
 	for _, h := range p.Plan.Owned {
 		if h.Tunnel == nil {
@@ -123,7 +123,7 @@ func accesses(p *converge.Picture) []Access {
 
 // policerOf is the end's policer where it enforces the profile that is wanted; otherwise its counters say
 // nothing about the customer.
-func policerOf(end intent.Key, p *converge.Picture) Policer {
+func policerOf(end intent.Key, p *converge.ObservedState) Policer {
 	there := p.Snapshot.Policers[own.PolicerName(end)]
 	if !p.Plan.Policed[end] || there == nil || there.Index == observe.NoIndex {
 		return Policer{}

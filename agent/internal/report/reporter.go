@@ -22,7 +22,7 @@ import (
 
 // Engine is what reporting needs of the engine.
 type Engine interface {
-	Picture(context.Context) (*converge.Picture, error)
+	ObservedState(context.Context) (*converge.ObservedState, error)
 	Session() (converge.Session, error)
 	Status() converge.Status
 	Changed() <-chan struct{}
@@ -40,7 +40,7 @@ const (
 // Reporter counts and reports. Without a client it only counts, for Prometheus.
 type Reporter struct {
 	engine   Engine
-	segment  *statseg.Watched
+	segment  *statseg.ReopeningSegment
 	interval time.Duration
 	router   string
 	version  string
@@ -51,21 +51,21 @@ type Reporter struct {
 
 	// All nil without a client.
 	client           Poster
-	counters, events *forwarder
-	teller           *teller
+	counters, events *deliverer
+	eventRecorder    *eventRecorder
 	observed         chan observedBody // at most one: the newest
 
 	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
 
-	seen sightings // what is counted while VPP does not answer; only Run uses it
+	seen countedView // what is counted while VPP does not answer; only Run uses it
 
 	mu      sync.Mutex
 	meter   Meter
 	watched []netip.Addr
 }
 
-// sightings are the customers' sides of all ends as they were when VPP was last looked at.
-type sightings struct {
+// countedView are the customers' sides of all ends as they were when VPP was last looked at.
+type countedView struct {
 	accesses  []Access
 	boot      int64 // 0: nothing was seen
 	epoch     int64 // of the stats segment before that look
@@ -89,41 +89,41 @@ type Options struct {
 // New draws the boot id of this run of the agent and opens what earlier runs could not deliver.
 func New(o Options) *Reporter {
 	r := &Reporter{
-		engine: o.Engine, client: o.Client, segment: statseg.Watch(o.StatsSocket), interval: o.Interval, router: o.Router,
+		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
 		version: o.Version, log: o.Log, now: o.Now, bootID: uuid.New(),
 		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
 	}
 	if o.Client == nil {
 		return r
 	}
-	forward := func(kind string, limit int64) *forwarder {
+	forward := func(kind string, limit int64) *deliverer {
 		store := spool.Open(filepath.Join(o.Folder, kind), limit)
 		store.First = o.First
-		return &forwarder{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}
+		return &deliverer{kind: kind, spool: store, to: o.Client, log: o.Log, now: o.Now}
 	}
 	r.counters, r.events = forward("counters", o.StoreLimit), forward("events", eventLimit)
 	r.counters.compose = composeCounters(o.Now, r.counters.spool.Dropped)
 	r.events.compose = composeEvents(o.Now)
-	r.teller = &teller{bootID: r.bootID, spool: r.events.spool}
+	r.eventRecorder = &eventRecorder{bootID: r.bootID, spool: r.events.spool}
 	return r
 }
 
-// Asides are what New set aside because it could not be read, and the folders where that may have happened before.
-func (r *Reporter) Asides() (asides []durable.Aside, folders []string) {
+// SetAside are what New set aside because it could not be read, and the folders where that may have happened before.
+func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) {
 	if r.client == nil {
 		return nil, nil
 	}
-	for _, f := range []*forwarder{r.counters, r.events} {
-		folders = append(folders, f.spool.Folder())
-		if aside := f.spool.Aside(); aside != nil {
+	for _, d := range []*deliverer{r.counters, r.events} {
+		folders = append(folders, d.spool.Folder())
+		if aside := d.spool.SetAside(); aside != nil {
 			asides = append(asides, *aside)
 		}
 	}
 	return asides, folders
 }
 
-// LookAgain makes the reporter compare and tell at once: something may have changed.
-func (r *Reporter) LookAgain() {
+// ReportNow makes the reporter compare and tell at once: something may have changed.
+func (r *Reporter) ReportNow() {
 	select {
 	case r.again <- struct{}{}:
 	default:
@@ -182,7 +182,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
 		SetAside: setAsideOf(status),
 	}
-	picture, err := r.engine.Picture(ctx)
+	state, err := r.engine.ObservedState(ctx)
 	if ctx.Err() != nil {
 		return // the agent ends: that VPP seems to be away is its own doing
 	}
@@ -193,14 +193,14 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	case err != nil && count:
 		sample = r.countUnanswered()
 	case count:
-		r.seen = sightings{accesses(picture), picture.Snapshot.Boot.MS, picture.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
+		r.seen = countedView{accesses(state), state.Snapshot.Boot.MS, state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
 		sample = r.count()
 	}
 	var watched []netip.Addr
 	var reachable map[netip.Addr]bool
 	if err == nil {
-		watched = r.watch()
-		reachable, err = r.reachable(ctx, picture.Intent, watched)
+		watched = r.watchedRoutes()
+		reachable, err = r.reachable(ctx, state.Intent, watched)
 	}
 	if ctx.Err() != nil {
 		return
@@ -210,18 +210,18 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	if err != nil {
 		r.log.Warn("nothing to report about VPP", "error", err)
 		report.VPP = awayOf(status)
-		picture = nil
+		state = nil
 	}
 	if r.client == nil {
 		return
 	}
-	if picture != nil {
-		report.fill(picture, watched, reachable, r.loads())
+	if state != nil {
+		report.fill(state, watched, reachable, r.loads())
 	}
 	if sample != nil {
 		r.store(*sample, r.seen.simulated)
 	}
-	if err := r.teller.tell(viewOf(status, picture), now); err != nil {
+	if err := r.eventRecorder.record(routerViewOf(status, state), now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
 	select { // replace what has not been sent
@@ -265,7 +265,7 @@ func (r *Reporter) countUnanswered() *Sample {
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = sightings{}
+	r.seen = countedView{}
 	r.meter.Forget()
 }
 
@@ -276,7 +276,7 @@ func (r *Reporter) loads() Loads {
 }
 
 func (r *Reporter) store(s Sample, simulated bool) {
-	data, err := (&stored{BootID: r.bootID, Simulated: simulated, Sample: s}).marshal()
+	data, err := (&storedSample{BootID: r.bootID, Simulated: simulated, Sample: s}).marshal()
 	if err == nil {
 		err = r.counters.spool.Append(data)
 	}
@@ -289,14 +289,14 @@ func (r *Reporter) close() {
 	if r.client == nil {
 		return
 	}
-	for _, f := range []*forwarder{r.counters, r.events} {
-		if err := f.spool.Close(); err != nil {
+	for _, d := range []*deliverer{r.counters, r.events} {
+		if err := d.spool.Close(); err != nil {
 			r.log.Warn("closing a spool", "error", err)
 		}
 	}
 }
 
-func (r *Reporter) watch() []netip.Addr {
+func (r *Reporter) watchedRoutes() []netip.Addr {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.watched)
@@ -334,7 +334,7 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 			}
 			r.observedTaken.Store(r.now().UnixMilli())
 			if answer.WatchRoutes != nil || watched == "" {
-				r.setWatch(answer.WatchRoutes)
+				r.setWatchedRoutes(answer.WatchRoutes)
 			}
 		}
 	}

@@ -245,7 +245,7 @@ func TestACrowdOfSilentConnectionsDoesNotShutThePortalOut(t *testing.T) {
 }
 
 func TestConnectionsThatAskedOnceAndFellSilentMakeRoomForNewOnes(t *testing.T) {
-	crowd := newCrowd(2)
+	crowd := newConnLimit(2)
 	arrive := func() net.Conn {
 		here, there := net.Pipe()
 		t.Cleanup(func() { here.Close(); there.Close() })
@@ -290,13 +290,13 @@ func TestHTTP2IsNotSpoken(t *testing.T) {
 func TestBodiesWaitForEachOther(t *testing.T) {
 	s := New("rhino", "0.1.0", &engine{}, nil, nil)
 	for range maxBodies {
-		s.bodies <- struct{}{}
+		s.bodySlots <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	request := httptest.NewRequest(http.MethodPost, "/v1/plan", strings.NewReader("{}")).WithContext(ctx)
 	s.takeBody(httptest.NewRecorder(), request, func([]byte) { t.Error("a body too many was read") })
-	<-s.bodies
+	<-s.bodySlots
 	read := false
 	s.takeBody(httptest.NewRecorder(), request.WithContext(t.Context()), func([]byte) { read = true })
 	if !read {

@@ -23,8 +23,8 @@ func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byt
 		return
 	}
 	select {
-	case s.bodies <- struct{}{}:
-		defer func() { <-s.bodies }()
+	case s.bodySlots <- struct{}{}:
+		defer func() { <-s.bodySlots }()
 	case <-r.Context().Done():
 		return
 	}

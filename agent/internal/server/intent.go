@@ -68,7 +68,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
 	s.takeIntent(w, r, func(in *intent.Intent) {
 		s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
-		todo, _, err := s.engine.Look(r.Context(), in)
+		todo, _, err := s.engine.Plan(r.Context(), in)
 		if err != nil {
 			problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
 			return

@@ -16,7 +16,7 @@ import (
 
 // What the control socket takes from an operator about interfaces whose tag somebody cleared or replaced.
 
-type decisionBody struct {
+type claimOrReleaseBody struct {
 	VLL       string `json:"vll"`
 	End       string `json:"end"`
 	Interface string `json:"interface"` // "" for all
@@ -45,8 +45,8 @@ type decidedBody struct {
 	Relabelled []relabelledBody `json:"relabelled"` // as they were found
 }
 
-// decide answers a claim or a release; both are the engine's work.
-func (s *Server) decide(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
+// claimOrRelease answers a claim or a release; both are the engine's work.
+func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.takeBody(w, r, func(body []byte) {
 			end, name, err := decisionOf(body)
@@ -75,7 +75,7 @@ func (s *Server) decide(do func(context.Context, intent.Key, string) ([]*plan.Ho
 }
 
 func decisionOf(body []byte) (intent.Key, string, error) {
-	var asked decisionBody
+	var asked claimOrReleaseBody
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil {

@@ -16,8 +16,8 @@ type Timeouts struct {
 	Header, Read, Write, Idle time.Duration
 }
 
-// usual are generous for a portal and short for everybody else: the handshake counts as header.
-var usual = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
+// usualTimeouts are generous for a portal and short for everybody else: the handshake counts as header.
+var usualTimeouts = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
 
 const (
 	maxHeader   = 16 << 10 // bytes
@@ -48,7 +48,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.C
 		Handler: handler, TLSConfig: config, Protocols: &protocols,
 		ReadHeaderTimeout: s.timeouts.Header, ReadTimeout: s.timeouts.Read,
 		WriteTimeout: s.timeouts.Write, IdleTimeout: s.timeouts.Idle,
-		MaxHeaderBytes: maxHeader, ConnState: newCrowd(maxClients).watch,
+		MaxHeaderBytes: maxHeader, ConnState: newConnLimit(maxClients).watch,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	stopped := make(chan error, 1)

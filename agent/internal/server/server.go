@@ -24,7 +24,7 @@ import (
 // Engine is what the server needs of the engine.
 type Engine interface {
 	Put(context.Context, *intent.Intent) (*converge.Outcome, error)
-	Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
+	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
 	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Status() converge.Status
@@ -39,7 +39,7 @@ type Server struct {
 	metrics         prometheus.Gatherer
 	log             *slog.Logger
 	timeouts        Timeouts
-	bodies          chan struct{} // a token for each body in memory
+	bodySlots       chan struct{} // a token for each body in memory
 
 	// Valid is an error for a certificate that is not served although the CA signed it; set it before Serve.
 	Valid func(*x509.Certificate) error
@@ -49,13 +49,13 @@ type Server struct {
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 	return &Server{
 		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
-		timeouts: usual, bodies: make(chan struct{}, maxBodies), Valid: func(*x509.Certificate) error { return nil },
+		timeouts: usualTimeouts, bodySlots: make(chan struct{}, maxBodies), Valid: func(*x509.Certificate) error { return nil },
 	}
 }
 
 // Handler is all doors behind the check of the role.
 func (s *Server) Handler() http.Handler {
-	mux := s.readingDoors()
+	mux := s.readingRoutes()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
 	return s.portalOnly(mux)
 }
@@ -63,23 +63,23 @@ func (s *Server) Handler() http.Handler {
 // ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
 // what somebody relabelled, which the portal cannot know.
 func (s *Server) ControlHandler() http.Handler {
-	mux := s.readingDoors()
-	mux.Handle("/v1/claim", only(http.MethodPost, s.decide(s.engine.Claim)))
-	mux.Handle("/v1/release", only(http.MethodPost, s.decide(s.engine.Release)))
+	mux := s.readingRoutes()
+	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
+	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
 	return mux
 }
 
 // MetricsHandler is what Prometheus and load balancers may ask.
-func (s *Server) MetricsHandler() http.Handler { return s.healthDoors() }
+func (s *Server) MetricsHandler() http.Handler { return s.healthRoutes() }
 
-func (s *Server) readingDoors() *http.ServeMux {
-	mux := s.healthDoors()
+func (s *Server) readingRoutes() *http.ServeMux {
+	mux := s.healthRoutes()
 	mux.Handle("/v1/plan", only(http.MethodPost, s.postPlan))
 	mux.Handle("/v1/state", only(http.MethodGet, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, s.stateOf(r.Context())) }))
 	return mux
 }
 
-func (s *Server) healthDoors() *http.ServeMux {
+func (s *Server) healthRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", only(http.MethodGet, promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}).ServeHTTP))
 	mux.Handle("/healthz", only(http.MethodGet, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))

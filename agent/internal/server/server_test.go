@@ -42,7 +42,7 @@ func (e *engine) Put(context.Context, *intent.Intent) (*converge.Outcome, error)
 	return e.outcome, e.err
 }
 
-func (e *engine) Look(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
+func (e *engine) Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
 	return nil, nil, converge.ErrNoVPP
 }
 
@@ -67,7 +67,7 @@ type door struct {
 
 func open(t *testing.T, e Engine) *door {
 	t.Helper()
-	return openFor(t, e, usual)
+	return openFor(t, e, usualTimeouts)
 }
 
 func openFor(t *testing.T, e Engine, timeouts Timeouts) *door {

@@ -90,7 +90,7 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	if status.Applied != nil {
 		body.Applied = &appliedAtBody{status.Applied.Generation, status.Applied.AtMS}
 	}
-	if todo, _, err := s.engine.Look(ctx, held); err == nil {
+	if todo, _, err := s.engine.Plan(ctx, held); err == nil {
 		body.fill(todo)
 	}
 	return body

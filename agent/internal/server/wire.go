@@ -58,7 +58,7 @@ type appliedBody struct {
 	Schema      int               `json:"schema"`
 	Router      string            `json:"router"`
 	Generation  int64             `json:"generation"`
-	Look        int64             `json:"look"`
+	Plan        int64             `json:"look"`
 	Applied     bool              `json:"applied"`
 	Ends        []endBody         `json:"ends"`
 	Quarantined []quarantinedBody `json:"quarantined"`

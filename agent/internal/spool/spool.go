@@ -31,7 +31,7 @@ type Spool struct {
 
 	mu       sync.Mutex
 	opened   bool
-	aside    *durable.Aside
+	setAside *durable.SetAsideFile
 	segments []*segment // oldest first; the last one is written to if it is open
 	taken    Position   // everything before it has been taken or dropped, whatever the disk knows of it
 	noted    bool       // the disk knows of it, and of all that was dropped
@@ -98,12 +98,12 @@ func (s *Spool) open() error {
 	return nil
 }
 
-// Aside is what was set aside when the spool was opened, nil for nothing: then all that is there is handed out again, and
-// counting what is dropped begins anew.
-func (s *Spool) Aside() *durable.Aside {
+// SetAside is what was set aside when the spool was opened, nil for nothing: then all that is there is handed out
+// again, and counting what is dropped begins anew.
+func (s *Spool) SetAside() *durable.SetAsideFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.aside
+	return s.setAside
 }
 
 // Folder is where the records are.

@@ -26,12 +26,12 @@ func TestAPositionThatCannotBeReadIsSetAsideAndAllIsHandedOutAgain(t *testing.T)
 			take(t, s, 3, false)
 			holds(t, s, "four")
 			kept, err := os.ReadFile(path + ".set-aside")
-			if aside := s.Aside(); err != nil || !bytes.Equal(kept, content) || aside == nil || aside.Path != path+".set-aside" || aside.Why == "" {
+			if aside := s.SetAside(); err != nil || !bytes.Equal(kept, content) || aside == nil || aside.Path != path+".set-aside" || aside.Why == "" {
 				t.Errorf("kept %q, %v, and says %+v", kept, err, aside)
 			}
 			s = open(t, folder, room)
 			holds(t, s, "four")
-			if s.Aside() != nil {
+			if s.SetAside() != nil {
 				t.Error("set aside again")
 			}
 		})

@@ -12,8 +12,8 @@ import (
 // in vnet/interface/stats.c and vlib_stats_segment_unlock, 23.10 to 26.06). Other things move it too. So while it is
 // the same, no interface has come or gone, neither a port nor a sub-interface nor a VXLAN, GENEVE or GRE tunnel. Some other
 // plugins only hide the interfaces of tunnels that are deleted, and use them again: these keep their index.
-func (w *Watched) Epoch(bootMS int64) (epoch int64, err error) {
-	err = w.look(bootMS, func(s *Segment) (int64, error) {
+func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
+	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		var found int64
 		epoch, found, err = s.epoch()
 		return found, err

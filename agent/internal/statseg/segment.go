@@ -19,7 +19,7 @@ type Count struct{ Packets, Bytes uint64 }
 // Reading is the segment at one moment.
 type Reading struct {
 	BootMS    int64   // ms since the Unix epoch
-	Epoch     int64   // of the segment's directory, see Watched.Epoch
+	Epoch     int64   // of the segment's directory, see ReopeningSegment.Epoch
 	Heartbeat float64 // grows while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
 	// Names are the interfaces' by sw_if_index. VPP gives indices out again, and the one of what was counted
@@ -50,7 +50,7 @@ var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 // whoever uses it compares BootMS with the VPP that answers on the API socket.
 type Segment struct {
 	client *statsclient.StatsClient
-	places places
+	index  directoryIndex
 }
 
 // Open maps the segment behind the socket, and waits that long for the socket to appear.

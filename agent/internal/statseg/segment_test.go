@@ -30,7 +30,7 @@ func bootTime(t *testing.T, sim *vppsim.Sim) int64 {
 
 func TestEveryInterfaceIsCountedInBothDirections(t *testing.T) {
 	sim := start(t)
-	segment := Watch(sim.StatsSocket())
+	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()
 	reading, err := segment.Read(bootTime(t, sim))
 	if err != nil || len(reading.Rx) < 2 || len(reading.Tx) < 2 { // local0 and cust0
@@ -43,7 +43,7 @@ func TestEveryInterfaceIsCountedInBothDirections(t *testing.T) {
 
 func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {
 	sim := start(t)
-	segment := Watch(sim.StatsSocket())
+	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()
 	before := bootTime(t, sim)
 	if _, err := segment.Read(before); err != nil {
@@ -64,7 +64,7 @@ func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {
 }
 
 func TestWithoutASocketThereIsAnError(t *testing.T) {
-	if _, err := Watch(t.TempDir() + "/stats.sock").Read(1); err == nil {
+	if _, err := NewReopeningSegment(t.TempDir() + "/stats.sock").Read(1); err == nil {
 		t.Error("read nothing and said so to nobody")
 	}
 }

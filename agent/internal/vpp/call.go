@@ -31,7 +31,7 @@ func (s *Session) Call(ctx context.Context, req api.Message) (api.Message, error
 func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
 	replies := make([]api.Message, len(reqs))
 	contexts := make([]uint32, 0, len(reqs))
-	done, waiting := false, newWaiting()
+	done, pending := false, newPendingCall()
 	defer func() { s.forget(!done, contexts...) }()
 	for answered := 0; answered < len(reqs); {
 		for sent := len(contexts); sent < len(reqs) && sent-answered < window; sent++ {
@@ -41,7 +41,7 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 					return
 				}
 				replies[sent] = msg
-				waiting.hear(false)
+				pending.noteAnswer(false)
 			})
 			if err != nil {
 				return nil, err
@@ -55,7 +55,7 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 		if answered < len(reqs) {
 			answered -= window / 2 // so that VPP has the other half to do while more is sent
 		}
-		if err := s.await(ctx, waiting, answered); err != nil {
+		if err := s.await(ctx, pending, answered); err != nil {
 			return nil, err
 		}
 	}
@@ -92,16 +92,16 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	var contexts []uint32
 	done := false
 	defer func() { s.forget(!done, contexts...) }()
-	waiting := newWaiting()
+	pending := newPendingCall()
 	for i, req := range append(reqs[:len(reqs):len(reqs)], &memclnt.ControlPing{}) {
-		handle := func(msg api.Message) { each(i, msg); waiting.hear(false) }
+		handle := func(msg api.Message) { each(i, msg); pending.noteAnswer(false) }
 		if i == len(reqs) {
 			handle = func(msg api.Message) {
 				if ping, ok := msg.(*memclnt.ControlPingReply); !ok || ping.VpePID != s.info.PID {
 					s.failLocked(fmt.Errorf("%w: %s instead of a ping of process %d", ErrProtocol, msg.GetMessageName(), s.info.PID))
 					return
 				}
-				waiting.hear(true)
+				pending.noteAnswer(true)
 			}
 		}
 		context, err := s.send(req, handle)
@@ -113,7 +113,7 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	if err := s.flush(); err != nil {
 		return err
 	}
-	if err := s.await(ctx, waiting, 0); err != nil {
+	if err := s.await(ctx, pending, 0); err != nil {
 		return err
 	}
 	done = true

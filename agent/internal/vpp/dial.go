@@ -62,7 +62,7 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 	var lock *os.File
 	if d.Name != "" {
 		var err error
-		if lock, err = alone(d.Socket); err != nil {
+		if lock, err = lockForOneAgent(d.Socket); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ func TestASessionWithoutABootTimeEndsWhenOneCanBeRead(t *testing.T) {
 	}
 	t.Cleanup(sim.Stop)
 	var there atomic.Bool
-	dialer := Dialer{Socket: sim.APISocket(), Timeout: patience, BootMS: func(context.Context) (int64, error) {
+	dialer := Dialer{Socket: sim.APISocket(), Timeout: testTimeout, BootMS: func(context.Context) (int64, error) {
 		if !there.Load() {
 			return 0, errors.New("no such socket yet")
 		}

@@ -11,7 +11,7 @@ import (
 func TestVPPTellsItsPluginsByName(t *testing.T) {
 	tells := func(t *testing.T, socket string, want ...string) {
 		t.Helper()
-		session, err := Dialer{Socket: socket, Timeout: patience}.Dial(t.Context())
+		session, err := Dialer{Socket: socket, Timeout: testTimeout}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

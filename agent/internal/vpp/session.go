@@ -113,7 +113,7 @@ func (s *Session) failLocked(err error) {
 }
 
 // leave says goodbye to a VPP that answers, because it may overlook a connection that is merely closed
-// (overlooked.go). The lock is held until VPP has carried out what is on its way.
+// (dead_clients.go). The lock is held until VPP has carried out what is on its way.
 func (s *Session) leave(why error) {
 	defer close(s.left)
 	defer s.lock.Close()

@@ -18,7 +18,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-const patience = 20 * time.Second
+const testTimeout = 20 * time.Second
 
 func dial(t *testing.T) (*Session, *vppsim.Sim) {
 	t.Helper()
@@ -27,7 +27,7 @@ func dial(t *testing.T) (*Session, *vppsim.Sim) {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Stop)
-	session, err := Dialer{Socket: sim.APISocket(), Timeout: patience}.Dial(t.Context())
+	session, err := Dialer{Socket: sim.APISocket(), Timeout: testTimeout}.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func mustEnd(t *testing.T, s *Session) {
 	t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the session did not end")
 	}
 }
@@ -172,7 +172,7 @@ func TestASocketWithoutVPPBehindItIsAnError(t *testing.T) {
 func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
 	session, _ := dial(t)
 	session.timeout = 10 * time.Millisecond
-	if err := session.await(t.Context(), newWaiting(), 1); !errors.Is(err, ErrTimeout) {
+	if err := session.await(t.Context(), newPendingCall(), 1); !errors.Is(err, ErrTimeout) {
 		t.Errorf("got %v", err)
 	}
 	mustEnd(t, session)
@@ -182,12 +182,12 @@ func TestAnswersThatTakeLongerThanTheTimeoutInAllAreNoSilence(t *testing.T) {
 	session, _ := dial(t)
 	session.timeout = time.Second
 	const answers = 15
-	waiting := newWaiting()
+	waiting := newPendingCall()
 	go func() {
 		for range answers {
 			time.Sleep(session.timeout / 10)
 			session.mu.Lock()
-			waiting.hear(false)
+			waiting.noteAnswer(false)
 			session.mu.Unlock()
 		}
 	}()

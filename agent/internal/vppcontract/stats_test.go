@@ -114,7 +114,7 @@ func TestTheEpochMovesWithEveryInterfaceAndStandsWithoutOne(t *testing.T) {
 		client := d.connectStats()
 		port, other := d.portUp(), d.subif(d.portUp(), 7)
 		boot := int64(float64(d.stat(client, "/sys/boottime").(adapter.ScalarStat)) * 1000)
-		watched := statseg.Watch(d.stats)
+		watched := statseg.NewReopeningSegment(d.stats)
 		defer watched.Close()
 		last := int64(0)
 		moved := func() bool {

@@ -8,7 +8,8 @@ from drf_spectacular.generators import SchemaGenerator
 RULES = (
     "Sign requests with an API token: `Authorization: Bearer ll_…`.",
     "An order is answered with 202: the order is then a fact, and `Location` is where to watch it.",
-    "Every error is a problem document (RFC 9457) with what, why, what to do next and a request id.",
+    "Every error is a problem document (RFC 9457) with what, why, what to do next and a request id;"
+    " its `type` leads to what it means.",
     "Send an `Idempotency-Key` with every write, and repeat it freely: it is done once.",
     "Reads of one object carry an `ETag`; changes want it back as `If-Match`.",
     "Lists are paged by key: follow `next` until it is null. Filters that do not exist are refused.",

@@ -5,10 +5,10 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
-from portal.api.openapi.problem import problem_answers
-from portal.api.v1.conditional import ConditionalRetrieveView
-from portal.api.v1.serializers.strict import StrictSerializer
-from portal.api.v1.views.kept_by_noc import KeptListView
+from portal.api.openapi.problem_details import problem_answers
+from portal.api.v1.etags import ConditionalRetrieveView
+from portal.api.v1.serializers.strict_fields import StrictSerializer
+from portal.api.v1.views.inventory_crud import InventoryListView
 
 _HEADERS = {
     "ETag": {
@@ -69,7 +69,7 @@ class DocumentedOperation(AutoSchema):
     def _is_create_operation(self) -> bool:
         """What the NOC adds to is answered with 201, although DRF has no mixin for it."""
         return super()._is_create_operation() or (
-            self.method == "POST" and isinstance(self.view, KeptListView)
+            self.method == "POST" and isinstance(self.view, InventoryListView)
         )
 
     def get_summary(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from portal.telemetry.units import Unit
+from portal.telemetry.graph_units import Unit
 
 _END = {
     "type": "array",

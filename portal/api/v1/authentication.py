@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
-from portal.audit.context import acting
+from portal.audit.actor import acting
 from portal.core import clock
 from portal.core.client_address import client_address
 

@@ -37,7 +37,7 @@ class PerToken(BaseThrottle):
 
 
 class PerAddress(BaseThrottle):
-    """``LONGLINE_ENROL_PER_MIN`` for each source address, at the door that asks for no token; 0 = no limit.
+    """``LONGLINE_ENROL_PER_MIN`` for each source address, where no token is asked for; 0 = no limit.
 
     Callers on a Unix socket count as one.
     """

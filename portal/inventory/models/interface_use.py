@@ -4,8 +4,8 @@ from django.db import models
 class InterfaceUse(models.Model):
     """One row per interface that is a side of a link or a port: an interface is never both, nor either twice.
 
-    Written by triggers on both tables alone (migration 0004); ids instead of relations, since the rows
-    come and go with what they name.
+    Written by triggers on both tables alone (sql/interface_uses.sql); ids instead of relations, since the
+    rows come and go with what they name.
     """
 
     router_id = models.BigIntegerField()

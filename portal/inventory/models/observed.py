@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from portal.core.policing import Policing
+from portal.core.bandwidth_profile import Policing
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
 
@@ -50,7 +50,7 @@ class ObservedRouter(models.Model):
 class RouterSilence(models.Model):
     """From a router's last report until the next one: ``[since, until)``; null = it is still silent.
 
-    Only while the portal listened (portal.telemetry.door_uptime): its own absence is nobody's silence.
+    Only while the portal listened (portal.telemetry.agent_api_uptime): its own absence is nobody's silence.
     """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences")

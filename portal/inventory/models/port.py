@@ -2,7 +2,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from portal.accounts.models import Customer
-from portal.core.tenancy import TenantQuerySet
+from portal.core.tenant_scope import TenantQuerySet
 from portal.inventory.models.router import Router
 
 # 50 times the speed: beyond what anybody sells.

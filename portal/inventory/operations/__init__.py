@@ -1,12 +1,15 @@
-"""Every write to the inventory. Each function owns one transaction; none talks to the network."""
+"""Writes to the inventory. Each function owns one transaction; none talks to the network.
+
+Changes that lines may not survive are in ``portal.vll.inventory_changes``, which looks at the lines first.
+"""
 
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 from portal.inventory.operations.customers import customer_change, customer_create
 from portal.inventory.operations.enrolment import enrolment_end, enrolment_offer, router_enrol
-from portal.inventory.operations.links import link_change, link_create, link_remove
-from portal.inventory.operations.observed import observed_store
-from portal.inventory.operations.ports import port_change, port_create
-from portal.inventory.operations.routers import router_change, router_create
+from portal.inventory.operations.links import link_remove
+from portal.inventory.operations.observation_store import observed_store
+from portal.inventory.operations.ports import port_create
+from portal.inventory.operations.routers import router_create
 from portal.inventory.operations.sites import site_change, site_create, site_remove
 
 __all__ = [
@@ -16,13 +19,9 @@ __all__ = [
     "customer_create",
     "enrolment_end",
     "enrolment_offer",
-    "link_change",
-    "link_create",
     "link_remove",
     "observed_store",
-    "port_change",
     "port_create",
-    "router_change",
     "router_create",
     "router_enrol",
     "site_change",

@@ -6,8 +6,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import Certificate
 from django.db import transaction
 
-from portal.events.operations import announce
-from portal.inventory.identity import identity_of
+from portal.events.outbox import announce
+from portal.inventory.certificate_identity import identity_of
 from portal.inventory.models import Router, RouterCertificate
 
 

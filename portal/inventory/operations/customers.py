@@ -1,4 +1,4 @@
-"""Customers, as the NOC keeps them. Their removal is ``portal.vll.retirement``'s."""
+"""Customers, as the NOC keeps them. Their removal is ``portal.vll.inventory_deletion``'s."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.inventory.errors import Retired, ValueTaken
-from portal.inventory.operations.rows import Refusals, row_change, row_create
+from portal.inventory.operations.row_writes import Refusals, row_change, row_create
 
 
 def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Customer:

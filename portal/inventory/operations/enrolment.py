@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import transaction
 
 from portal.accounts.models import ApiToken, User
-from portal.events.operations import announce
+from portal.events.outbox import announce
 from portal.inventory import pki
+from portal.inventory.certificate_identity import router_uri
 from portal.inventory.errors import (
     BadCertificateRequest,
     EnrolmentExpired,
@@ -23,7 +24,6 @@ from portal.inventory.errors import (
     NoAuthorityHere,
     Retired,
 )
-from portal.inventory.identity import router_uri
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke
 

@@ -9,11 +9,11 @@ from portal.accounts.models import User
 from portal.inventory.errors import InterfaceTaken, LinkInService, LinkWithinRouter, Retired
 from portal.inventory.interface_uses import interface_taken, is_in_use
 from portal.inventory.models import BackboneLink, Router
-from portal.inventory.operations.rows import Refusals, row_change, row_create, row_remove
+from portal.inventory.operations.row_writes import Refusals, row_change, row_create, row_remove
 
 
 @transaction.atomic
-def link_create(
+def link_create_unguarded(
     *, a_router: Router, z_router: Router, user: User, now: datetime, **facts: Any
 ) -> BackboneLink:
     """``facts``: a_/z_interface, a_/z_metric, a_/z_ip_mtu (bytes; None: unknown), ipv4, ipv6, in_service.
@@ -26,8 +26,8 @@ def link_create(
 
 
 @transaction.atomic
-def link_change(*, link: BackboneLink, user: User, now: datetime, **changes: Any) -> BackboneLink:
-    """Any fact of the link may change. Raises what ``link_create`` does."""
+def link_change_unguarded(*, link: BackboneLink, user: User, now: datetime, **changes: Any) -> BackboneLink:
+    """Any fact of the link may change. Raises what ``link_create_unguarded`` does."""
     locked = BackboneLink.objects.select_for_update().get(pk=link.pk)
     _check_routers(changes.get("a_router", locked.a_router), changes.get("z_router", locked.z_router))
     return row_change(locked, changes, kind="link", refusals=_refusals(locked), user=user, now=now)

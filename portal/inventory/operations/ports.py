@@ -1,4 +1,4 @@
-"""Ports. Their removal is ``portal.vll.retirement``'s, which knows what ends on them.
+"""Ports. Their removal is ``portal.vll.inventory_deletion``'s, which knows what ends on them.
 
 What may be booked on a port is a part of its speed, in per cent: its own or, when it is made without one,
 that of the operator's policy (LONGLINE_OVERSUBSCRIPTION_PERCENT). Or it is a rate that somebody names.
@@ -12,10 +12,10 @@ from django.db import transaction
 
 from portal.accounts.models import Customer, User
 from portal.inventory.errors import BookableBelowBooked, BookableTwice, Retired
+from portal.inventory.field_limits import check_limits
 from portal.inventory.interface_uses import interface_taken
-from portal.inventory.limits import check_limits
 from portal.inventory.models import Port, Router
-from portal.inventory.operations.rows import Refusals, in_use, row_change, row_create
+from portal.inventory.operations.row_writes import Refusals, in_use, row_change, row_create
 
 
 @transaction.atomic
@@ -38,7 +38,7 @@ def port_create(*, router: Router, interface: str, user: User, now: datetime, **
 
 
 @transaction.atomic
-def port_change(*, port: Port, user: User, now: datetime, **changes: Any) -> Port:
+def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: Any) -> Port:
     """``changes``: description, kind, customer, speed_bps, bookable_bps, oversubscription_percent, max_frame.
 
     Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired, and InUse where another customer's lines

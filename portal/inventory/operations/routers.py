@@ -1,4 +1,4 @@
-"""Routers. Their removal is ``portal.vll.retirement``'s, which knows what ends on them."""
+"""Routers. Their removal is ``portal.vll.inventory_deletion``'s, which knows what ends on them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db import transaction
 from portal.accounts.models import User
 from portal.inventory.errors import Retired, ValueTaken
 from portal.inventory.models import Port, Router, Site
-from portal.inventory.operations.rows import Refusals, in_use, row_change, row_create
+from portal.inventory.operations.row_writes import Refusals, in_use, row_change, row_create
 
 _UNIQUE = {
     "inventory_router_name_key": "name",
@@ -30,7 +30,7 @@ def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: 
 
 
 @transaction.atomic
-def router_change(*, router: Router, user: User, now: datetime, **changes: Any) -> Router:
+def router_change_unguarded(*, router: Router, user: User, now: datetime, **changes: Any) -> Router:
     """``changes``: site, loopback4, loopback6, agent_url, cpu, cores.
 
     Raises ValueTaken, OutOfRange, Retired, and InUse where the agent is to be taken from a router that

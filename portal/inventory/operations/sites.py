@@ -8,7 +8,7 @@ from django.db import transaction
 from portal.accounts.models import User
 from portal.inventory.errors import ValueTaken
 from portal.inventory.models import Site
-from portal.inventory.operations.rows import Refusals, in_use, row_change, row_create, row_remove
+from portal.inventory.operations.row_writes import Refusals, in_use, row_change, row_create, row_remove
 
 
 def site_create(*, name: str, user: User, now: datetime) -> Site:

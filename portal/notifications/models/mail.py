@@ -57,7 +57,7 @@ class Mail(models.Model):
     month = models.DateField(null=True)
     vll_id = models.UUIDField(null=True)
     order_id = models.UUIDField(null=True)
-    # Of a mail about lines or a router: what is behind it (portal.notifications.causes).
+    # Of a mail about lines or a router: what is behind it (portal.notifications.root_causes).
     cause = models.CharField(max_length=100, blank=True, default="", db_default="")
     data = models.JSONField(default=dict)
     created_at = models.DateTimeField()

@@ -6,14 +6,15 @@ from django.db import models
 from django.db.models import Q
 
 from portal.accounts.models import ApiToken, Customer
-from portal.core.tenancy import TenantQuerySet
+from portal.core.tenant_scope import TenantQuerySet
 
 
 class Webhook(models.Model):
     """An address that is told what happens to a customer's lines and orders; without a customer, the NOC's
     own, which hears of all of them.
 
-    The secrets sign what is sent, so they have to be read again: they are sealed (portal.accounts.sealing).
+    The secrets sign what is sent, so they have to be read again: they are encrypted
+    (portal.accounts.secret_encryption).
     """
 
     class Disabled(models.TextChoices):
@@ -27,7 +28,7 @@ class Webhook(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
     url = models.CharField(max_length=500)
     description = models.CharField(max_length=100, blank=True)
-    # Public types (portal.notifications.catalogue); all of them when empty, also those that are added later.
+    # Public types (portal.notifications.event_catalogue); all of them when empty, also those added later.
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)

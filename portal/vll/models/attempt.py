@@ -9,7 +9,7 @@ class Attempt(models.Model):
     """One try to converge a router, and those after it that came to the same.
 
     Evidence: triggers refuse all changes but the counting of another time, and all removal but that of what
-    is old, and neither the last word about an end nor of an open order (portal.vll.operations.attempts).
+    is old, and neither the last word about an end nor of an open order (portal.vll.operations.attempt_log).
     """
 
     class Outcome(models.TextChoices):
@@ -21,7 +21,7 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=15, choices=Outcome)
     # What was wanted, whatever its number; "": nothing was sent, or before this was kept.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")
-    # The agent's answer (provisioning.evidence) or problem document; {"error": "..."} when there was none.
+    # The agent's answer (provisioning.attempt_evidence) or problem document; {"error": "..."} without one.
     answer = models.JSONField()
     # How often it came to this in a row; when it first began, and of the last time all the rest.
     times = models.PositiveIntegerField(default=1, db_default=1)

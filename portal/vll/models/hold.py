@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from portal.accounts.models import Customer
-from portal.core.tenancy import TenantQuerySet
+from portal.core.tenant_scope import TenantQuerySet
 
 MAX_RENEWALS = 3
 MAX_HOLDS = 5
@@ -25,7 +25,7 @@ class Hold(models.Model):
     expires_at = models.DateTimeField(db_index=True)
     renewals = models.PositiveSmallIntegerField(default=0)
     cir_bps = models.BigIntegerField()
-    # What was leased, by side: portal.vll.content.EndContent as JSON.
+    # What was leased, by side: portal.vll.revision_content.EndContent as JSON.
     ends = models.JSONField()
 
     objects = TenantQuerySet.as_manager()

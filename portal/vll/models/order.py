@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from portal.accounts.models import Customer
-from portal.core.tenancy import TenantQuerySet
+from portal.core.tenant_scope import TenantQuerySet
 from portal.vll.models.vll import Vll
 from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderAction, OrderState
 
@@ -32,7 +32,7 @@ class Order(models.Model):
     approved_at = models.DateTimeField(null=True)
     # When the NOC was told that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
-    # Of a modify: what it replaces and what it makes of it (portal.vll.content.Content as JSON).
+    # Of a modify: what it replaces and what it makes of it (portal.vll.revision_content.Content as JSON).
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     # Of a modify that also gave another description: {"before", "after"}. That holds at once, and stays.

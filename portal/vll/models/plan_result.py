@@ -9,7 +9,7 @@ class PlanResult(models.Model):
     """What the routers said they would do if a held order were approved, asked for by the NOC.
 
     ``routers``, once it is finished: of each router ``router`` (id), ``name``, ``generation`` (the router's
-    when it was asked), ``differences``, ``operations``, ``ends`` and ``error`` (provisioning.preview).
+    when it was asked), ``differences``, ``operations``, ``ends`` and ``error`` (provisioning.plan_preview).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

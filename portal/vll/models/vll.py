@@ -6,9 +6,9 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
-from portal.core.policing import MAX_BURST, BandwidthProfile, bandwidth_profile
-from portal.core.tagging import Tagging
-from portal.core.tenancy import TenantQuerySet
+from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
+from portal.core.tenant_scope import TenantQuerySet
+from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus
 
@@ -33,7 +33,7 @@ class Vll(models.Model):
     in_sync = models.BooleanField(default=False)
 
     # Requested. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null: as
-    # portal.core.policing chooses them. Only the CIR is booked.
+    # portal.core.bandwidth_profile chooses them. Only the CIR is booked.
     svc_mtu = models.PositiveIntegerField()
     cir_bps = models.BigIntegerField()
     requested_cbs_bytes = models.IntegerField(null=True)

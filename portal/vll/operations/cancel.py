@@ -6,15 +6,15 @@ from django.db import transaction
 
 from portal.accounts import policies
 from portal.accounts.models import User
-from portal.vll.content import Content, content_of
 from portal.vll.errors import NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
-from portal.vll.operations.converging import converge_routers_of
-from portal.vll.operations.force import may_have_what_was_forced
-from portal.vll.operations.leasing import leases_release, leases_settle
-from portal.vll.operations.revise import revise
-from portal.vll.operations.transitions import lifecycle_move, order_move
-from portal.vll.operations.wanting import no_longer_wanted
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.force_order_end import may_have_what_was_forced
+from portal.vll.operations.removal import removal_values
+from portal.vll.operations.resource_leases import leases_release, leases_settle
+from portal.vll.operations.revision_create import revise
+from portal.vll.operations.state_transitions import lifecycle_move, order_move
+from portal.vll.revision_content import Content, content_of
 from portal.vll.states import Lifecycle, OrderAction, OrderState
 
 
@@ -42,7 +42,7 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
         order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor)
     order_move(order, OrderState.PENDING_CANCELLATION, now=now, actor=actor)
     if order.action == OrderAction.ADD:
-        Vll.objects.filter(pk=vll.pk).update(**no_longer_wanted(vll))
+        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
         vll.refresh_from_db()
         converge_routers_of(vll, now=now)
     elif order.action == OrderAction.MODIFY:

@@ -12,10 +12,10 @@ from uuid import UUID
 from django.db import transaction
 
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations.gone import line_end
-from portal.vll.operations.leasing import ports_keep
-from portal.vll.operations.tombstones import tombstone_leave
-from portal.vll.operations.transitions import order_move
+from portal.vll.operations.removal import removal_finish
+from portal.vll.operations.resource_leases import ports_keep
+from portal.vll.operations.state_transitions import order_move
+from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
 
@@ -37,7 +37,7 @@ def _line_end(vll_id: UUID, now: datetime) -> int:
     if not left or any(end.port.router.dead_since is None for end in left):
         return 0
     for end in left:
-        tombstone = tombstone_leave(
+        tombstone = tombstone_create(
             vll,
             side=end.side,
             router_id=end.port.router_id,
@@ -49,5 +49,5 @@ def _line_end(vll_id: UUID, now: datetime) -> int:
     order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if order is not None and order.state == OrderState.ACKNOWLEDGED:
         order_move(order, OrderState.IN_PROGRESS, now=now)
-    line_end(vll, order, now=now)
+    removal_finish(vll, order, now=now)
     return 1

@@ -10,17 +10,17 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
-from portal.allocation.capacity import dearest
-from portal.allocation.cores import cores_book
-from portal.events.operations import announce
+from portal.allocation.cpu_core_bookings import cores_book
+from portal.allocation.router_packet_capacity import dearest
+from portal.events.outbox import announce
 from portal.inventory.models import Port
-from portal.vll.content import EndContent
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, TooManyHolds
 from portal.vll.models import Hold
 from portal.vll.models.hold import MAX_HOLDS, MAX_RENEWALS
-from portal.vll.operations.assess import assess_ports, core_loads
-from portal.vll.operations.endpoints import EndRequest
-from portal.vll.operations.leasing import Leased, ends_lease, leases_release
+from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.feasibility_rules import check_ports, core_loads
+from portal.vll.operations.resource_leases import Leased, ends_lease, leases_release
+from portal.vll.revision_content import EndContent
 
 LASTS = timedelta(seconds=900)
 
@@ -33,7 +33,7 @@ def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int,
     VlanTaken, NoVlanFree, PortFull, RouterFull and TooManyHolds.
     """
     ends = {"a": a_end, "z": z_end}
-    found = assess_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
+    found = check_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
     customer = found.owned()
     pk = uuid.uuid4()
     contents = ends_lease(ends=ends, ports=found.ports, cir_bps=cir_bps, holder=pk, leased=None, now=now)

@@ -10,11 +10,10 @@ from django.db import transaction
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
-from portal.core.tagging import Tagging
-from portal.core.transport import Transport
+from portal.core.encapsulations import Transport
+from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
-from portal.underlay.encapsulation import Serviceable
-from portal.vll.content import Content, EndContent, content_of
+from portal.underlay.transport_selection import SelectedTransport
 from portal.vll.errors import (
     EndsSwapped,
     NotAllowedToOrder,
@@ -25,13 +24,14 @@ from portal.vll.errors import (
     WrongLifecycle,
 )
 from portal.vll.models import Order, Vll, VllTombstone
-from portal.vll.operations.acknowledge import needs_approval, order_acknowledge
-from portal.vll.operations.assess import Accepted, LineRequest, assess
-from portal.vll.operations.describe import describe_locked
-from portal.vll.operations.endpoints import EndRequest
-from portal.vll.operations.leasing import Leased, cores_lease, ends_lease, transport_lease
-from portal.vll.operations.revise import revise
-from portal.vll.operations.submit import content_for
+from portal.vll.operations.add import content_for
+from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
+from portal.vll.operations.order_create import needs_approval, order_acknowledge
+from portal.vll.operations.rename import describe_locked
+from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
+from portal.vll.operations.revision_create import revise
+from portal.vll.revision_content import Content, EndContent, content_of
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
 
 
@@ -160,7 +160,7 @@ def _content_after(
     if request == request_of(before):
         return before, None
     check_not_swapped(before, request)
-    accepted = assess(
+    accepted = check_line(
         user=user,
         request=request,
         now=now,
@@ -264,13 +264,13 @@ def request_of(content: Content) -> LineRequest:
     )
 
 
-def unchanged_path(before: Content, request: LineRequest) -> Serviceable | None:
+def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
     """What carries the line now, when the change asks nothing new of the underlay."""
     now_asked = request_of(before)
     same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
     same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
     if same_ports and same_size and request.transport == now_asked.transport:
-        return Serviceable(before.transport, before.frame)
+        return SelectedTransport(before.transport, before.frame)
     return None
 
 

@@ -6,13 +6,13 @@ from django.db import transaction
 
 from portal.accounts import policies
 from portal.accounts.models import User
-from portal.vll.content import Content, content_of
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
+from portal.vll.operations.add import order_add
 from portal.vll.operations.modify import changes_of, order_modify, request_of
-from portal.vll.operations.submit import order_add
 from portal.vll.operations.suspend import order_resume, order_suspend
 from portal.vll.operations.terminate import order_delete, order_restore
+from portal.vll.revision_content import Content, content_of
 from portal.vll.states import CALLED_OFF, AdminStatus, OrderAction, OrderState
 
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.vll.content import content_of
 from portal.vll.errors import WrongLifecycle
 from portal.vll.models import Order, Vll
 from portal.vll.operations.modify import order_change, vll_lock
+from portal.vll.revision_content import content_of
 from portal.vll.states import AdminStatus, Lifecycle
 
 

@@ -8,7 +8,6 @@ from django.db import transaction
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
-from portal.vll.content import content_of
 from portal.vll.errors import (
     CoolingOffAlready,
     CoolingOffOutOfRange,
@@ -17,12 +16,13 @@ from portal.vll.errors import (
     WrongLifecycle,
 )
 from portal.vll.models import Order, Vll
-from portal.vll.operations.acknowledge import order_acknowledge
 from portal.vll.operations.cancel import cancel_locked, content_before_removal
-from portal.vll.operations.converging import converge_routers_of
+from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.modify import order_change, vll_lock
-from portal.vll.operations.transitions import lifecycle_move
-from portal.vll.operations.wanting import no_longer_wanted
+from portal.vll.operations.order_create import order_acknowledge
+from portal.vll.operations.removal import removal_values
+from portal.vll.operations.state_transitions import lifecycle_move
+from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,
     TERMINAL_ORDER_STATES,
@@ -134,10 +134,10 @@ def _remove(vll: Vll, *, actor: str, now: datetime) -> Order:
     if vll.lifecycle not in IN_SERVICE and not cooling_off:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.DELETE)
     if cooling_off:
-        Vll.objects.filter(pk=vll.pk).update(**no_longer_wanted(vll))
+        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
         vll.refresh_from_db()
     else:
-        lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=actor, **no_longer_wanted(vll))
+        lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=actor, **removal_values(vll))
     order = order_acknowledge(vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=actor, now=now)
     converge_routers_of(vll, now=now)
     return order

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from portal.allocation.gre_pairs import is_pair
+from portal.allocation.gre_pair_leases import is_pair
 from portal.allocation.models import GrePairLease, VniLease
 from portal.inventory.models import Router
-from portal.vll.content import Content
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
-from portal.vll.operations.answers import EndAnswer
-from portal.vll.operations.leasing import leases_release, tunnels_rest
+from portal.vll.operations.resource_leases import leases_release, tunnels_rest
+from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.revision_content import Content
 
 
-def tombstone_leave(
+def tombstone_create(
     vll: Vll, *, side: str, router_id: int, revision: int, before: Content | None, after: Content | None
 ) -> VllTombstone:
     """Note that an end left this router, with every tunnel of the line that the router may have.

@@ -8,8 +8,8 @@ from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Port
-from portal.web.forms.named import NamedField
-from portal.web.forms.versioned import VersionedForm
+from portal.web.forms.autocomplete import AutocompleteField
+from portal.web.forms.version_field import VersionedForm
 
 _MBIT = 10**6
 _LARGEST = 2**53 - 1
@@ -64,7 +64,7 @@ class CustomerForm(VersionedForm):
 
 
 class RouterChangeForm(VersionedForm):
-    site = NamedField(label=_("Site"), of="sites")
+    site = AutocompleteField(label=_("Site"), of="sites")
     # The stubs do not know that the field hands its keywords on to CharField.
     loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
@@ -100,7 +100,7 @@ class RouterCreateForm(RouterChangeForm):
 
 
 class PortChangeForm(VersionedForm):
-    customer = NamedField(label=_("Customer"), of="customers", required=False)
+    customer = AutocompleteField(label=_("Customer"), of="customers", required=False)
     description = forms.CharField(label=_("Description"), max_length=100, required=False)
     kind = forms.ChoiceField(label=_("Kind"), choices=[("uni", "UNI"), ("enni", "ENNI")], initial="uni")
     speed_bps = MbitField(label=_("Speed (Mbit/s)"))
@@ -128,7 +128,7 @@ class PortChangeForm(VersionedForm):
 
 class PortCreateForm(PortChangeForm):
     accept_affected = None  # type: ignore[assignment]
-    router = NamedField(label=_("Router"), of="routers")
+    router = AutocompleteField(label=_("Router"), of="routers")
     interface = forms.CharField(label=_("Interface"), max_length=63, help_text=_("As VPP shows it"))
     field_order = ["router", "interface"]
 
@@ -136,7 +136,7 @@ class PortCreateForm(PortChangeForm):
 def _side_fields(which: str) -> dict[str, forms.Field]:
     letter = which.upper()
     return {
-        f"{which}_router": NamedField(label=_("%(side)s router") % {"side": letter}, of="routers"),
+        f"{which}_router": AutocompleteField(label=_("%(side)s router") % {"side": letter}, of="routers"),
         f"{which}_interface": forms.CharField(
             label=_("%(side)s interface") % {"side": letter}, max_length=63
         ),

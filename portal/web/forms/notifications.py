@@ -6,9 +6,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
+from portal.notifications.mail_preferences import groups_for, wanted_groups
 from portal.notifications.models import Group
-from portal.notifications.preferences import groups_for, wanted_groups
-from portal.web.forms.look import TablerForm
+from portal.web.forms.base import TablerForm
 
 LABELS = {
     Group.ORDERS: _("Orders: accepted, waiting for approval, changes done, rejected, cancelled"),

@@ -12,18 +12,18 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
-from portal.core.frames import MAX_SVC_MTU, MIN_SVC_MTU
-from portal.core.tagging import Tagging
-from portal.core.transport import Transport
-from portal.vll import queries, words
+from portal.core.mtu_arithmetic import MAX_SVC_MTU, MIN_SVC_MTU
+from portal.core.vlan_tags import Tagging
+from portal.vll import queries
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import VllEnd
 from portal.vll.operations import EndRequest, LineRequest
-from portal.web.forms.look import LookupField, TablerForm
-from portal.web.forms.ports import PortField, orderable_ports, port_offer
+from portal.web.forms.base import LookupField, TablerForm
+from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import OuterVlanField
-from portal.web.held import Held, held_of
+from portal.web.hold_rows import Held, held_of
 
 AUTO = "auto"
 MBIT, GBIT = 10**6, 10**9
@@ -232,7 +232,7 @@ class OrderForm:
         }
 
     def asked(self) -> LineRequest:
-        """What serviceability is asked about; only after ``is_valid``."""
+        """What feasibility is asked about; only after ``is_valid``."""
         besides = ("description", "hold")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
@@ -243,7 +243,7 @@ class OrderForm:
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = _FIELDS.get(name, name)
-        form.add_error(field if field in form.fields else None, words.sentence(error))
+        form.add_error(field if field in form.fields else None, error.sentence)
 
     def problems(self) -> Iterator[Problem]:
         """Every mistake, in the order of the page."""

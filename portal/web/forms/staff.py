@@ -5,7 +5,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
-from portal.web.forms.look import TablerForm
+from portal.web.forms.base import TablerForm
 from portal.web.templatetags.noc import NOC_ROLES
 
 _STAFF = [(role, label) for role, label in NOC_ROLES.items() if role != User.NocRole.NONE]

@@ -8,7 +8,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Membership, User
-from portal.web.forms.look import TablerForm
+from portal.web.forms.base import TablerForm
 
 
 class InviteForm(TablerForm):

@@ -6,10 +6,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from portal.accounts.fields import Network, network_of
+from portal.accounts.cidr_field import Network, network_of
 from portal.accounts.models import Scope, User
 from portal.accounts.policies import may_manage_teams
-from portal.web.forms.look import TablerForm
+from portal.web.forms.base import TablerForm
 
 MAX_NETWORKS = 20
 _SCOPES = {

@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
-from portal.notifications.catalogue import CHOICES
-from portal.notifications.targets import LONGEST_URL
-from portal.web.forms.named import NamedField
-from portal.web.forms.versioned import VersionedForm
+from portal.notifications.event_catalogue import CHOICES
+from portal.notifications.public_address_check import LONGEST_URL
+from portal.web.forms.autocomplete import AutocompleteField
+from portal.web.forms.version_field import VersionedForm
 
 
 class WebhookForm(VersionedForm):
@@ -39,7 +39,7 @@ class WebhookAddForm(WebhookForm):
         super().__init__(*args, **kwargs)
         self._managed: list[Customer] = []
         if user.is_noc_admin:
-            field: forms.Field = NamedField(
+            field: forms.Field = AutocompleteField(
                 label=_("Customer"),
                 of="customers",
                 required=False,

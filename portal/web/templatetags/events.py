@@ -5,7 +5,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.events.models import Event
-from portal.web.templatetags.facts import ACTIONS
+from portal.web.templatetags.badges import ACTIONS
 
 register = template.Library()
 

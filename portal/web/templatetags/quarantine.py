@@ -6,10 +6,10 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.epoch import to_time
+from portal.core.unix_time import to_time
+from portal.telemetry.messages import offset_text, reason_text
 from portal.telemetry.models import AgentClock, Quarantine
-from portal.telemetry.quarantine import MAX_AHEAD
-from portal.telemetry.words import offset_text, reason_text
+from portal.telemetry.sample_quarantine import MAX_AHEAD
 
 register = template.Library()
 

@@ -7,10 +7,10 @@ from django import template
 from django.utils.translation import gettext as _
 
 from portal.core import units
+from portal.core.encapsulations import Transport
 from portal.core.request_id import current_request_id
-from portal.core.tagging import Tagging
-from portal.core.transport import Transport
-from portal.telemetry.words import availability_text, lasting_text
+from portal.core.vlan_tags import Tagging
+from portal.telemetry.messages import availability_text, lasting_text
 from portal.vll.models import VllEnd
 
 register = template.Library()

@@ -14,11 +14,11 @@ from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew
-from portal.web.access import SignedInRequest, requires
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
 from portal.web.forms.order import OrderForm
-from portal.web.held import held_of
-from portal.web.paging import newest_first
-from portal.web.telling import telling
+from portal.web.hold_rows import held_of
+from portal.web.pagination import newest_first
 
 UNPROCESSABLE = 422
 

@@ -15,8 +15,7 @@ from portal.accounts import invitations
 from portal.accounts.models import Invitation, User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import words
-from portal.web.access import public
+from portal.web.access_control import public
 from portal.web.forms.team import NewAccountForm, NewPasswordForm
 
 _ALLAUTH = "allauth.account.auth_backends.AuthenticationBackend"
@@ -30,7 +29,7 @@ def invitation(request: HttpRequest, signed: str) -> HttpResponse:
     try:
         found = invitations.invitation_of(signed, now=clock.now())
     except DomainError as error:
-        return render(request, "team/invitation_gone.html", {"why": words.sentence(error)}, status=410)
+        return render(request, "team/invitation_gone.html", {"why": error.sentence}, status=410)
     if isinstance(request.user, User):
         return _as_oneself(request, request.user, found)
     account = invitations.account_of(found)
@@ -47,7 +46,7 @@ def _as_oneself(request: HttpRequest, user: User, found: Invitation) -> HttpResp
         try:
             invitations.accept_as(user=user, invitation=found, now=clock.now())
         except DomainError as error:
-            refusal = words.sentence(error)
+            refusal = error.sentence
         else:
             return _welcome(request, found)
     context = {"invitation": found, "refusal": refusal}
@@ -60,7 +59,7 @@ def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
         try:
             user = invitations.accept_as_new(invitation=found, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, words.sentence(error))
+            form.add_error(error.field or None, error.sentence)
         else:
             login(request, user, backend=_ALLAUTH)
             return _welcome(request, found)
@@ -73,7 +72,7 @@ def _as_somebody_returning(request: HttpRequest, account: User, found: Invitatio
         try:
             user = invitations.accept_reopening(invitation=found, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, words.sentence(error))
+            form.add_error(error.field or None, error.sentence)
         else:
             # As at the sign-in page: whoever has a second factor is asked for it.
             signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))

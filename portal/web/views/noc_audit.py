@@ -15,12 +15,12 @@ from django.utils.translation import gettext as _
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, User
+from portal.audit.feed import MODELS, Entry, newest
 from portal.audit.history import Change
-from portal.audit.newest import MODELS, Entry, newest
 from portal.inventory.models import Router
 from portal.vll.models import Vll
-from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import KINDS
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import KINDS
 from portal.web.templatetags.history import WHAT
 
 # The page with the history of a row, and the column of its id; a test asks for every audited table.

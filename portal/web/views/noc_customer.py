@@ -9,8 +9,8 @@ from django.views.decorators.http import require_POST
 from portal.accounts import policies
 from portal.accounts.models import Customer
 from portal.core import clock
-from portal.vll.retirement import customer_return
-from portal.web.access import SignedInRequest, requires
+from portal.vll.inventory_deletion import customer_return
+from portal.web.access_control import SignedInRequest, requires
 
 
 @requires(policies.may_remove_from_the_network)

@@ -12,13 +12,20 @@ from portal.accounts import policies
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.inventory.models import Router
-from portal.vll import queries, words
-from portal.vll.drain import DrainStep, drain_begin, drain_end, drain_progress, drain_step, ends_to_drain
+from portal.vll import queries
 from portal.vll.errors import LinesAffected
 from portal.vll.operations import order_suspend
-from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import KINDS
-from portal.web.paging import in_order
+from portal.vll.router_drain import (
+    DrainStep,
+    drain_begin,
+    drain_end,
+    drain_progress,
+    drain_step,
+    ends_to_drain,
+)
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import KINDS
+from portal.web.pagination import in_order
 
 CONFLICT = 409
 
@@ -35,7 +42,7 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
         done = _do(request, router)
     except DomainError as error:
         asks = isinstance(error, LinesAffected)
-        return _page(request, router, refusal=words.sentence(error), may_accept=asks)
+        return _page(request, router, refusal=error.sentence, may_accept=asks)
     if done is None:
         return HttpResponse(status=400)
     messages.success(request, done)

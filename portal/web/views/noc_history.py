@@ -11,8 +11,8 @@ from portal.allocation.models import ReservedVniRange
 from portal.audit.history import Change, customer_history, object_history, person_history, router_history
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
-from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
 
 MODELS = {
     SITES.slug: Site,

@@ -12,25 +12,24 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import policies
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import words
-from portal.web.access import SignedInRequest, requires
-from portal.web.forms.versioned import VersionedForm
-from portal.web.narrowing import narrowed
-from portal.web.noc_kinds import KINDS, Kind
-from portal.web.paging import in_order
-from portal.web.saving import CONFLICT, UNPROCESSABLE, do, save
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.forms.version_field import VersionedForm
+from portal.web.inventory_kinds import KINDS, Kind
+from portal.web.list_filters import filtered
+from portal.web.pagination import in_order
+from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 
 
 @requires(policies.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """The rows of a kind, page by page, as the search and the filters say."""
-    looked = narrowed(kind.rows(), request.GET, kind.choices) if kind.searchable else None
+    looked = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
     found = in_order(looked.rows if looked else kind.rows(), by=kind.by, after=request.GET.get("after", ""))
     rows = [
         {"row": row, "cells": [(heading, value(row)) for heading, value in kind.columns]}
         for row in found.rows
     ]
-    return _page(request, "noc/list.html", kind, {"rows": rows, "page": found, "narrowed": looked})
+    return _page(request, "noc/list.html", kind, {"rows": rows, "page": found, "filtered": looked})
 
 
 @requires(policies.may_run_the_network)
@@ -81,7 +80,7 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         try:
             kind.remove(**{kind.keyword: row}, user=request.user, now=clock.now())
         except DomainError as error:
-            refusal = words.sentence(error)
+            refusal = error.sentence
         else:
             messages.success(request, _("It is removed."))
             return redirect(f"web:noc-{kind.slug}")

@@ -9,11 +9,11 @@ from django.views.decorators.http import require_POST
 from portal.accounts import policies
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.queries import last_look, lines_in_error, standing
-from portal.netbox_sync.runs import run_ask
-from portal.web.access import SignedInRequest, requires
-from portal.web.live import HTTP_NO_CHANGE, live_part
-from portal.web.noc_kinds import KINDS
+from portal.netbox_sync.status import last_look, lines_in_error, standing
+from portal.netbox_sync.sync_runs import run_ask
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import KINDS
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 RUNS_SHOWN = 20
 LINES_SHOWN = 50
@@ -31,7 +31,7 @@ def page(request: SignedInRequest) -> HttpResponse:
         "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
         "lines": lines_in_error()[:LINES_SHOWN],
     }
-    live = live_part("noc/_netbox_standing.html", context, request)
+    live = polled_part("noc/_netbox_standing.html", context, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"

@@ -13,7 +13,7 @@ from portal.accounts import policies
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import queries, words
+from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.operations import (
     order_approve,
@@ -22,15 +22,15 @@ from portal.vll.operations import (
     order_reject,
     plan_ask,
 )
-from portal.vll.operations.force import may_be_ended
-from portal.vll.operations.plan import PlanState, plan_of, state_of
+from portal.vll.operations.force_order_end import may_be_ended
+from portal.vll.operations.order_plan import PlanState, plan_of, state_of
 from portal.vll.states import OrderState
-from portal.web.access import SignedInRequest, requires
-from portal.web.asked import asked_of
-from portal.web.forms.decision import ApprovalForm, ForceEndForm, RejectionForm
-from portal.web.held_order import needs_of, plan_parts
-from portal.web.noc_kinds import KINDS
-from portal.web.paging import newest_first
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.approval_page import needs_of, plan_parts
+from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
+from portal.web.inventory_kinds import KINDS
+from portal.web.order_diff_rows import asked_of
+from portal.web.pagination import newest_first
 
 CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
 
@@ -59,7 +59,7 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
         try:
             plan_ask(user=request.user, order=order, now=clock.now())
         except DomainError as error:
-            messages.error(request, words.sentence(error))
+            messages.error(request, error.sentence)
         if not request.htmx:
             return redirect("web:noc-order", order_id=order.pk)
     context = _plan_part(order)
@@ -78,7 +78,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     try:
         order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
     except DomainError as error:
-        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
     messages.success(request, _("The order is approved; the routers are being told."))
     return redirect("web:vll", vll_id=order.vll_id)
 
@@ -93,7 +93,7 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     try:
         order_reject(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
     except DomainError as error:
-        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
     messages.success(request, _("The order is rejected; its VLANs and bandwidth are free again."))
     return redirect("web:noc-orders")
 
@@ -106,7 +106,7 @@ def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     try:
         order_force_retry(user=request.user, order=order, now=clock.now())
     except DomainError as error:
-        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
     messages.success(request, _("The routers are being asked again."))
     return redirect("web:noc-order", order_id=order.pk)
 
@@ -121,7 +121,7 @@ def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     try:
         order_force_end(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
     except DomainError as error:
-        return _page(request, order, refusal=words.sentence(error), status=CONFLICT)
+        return _page(request, order, refusal=error.sentence, status=CONFLICT)
     messages.success(request, _("The order is ended. Its leases stay until all routers have confirmed."))
     return redirect("web:noc-order", order_id=order.pk)
 

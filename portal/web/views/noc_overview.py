@@ -5,10 +5,10 @@ from django.shortcuts import render
 
 from portal.accounts import policies
 from portal.core import clock
-from portal.web.access import SignedInRequest, requires
-from portal.web.alarms import alarms
-from portal.web.live import HTTP_NO_CHANGE, live_part
-from portal.web.noc_kinds import KINDS
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import KINDS
+from portal.web.noc_alarms import alarms
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 
 @requires(policies.may_run_the_network)
@@ -19,7 +19,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "alarms": [alarm for alarm in found if alarm.count],
         "in_order": [alarm.title for alarm in found if not alarm.count],
     }
-    live = live_part("noc/_alarm_list.html", context, request)
+    live = polled_part("noc/_alarm_list.html", context, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "noc/_alarms.html" if request.htmx else "noc/overview.html"

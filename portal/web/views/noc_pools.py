@@ -4,9 +4,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import policies
-from portal.allocation.pools import pools
-from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import KINDS
+from portal.allocation.pool_usage import pools
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import KINDS
 
 
 @requires(policies.may_run_the_network)

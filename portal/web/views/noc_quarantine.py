@@ -10,13 +10,13 @@ from django.views.decorators.http import require_POST
 from portal.accounts import policies
 from portal.core import clock
 from portal.telemetry.models import Quarantine
-from portal.telemetry.quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
-from portal.telemetry.quarantine_outlook import line_outlooks, lines_of, quarantines, span_of
-from portal.web.access import SignedInRequest, requires
-from portal.web.forms.decision import DiscardForm
-from portal.web.noc_kinds import KINDS
-from portal.web.paging import in_order
-from portal.web.telling import telling
+from portal.telemetry.sample_quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
+from portal.telemetry.sample_quarantine_preview import lines_of, month_previews, quarantines, span_of
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
+from portal.web.forms.noc_decision import DiscardForm
+from portal.web.inventory_kinds import KINDS
+from portal.web.pagination import in_order
 
 UNPROCESSABLE = 422
 # For each line its month is read.
@@ -87,7 +87,7 @@ def _page(
         "span": span_of(found),
         "is_undecided": found.state == Quarantine.State.UNDECIDED,
         "given_up_at": given_up_at(found),
-        "outlooks": line_outlooks(quarantine=found, vlls=lines.rows, now=clock.now()),
+        "previews": month_previews(quarantine=found, vlls=lines.rows, now=clock.now()),
         "page": lines,
         "examples": found.examples.order_by("pk")[:1],
         "form": form or DiscardForm(),

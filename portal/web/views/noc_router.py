@@ -17,14 +17,14 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.vll import router_care, words
+from portal.vll import router_actions
 from portal.vll.models import VllEnd
-from portal.vll.operations.observe import FRESH
+from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.access import SignedInRequest, requires
-from portal.web.noc_kinds import KINDS
-from portal.web.router_holdings import holdings_of
-from portal.web.telling import telling
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
+from portal.web.inventory_kinds import KINDS
+from portal.web.router_contents import holdings_of
 
 ATTEMPTS_SHOWN = 10
 ENDS_SHOWN = 200
@@ -32,13 +32,15 @@ EVENTS_SHOWN = 50
 
 
 def _maintenance(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_care.router_maintenance_set(
+    return lambda router, user: router_actions.router_maintenance_set(
         router=router, on=on, user=user, now=clock.now()
     )
 
 
 def _hold(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_care.router_hold_set(router=router, on=on, user=user, now=clock.now())
+    return lambda router, user: router_actions.router_hold_set(
+        router=router, on=on, user=user, now=clock.now()
+    )
 
 
 _CARE: dict[str, Callable[[Router, User], None]] = {
@@ -46,8 +48,10 @@ _CARE: dict[str, Callable[[Router, User], None]] = {
     "maintenance-end": _maintenance(False),
     "hold": _hold(True),
     "release": _hold(False),
-    "retry": lambda router, user: router_care.router_retry(router=router, user=user, now=clock.now()),
-    "reconcile": lambda router, user: router_care.router_reconcile(router=router, user=user, now=clock.now()),
+    "retry": lambda router, user: router_actions.router_retry(router=router, user=user, now=clock.now()),
+    "reconcile": lambda router, user: router_actions.generation_adopt_ask(
+        router=router, user=user, now=clock.now()
+    ),
 }
 
 
@@ -59,7 +63,7 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
 
 @requires(policies.may_run_the_network)
 @require_POST
-def care(request: SignedInRequest, router_id: int) -> HttpResponse:
+def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``do``: one of the buttons."""
     router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
     if do is None:
@@ -75,10 +79,10 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
     """With a ``reason`` the router is declared dead, without one no longer."""
     router, reason = _router(router_id), request.POST.get("reason", "").strip()[:500]
     if router.dead_since is not None:
-        router_care.router_declare_alive(router=router, user=request.user, now=clock.now())
+        router_actions.router_declare_alive(router=router, user=request.user, now=clock.now())
         messages.success(request, _("Removals wait for it again."))
     elif reason:
-        router_care.router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
+        router_actions.router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
         messages.success(request, _("Removals do not wait for it any more."))
     else:
         messages.error(request, _("Say why the router is dead: it is kept with it."))
@@ -94,7 +98,7 @@ def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
     try:
         token = enrolment_offer(router=router, user=request.user, now=clock.now())
     except DomainError as error:
-        messages.error(request, words.sentence(error))
+        messages.error(request, error.sentence)
         return redirect("web:noc-router", router_id=router.pk)
     return _page(request, router, token=token)
 

@@ -7,19 +7,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import policies
-from portal.accounts.closing import account_reopen
+from portal.accounts.account_closing import account_reopen
 from portal.accounts.models import ApiToken, User
+from portal.accounts.noc_staff import noc_role_change, noc_staff, staff_add
 from portal.accounts.second_factor import second_factor_reset, with_second_factor
-from portal.accounts.staff import noc_role_change, noc_staff, staff_add
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications.queries import first_password_mail
-from portal.vll import words
-from portal.web.access import SignedInRequest, requires
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
 from portal.web.forms.staff import NocRoleForm, StaffForm
-from portal.web.noc_kinds import KINDS
-from portal.web.telling import telling
+from portal.web.inventory_kinds import KINDS
 
 
 @requires(policies.may_run_the_network)
@@ -37,7 +36,7 @@ def add(request: SignedInRequest) -> HttpResponse:
         try:
             person = staff_add(now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, words.sentence(error))
+            form.add_error(error.field or None, error.sentence)
         else:
             messages.success(request, _("%(name)s is NOC staff now.") % {"name": person.username})
             return redirect("web:noc-staff")

@@ -11,9 +11,8 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import policies
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.notifications.preferences import mails_choose, mails_stop, unsubscribe_of
-from portal.vll import words
-from portal.web.access import SignedInRequest, public, requires
+from portal.notifications.mail_preferences import mails_choose, mails_stop, unsubscribe_of
+from portal.web.access_control import SignedInRequest, public, requires
 from portal.web.forms.notifications import LABELS, MailsForm
 
 
@@ -38,7 +37,7 @@ def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
     try:
         user, group = unsubscribe_of(signed)
     except DomainError as error:
-        why = {"why": words.sentence(error)}
+        why = {"why": error.sentence}
         return render(request, "notifications/unknown_link.html", why, status=404)
     if request.method == "POST":
         mails_stop(user=user, group=group, now=clock.now())

@@ -6,16 +6,16 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import policies
-from portal.accounts.scope import customers_named
+from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
-from portal.telemetry.recent import recent_of
+from portal.telemetry.last_hour import recent_of
 from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
-from portal.web.access import SignedInRequest, requires
-from portal.web.attention import attention
-from portal.web.live import HTTP_NO_CHANGE, live_part
-from portal.web.paging import newest_first
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.line_problems import attention
+from portal.web.pagination import newest_first
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
 from portal.web.sparkline import sparkline_of
 
 OPEN_ORDERS_SHOWN = 10
@@ -58,7 +58,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "open_orders": orders,
         "open_order_count": open_orders.count(),
     }
-    live = live_part("overview/_live.html", context, request)
+    live = polled_part("overview/_live.html", context, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "overview/_overview.html" if request.htmx else "overview/overview.html"

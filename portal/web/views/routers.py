@@ -6,18 +6,18 @@ from django.shortcuts import render
 from portal.accounts import policies
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.vll.operations.observe import FRESH
-from portal.web.access import SignedInRequest, requires
-from portal.web.narrowing import narrowed
-from portal.web.noc_kinds import ROUTERS
-from portal.web.paging import in_order
+from portal.vll.operations.oper_status import FRESH
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import ROUTERS
+from portal.web.list_filters import filtered
+from portal.web.pagination import in_order
 
 
 @requires(policies.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
     """A router is fresh while its reports are young enough to know the status of its VLLs by."""
     rows = Router.objects.select_related("site", "observed", "convergence")
-    looked = narrowed(rows, request.GET, ROUTERS.choices)
+    looked = filtered(rows, request.GET, ROUTERS.choices)
     page = in_order(looked.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
-    context = {"routers": page.rows, "page": page, "narrowed": looked, "fresh_since": clock.now() - FRESH}
+    context = {"routers": page.rows, "page": page, "filtered": looked, "fresh_since": clock.now() - FRESH}
     return render(request, "routers/routers.html", context)

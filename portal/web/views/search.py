@@ -18,9 +18,9 @@ from portal.inventory.models import Port
 from portal.inventory.search import found
 from portal.vll import queries
 from portal.vll.search import vlls_found
-from portal.web.access import SignedInRequest, requires
-from portal.web.narrowing import LONGEST_SEARCH, Text
-from portal.web.noc_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
+from portal.web.list_filters import LONGEST_SEARCH, Text
 
 # Whoever sees more than these narrows the search instead of reading on.
 SHOWN = 20
@@ -82,5 +82,5 @@ def _found(
 
 
 def _port_page(port: Port) -> str:
-    """A port has no page of its own: the list, narrowed to it."""
+    """A port has no page of its own: the list, filtered to it."""
     return f"{reverse('web:ports')}?{urlencode({'q': port.interface})}"

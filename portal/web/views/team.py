@@ -13,10 +13,9 @@ from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.vll import words
-from portal.web.access import SignedInRequest, requires
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
 from portal.web.forms.team import InviteForm, RoleForm
-from portal.web.telling import telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
         try:
             invitations.invite(by=request.user, customer=found.customer, now=clock.now(), **form.cleaned_data)
         except DomainError as error:
-            form.add_error(error.field or None, words.sentence(error))
+            form.add_error(error.field or None, error.sentence)
         else:
             messages.success(request, _("The invitation is on its way."))
             return redirect("web:team", customer_id=found.customer.pk)

@@ -11,7 +11,7 @@ from portal.accounts import policies
 from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
-from portal.web.access import SignedInRequest, requires
+from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.tokens import TokenForm
 
 

@@ -10,17 +10,16 @@ from django.utils.translation import gettext as _
 from portal.accounts import policies
 from portal.audit.history import vll_history
 from portal.core import clock
+from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
-from portal.core.transport import Transport
-from portal.telemetry.policed import policed
-from portal.vll import words
+from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.access import SignedInRequest, requires, visible_vll
-from portal.web.line_path import LinePath, line_path
-from portal.web.live import HTTP_NO_CHANGE, live_part
-from portal.web.progress import progress_of
+from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.line_progress import progress_of
+from portal.web.path_drawing import LinePath, line_path
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 _POLICED_FOR = timedelta(days=1)
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
@@ -58,7 +57,7 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
         try:
             order_delete(user=request.user, vll=vll, now=clock.now(), cooling_off=_cooling_off(request))
         except DomainError as error:
-            refusal = words.sentence(error)
+            refusal = error.sentence
         else:
             messages.success(request, _("The removal is ordered."))
             return redirect("web:vll", vll_id=vll.pk)
@@ -89,7 +88,7 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "progress": progress,
         "may_order": policies.may_order(request.user, vll.customer),
     }
-    live = live_part("vll/_live.html", context, request)
+    live = polled_part("vll/_live.html", context, request)
     return {
         "progress": progress,
         "live": live.body,

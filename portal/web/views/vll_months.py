@@ -5,9 +5,9 @@ from django.shortcuts import render
 
 from portal.accounts import policies
 from portal.core import clock
-from portal.telemetry.months import months_of
+from portal.telemetry.monthly_figures import months_of
 from portal.vll.models import Vll
-from portal.web.access import SignedInRequest, requires, visible_vll
+from portal.web.access_control import SignedInRequest, requires, visible_vll
 
 
 @requires(policies.may_see, of=visible_vll)

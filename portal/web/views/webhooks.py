@@ -16,7 +16,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications import queries
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.webhooks import (
+from portal.notifications.webhook_operations import (
     delivery_redeliver,
     webhook_change,
     webhook_create,
@@ -26,11 +26,11 @@ from portal.notifications.webhooks import (
     webhook_rotate,
     webhook_test,
 )
-from portal.web.access import SignedInRequest, requires
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.flash_messages import telling
 from portal.web.forms.webhooks import WebhookAddForm, WebhookForm
-from portal.web.paging import in_order, newest_first
-from portal.web.saving import save
-from portal.web.telling import telling
+from portal.web.pagination import in_order, newest_first
+from portal.web.versioned_save import save
 
 
 def visible_webhook(user: User, webhook_id: int) -> Webhook:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory import pki
-from portal.inventory.identity import PORTAL_URI, is_router_name, router_uri
+from portal.inventory.certificate_identity import PORTAL_URI, is_router_name, router_uri
 from portal.inventory.models import Router
 from portal.inventory.operations.certificates import (
     AlreadyRevoked,

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory.models import Router
-from provisioning.reconcile import CannotAsk, router_reconcile
+from provisioning.adopt_generation import CannotAsk, generation_adopt
 
 
 class Command(BaseCommand):
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         if router is None:
             raise CommandError(f"no router with an agent is named {options['router']}")
         try:
-            generation = router_reconcile(router_id=router.pk, actor=getpass.getuser(), now=clock.now())
+            generation = generation_adopt(router_id=router.pk, actor=getpass.getuser(), now=clock.now())
         except CannotAsk as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{router.name} counts on from generation {generation}")

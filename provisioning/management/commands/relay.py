@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from portal.celery import app
-from provisioning.publisher import Publisher
-from provisioning.relay import relay_run
+from provisioning.outbox_relay import relay_run
+from provisioning.task_publisher import Publisher
 
 
 class Command(BaseCommand):

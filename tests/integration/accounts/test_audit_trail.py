@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
-from portal.audit.context import working
+from portal.audit.actor import working
 from portal.audit.history import SHOWN, changes, customer_history, object_history, vll_history
 from portal.audit.models import EVENTS, TRACKED
 from portal.celery import app
@@ -22,9 +22,9 @@ from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Hold, Vll
 from portal.vll.operations import Changes, order_delete, order_modify, order_reject
 from tests.integration.accounts.codes import with_totp
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client as api_of
 from tests.integration.web_pages.browser import signed_in, text
 

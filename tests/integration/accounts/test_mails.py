@@ -13,9 +13,9 @@ from portal.accounts.invitations import invitation_path, invitation_send, invite
 from portal.accounts.mail import message_id
 from portal.accounts.models import Customer, Invitation, User
 from portal.core import clock
-from portal.notifications.mails import mail_send
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import mail_send
 from portal.notifications.models import Mail
-from portal.notifications.telling import events_tell
 from tests.integration.web_pages.browser import signed_in
 
 pytestmark = pytest.mark.django_db
@@ -121,7 +121,7 @@ def test_a_password_reset_is_one_mail_per_time_that_it_was_asked_for(alice: User
     browser.logout()
     for _ in range(2):
         browser.post("/password/forgotten/", {"email": "alice@dairy.example"})
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         last = Mail.objects.latest("pk")
         mail_send(mail_id=last.pk, now=clock.now())
     # As if the worker had died before it wrote down that the last one was sent.

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.netbox.door import Backend, Door, Forwarding, Replaying, open_door
 from tests.integration.netbox.seeded import CUSTOMER_FIELD, ROLE, UNI, clear
+from tests.integration.netbox.stand_in import Backend, Forwarding, Replaying, StandIn, stand_in_netbox
 
 RECORDINGS = Path(__file__).parents[2] / "contract" / "netbox"
 # Where the environment is read from before portal.settings sees it (tests/services_plugin.py).
@@ -30,7 +30,7 @@ def releases() -> list[str]:
 
 @pytest.fixture
 def configured(settings: Any) -> Callable[..., None]:
-    """``configured(door.url)``: the portal's NetBox is there."""
+    """``configured(stand_in.url)``: the portal's NetBox is there."""
 
     def configure(url: str, token: str = NO_TOKEN) -> None:
         settings.NETBOX_URL, settings.NETBOX_TOKEN = url, token
@@ -41,8 +41,8 @@ def configured(settings: Any) -> Callable[..., None]:
 
 
 @pytest.fixture(params=releases())
-def netbox(request: pytest.FixtureRequest, configured: Callable[..., None]) -> Iterator[Door]:
-    """An empty NetBox, but for what is not ours. ``door.token`` is good for it."""
+def netbox(request: pytest.FixtureRequest, configured: Callable[..., None]) -> Iterator[StandIn]:
+    """An empty NetBox, but for what is not ours. ``stand_in.token`` is good for it."""
     name = re.sub(r"\W+", "-", request.node.originalname)
     with ExitStack() as opened:
         backend: Backend
@@ -56,11 +56,11 @@ def netbox(request: pytest.FixtureRequest, configured: Callable[..., None]) -> I
             if not recording.exists():
                 pytest.skip(f"not recorded with NetBox {request.param}")
             backend, token = Replaying(recording), NO_TOKEN
-        door = opened.enter_context(open_door(backend))
-        door.token = token
-        configured(door.url, token)
+        stand_in = opened.enter_context(stand_in_netbox(backend))
+        stand_in.token = token
+        configured(stand_in.url, token)
         failed_before = request.session.testsfailed
-        yield door
+        yield stand_in
         if isinstance(backend, Replaying):
             assert backend.wrong == []
             assert backend.left == 0, "the recording goes on"

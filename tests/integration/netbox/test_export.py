@@ -6,12 +6,12 @@ import pytest
 
 from portal.core import clock
 from portal.netbox_sync.models import ExportedVll
-from portal.netbox_sync.sync import sync_due
+from portal.netbox_sync.sync_round import sync_due
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import Lifecycle
-from tests.integration.netbox.door import Door
 from tests.integration.netbox.lines import FIRST, SECOND, line, over
 from tests.integration.netbox.seeded import Seeded, seed
+from tests.integration.netbox.stand_in import StandIn
 from tests.integration.netbox.test_import import run
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ class There:
 
 
 @pytest.fixture
-def seeded(netbox: Door) -> Seeded:
+def seeded(netbox: StandIn) -> Seeded:
     return seed(netbox.url, netbox.token)
 
 
@@ -56,7 +56,7 @@ def export() -> None:
     sync_due(now=clock.now())
 
 
-def test_a_line_is_written_once(netbox: Door, there: There, seeded: Seeded) -> None:
+def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: Seeded) -> None:
     line()
     line(SECOND, vlan=200, vni=70002, lifecycle=Lifecycle.PENDING_ACTIVE)
     export()
@@ -80,7 +80,7 @@ def test_a_line_is_written_once(netbox: Door, there: There, seeded: Seeded) -> N
     assert netbox.writes == []
 
 
-def test_a_change_writes_what_differs_and_nothing_else(netbox: Door, there: There) -> None:
+def test_a_change_writes_what_differs_and_nothing_else(netbox: StandIn, there: There) -> None:
     vll = line()
     export()
     netbox.asked.clear()
@@ -95,7 +95,7 @@ def test_a_change_writes_what_differs_and_nothing_else(netbox: Door, there: Ther
     assert there.children() == {"rhino:cust0.100", "hippo:cust0.300"}
 
 
-def test_what_people_edited_in_netbox_survives(netbox: Door, there: There) -> None:
+def test_what_people_edited_in_netbox_survives(netbox: StandIn, there: There) -> None:
     vll = line()
     export()
     (row,) = there.l2vpns()
@@ -110,7 +110,7 @@ def test_what_people_edited_in_netbox_survives(netbox: Door, there: There) -> No
     assert row["status"]["value"] == "decommissioning"
 
 
-def test_what_people_removed_in_netbox_comes_back(netbox: Door, there: There) -> None:
+def test_what_people_removed_in_netbox_comes_back(netbox: StandIn, there: There) -> None:
     line()
     export()
     there.api.vpn.l2vpns.delete([row["id"] for row in there.l2vpns()])
@@ -120,7 +120,7 @@ def test_what_people_removed_in_netbox_comes_back(netbox: Door, there: There) ->
     assert there.children() == {"rhino:cust0.100", "hippo:cust0.100"}
 
 
-def test_the_end_of_a_line_removes_what_was_made_for_it(netbox: Door, there: There) -> None:
+def test_the_end_of_a_line_removes_what_was_made_for_it(netbox: StandIn, there: There) -> None:
     vll = line()
     line(SECOND, vlan=200, vni=70002)
     export()
@@ -133,7 +133,7 @@ def test_the_end_of_a_line_removes_what_was_made_for_it(netbox: Door, there: The
     assert netbox.writes == []
 
 
-def test_the_record_of_a_line_can_stay(netbox: Door, there: There, settings: Any) -> None:
+def test_the_record_of_a_line_can_stay(netbox: StandIn, there: There, settings: Any) -> None:
     settings.NETBOX_AT_END = "decommission"
     vll = line()
     export()
@@ -147,7 +147,7 @@ def test_the_record_of_a_line_can_stay(netbox: Door, there: There, settings: Any
     assert there.ends() == {("rhino", "cust0.100"), ("hippo", "cust0.100")}
 
 
-def test_a_worker_killed_in_between_makes_nothing_twice(netbox: Door, there: There) -> None:
+def test_a_worker_killed_in_between_makes_nothing_twice(netbox: StandIn, there: There) -> None:
     line()
     export()
     # Its notes are lost, and one end was not made yet.
@@ -162,7 +162,7 @@ def test_a_worker_killed_in_between_makes_nothing_twice(netbox: Door, there: The
 
 
 def test_what_stands_in_a_lines_way_holds_up_that_line_alone(
-    netbox: Door, there: There, seeded: Seeded
+    netbox: StandIn, there: There, seeded: Seeded
 ) -> None:
     api = seeded.api
     theirs = seeded.make(api.vpn.l2vpns, "theirs", name="Theirs", slug="longline-test-theirs", type="vpws")

@@ -13,14 +13,14 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.netbox_sync import transport
+from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
-from portal.netbox_sync.queries import standing
-from portal.netbox_sync.sync import sync_due
+from portal.netbox_sync.status import standing
+from portal.netbox_sync.sync_round import sync_due
 from portal.vll.states import OrderState
-from portal.web.alarms import alarms
+from portal.web.noc_alarms import alarms
 from tests.integration.isp import Isp
-from tests.integration.netbox.door import Answer, Asked, Backend, Door, open_door
+from tests.integration.netbox.stand_in import Answer, Asked, Backend, StandIn, stand_in_netbox
 from tests.integration.orders import order
 
 pytestmark = pytest.mark.django_db
@@ -45,10 +45,10 @@ def failing(wrong: Answer) -> Backend:
 @pytest.fixture
 def at(configured: Callable[..., None]) -> Callable[[Backend], Any]:
     @contextmanager
-    def opened(backend: Backend) -> Iterator[Door]:
-        with open_door(backend) as door:
-            configured(door.url)
-            yield door
+    def opened(backend: Backend) -> Iterator[StandIn]:
+        with stand_in_netbox(backend) as stand_in:
+            configured(stand_in.url)
+            yield stand_in
 
     return opened
 
@@ -88,7 +88,7 @@ def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
     at: Callable[[Backend], Any], wrong: Answer, expected: str
 ) -> None:
     now = clock.now()
-    with at(failing(wrong)) as door:
+    with at(failing(wrong)) as stand_in:
         sync_due(now=now)
         assert code() == expected
         run = NetboxRun.objects.get()
@@ -99,9 +99,9 @@ def test_every_failure_is_told_and_netbox_left_alone_for_a_while(
         assert stands.stale
         assert stands.error
         assert "{" not in stands.error.replace('{"', "").replace("{'", "")
-        asked = len(door.asked)
+        asked = len(stand_in.asked)
         sync_due(now=now + timedelta(seconds=5))
-        assert len(door.asked) == asked
+        assert len(stand_in.asked) == asked
     with at(empty_netbox):
         sync_due(now=state().retry_at)
         assert code() == ""
@@ -162,7 +162,7 @@ def test_an_answer_that_comes_drop_by_drop_ends(configured: Callable[..., None],
 def test_an_answer_without_end_is_cut_off(
     at: Callable[[Backend], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
+    monkeypatch.setattr(http_session, "MAX_ANSWER", 1000)
     with at(failing(answer(200, b" " * 5000))):
         sync_due(now=clock.now())
     assert code() == "nonsense"
@@ -178,9 +178,9 @@ def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> Non
         rows = [row] if ["offset", "0"] in asked.query and asked.path == "/api/dcim/devices/" else []
         return answer(200, {"count": 10**6, "next": asked.path, "previous": None, "results": rows})
 
-    with at(endless) as door:
+    with at(endless) as stand_in:
         sync_due(now=clock.now())
-        assert sum(each.path == "/api/dcim/devices/" for each in door.asked) == 2
+        assert sum(each.path == "/api/dcim/devices/" for each in stand_in.asked) == 2
     assert code() == ""
 
 
@@ -223,9 +223,9 @@ def test_a_token_that_may_not_make_custom_fields_is_told(
         return answer(403, {"detail": "You do not have permission to perform this action."})
 
     order(isp, alice)
-    with at(strict) as door:
+    with at(strict) as stand_in:
         sync_due(now=clock.now())
-        assert door.writes == [("POST", "/api/extras/custom-fields/")]
+        assert stand_in.writes == [("POST", "/api/extras/custom-fields/")]
     stands = standing(clock.now())
     assert stands is not None
     assert (code(), stands.stale, stands.waiting) == ("not_permitted", False, 1)

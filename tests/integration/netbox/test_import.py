@@ -9,11 +9,12 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.inventory.operations import port_change, site_create
+from portal.inventory.operations import site_create
 from portal.netbox_sync.models import NetboxObject, NetboxRun
-from portal.netbox_sync.queries import last_look
-from tests.integration.netbox.door import Door
+from portal.netbox_sync.status import last_look
+from portal.vll.inventory_changes import port_change
 from tests.integration.netbox.seeded import seed
+from tests.integration.netbox.stand_in import StandIn
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +35,7 @@ def findings() -> set[tuple[str, str]]:
     return {(each["code"], each["subject"]) for each in look().findings}
 
 
-def test_a_dry_run_tells_and_does_nothing(netbox: Door) -> None:
+def test_a_dry_run_tells_and_does_nothing(netbox: StandIn) -> None:
     seed(netbox.url, netbox.token)
     netbox.asked.clear()
     said = run("--dry-run")
@@ -47,7 +48,7 @@ def test_a_dry_run_tells_and_does_nothing(netbox: Door) -> None:
     assert said.endswith("12 changes, 1 findings; nothing was done\n")
 
 
-def test_everything_is_taken_over_once(netbox: Door) -> None:
+def test_everything_is_taken_over_once(netbox: StandIn) -> None:
     seed(netbox.url, netbox.token)
     run()
     assert set(Site.objects.values_list("name", flat=True)) == {"Zürich", "Bern"}
@@ -82,7 +83,7 @@ def test_everything_is_taken_over_once(netbox: Door) -> None:
     assert netbox.writes == []
 
 
-def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: Door, nora: User) -> None:
+def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: StandIn, nora: User) -> None:
     seeded = seed(netbox.url, netbox.token)
     run()
     rows = {name: Site.objects.get(name=name).pk for name in ("Zürich", "Bern")}
@@ -109,7 +110,7 @@ def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: Door, nora: User) 
     assert (look().counts["changes"], findings()) == (0, {("kept", "rhino:cust1")})
 
 
-def test_what_was_here_before_is_recognised(netbox: Door, nora: User) -> None:
+def test_what_was_here_before_is_recognised(netbox: StandIn, nora: User) -> None:
     seed(netbox.url, netbox.token)
     now = clock.now()
     bern = site_create(name="Bern", user=nora, now=now)
@@ -138,7 +139,7 @@ def test_what_was_here_before_is_recognised(netbox: Door, nora: User) -> None:
     }
 
 
-def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: Door) -> None:
+def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: StandIn) -> None:
     seeded = seed(netbox.url, netbox.token)
     run()
     api = seeded.api
@@ -157,7 +158,7 @@ def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: Door) -> Non
     }
 
 
-def test_what_cannot_be_is_told_and_the_rest_is_taken_over(netbox: Door) -> None:
+def test_what_cannot_be_is_told_and_the_rest_is_taken_over(netbox: StandIn) -> None:
     seeded = seed(netbox.url, netbox.token)
     api = seeded.api
     # Two addresses of a family; a router's name that is none; a port of unknown MTU; a cable to itself.

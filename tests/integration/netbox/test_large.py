@@ -8,10 +8,10 @@ import pytest
 
 from portal.netbox_sync.client import Client
 from portal.netbox_sync.configuration import configuration
-from portal.netbox_sync.mapping import wanted
-from portal.netbox_sync.reading import read
-from tests.integration.netbox.door import Answer, Asked, open_door
+from portal.netbox_sync.import_mapping import wanted
+from portal.netbox_sync.netbox_reader import read
 from tests.integration.netbox.seeded import UNI
+from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
 
 INTERFACES = 5000
 DEVICES = 250
@@ -69,8 +69,8 @@ def _interface(device: int, number: int) -> dict[str, object]:
 
 def test_five_thousand_interfaces_in_little_memory_and_with_progress(configured: Callable[..., None]) -> None:
     told: list[tuple[str, int, int | None]] = []
-    with open_door(large) as door:
-        configured(door.url)
+    with stand_in_netbox(large) as stand_in:
+        configured(stand_in.url)
         at = configuration()
         assert at is not None
         client = Client(at)
@@ -80,7 +80,7 @@ def test_five_thousand_interfaces_in_little_memory_and_with_progress(configured:
             held, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        pages = sum(each.path == "/api/dcim/interfaces/" for each in door.asked)
+        pages = sum(each.path == "/api/dcim/interfaces/" for each in stand_in.asked)
     assert len(seen.interfaces) == INTERFACES
     assert len(wanted(seen, at).rows["port"]) == INTERFACES
     # The whole of it as JSON is 10 MiB and several times that as objects; a page of it is all there may be.
@@ -95,11 +95,11 @@ def test_a_large_import_says_how_far_it_is(
     configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from portal.core import clock
-    from portal.netbox_sync import runs
+    from portal.netbox_sync import sync_runs
     from portal.netbox_sync.models import NetboxRun
-    from portal.netbox_sync.sync import sync_due
+    from portal.netbox_sync.sync_round import sync_due
 
-    monkeypatch.setattr(runs, "_EVERY_S", 0.0)
+    monkeypatch.setattr(sync_runs, "_EVERY_S", 0.0)
     noted: set[tuple[str, int]] = set()
     save = NetboxRun.save
 
@@ -110,8 +110,8 @@ def test_a_large_import_says_how_far_it_is(
     monkeypatch.setattr(NetboxRun, "save", noting)
     monkeypatch.setattr(f"{__name__}.DEVICES", 3)
     monkeypatch.setattr(f"{__name__}.INTERFACES", 30)
-    with open_door(large) as door:
-        configured(door.url)
+    with stand_in_netbox(large) as stand_in:
+        configured(stand_in.url)
         sync_due(now=clock.now())
     run = NetboxRun.objects.get()
     assert (run.error, run.counts["port"]) == (None, 30)

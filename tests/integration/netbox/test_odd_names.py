@@ -1,4 +1,4 @@
-"""Names in NetBox that no door of ours would take: told and left out, and all else is taken over."""
+"""Names in NetBox that nobody here would take: told and left out, and all else is taken over."""
 
 import json
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.sync import sync_due
-from tests.integration.netbox.door import Answer, Asked, open_door
+from portal.netbox_sync.sync_round import sync_due
 from tests.integration.netbox.seeded import CUSTOMER_FIELD, UNI
+from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -54,8 +54,8 @@ def odd(sign: str) -> Callable[[Asked], Answer]:
 def test_an_odd_name_is_told_and_costs_nothing_else(
     configured: Callable[..., None], nina: User, sign: str
 ) -> None:
-    with open_door(odd(sign)) as door:
-        configured(door.url)
+    with stand_in_netbox(odd(sign)) as stand_in:
+        configured(stand_in.url)
         sync_due(now=clock.now())
     run = NetboxRun.objects.get()
     assert run.error is None

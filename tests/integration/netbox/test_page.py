@@ -8,11 +8,11 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Site
-from portal.netbox_sync.claims import claim
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.runs import SYNC
-from portal.netbox_sync.sync import sync_due
-from tests.integration.netbox.door import Answer, Asked, open_door
+from portal.netbox_sync.sync_lock import claim
+from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_runs import SYNC
+from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
@@ -37,8 +37,8 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
     configured: Callable[..., None], nina: User
 ) -> None:
     browser = signed_in(nina)
-    with open_door(two_routers) as door:
-        configured(door.url)
+    with stand_in_netbox(two_routers) as stand_in:
+        configured(stand_in.url)
         assert browser.post("/noc/netbox/run/", {"do": "look"}).status_code == 302
         assert Outbox.objects.filter(task=SYNC).count() == 1
         assert "waiting" in text(browser.get(PAGE))
@@ -60,8 +60,8 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
 
 
 def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:
-    with open_door(failing(answer(403, {"detail": "Invalid v1 token"}))) as door:
-        configured(door.url)
+    with stand_in_netbox(failing(answer(403, {"detail": "Invalid v1 token"}))) as stand_in:
+        configured(stand_in.url)
         sync_due(now=clock.now())
         shown = text(signed_in(nora).get(PAGE))
     assert "NetBox does not accept the token (403)" in shown
@@ -92,22 +92,22 @@ def test_without_a_netbox_there_is_no_page(nora: User) -> None:
 
 
 def test_one_works_at_netbox_at_a_time(configured: Callable[..., None], nina: User) -> None:
-    with open_door(two_routers) as door:
-        configured(door.url)
+    with stand_in_netbox(two_routers) as stand_in:
+        configured(stand_in.url)
         now = clock.now()
         first = claim(now)
         assert first is not None
         sync_due(now=now)
-        assert door.asked == []
+        assert stand_in.asked == []
         first.release()
         sync_due(now=now)
-        assert door.asked != []
+        assert stand_in.asked != []
 
 
 def test_a_run_whose_worker_was_killed_is_ended_by_the_next(configured: Callable[..., None]) -> None:
     killed = NetboxRun.objects.create(why="schedule", asked_at=clock.now(), started_at=clock.now())
-    with open_door(two_routers) as door:
-        configured(door.url)
+    with stand_in_netbox(two_routers) as stand_in:
+        configured(stand_in.url)
         sync_due(now=clock.now())
     killed.refresh_from_db()
     assert killed.error == {"code": "cut_off", "facts": {}}
@@ -120,9 +120,9 @@ def test_the_api_tells_the_noc_how_it_stands(
     api = client(nora)
     assert api.get("/api/v1/netbox").json()["configured"] is False
     assert client(alice).get("/api/v1/netbox").status_code == 403
-    with open_door(two_routers) as door:
-        configured(door.url)
-        assert (api.get("/api/v1/netbox").json()["stale"], door.asked) == (True, [])
+    with stand_in_netbox(two_routers) as stand_in:
+        configured(stand_in.url)
+        assert (api.get("/api/v1/netbox").json()["stale"], stand_in.asked) == (True, [])
         sync_due(now=clock.now())
     told = api.get("/api/v1/netbox").json()
     assert {

@@ -1,4 +1,4 @@
-"""The inventory through the JSON door: the NOC keeps it, NOC admins remove from it, nobody else writes."""
+"""The inventory through the REST API: the NOC keeps it, NOC admins remove from it, nobody else writes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
 from portal.api.v1.serializers import inventory_writes as writes
-from portal.api.v1.serializers.strict import StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictSerializer
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, Site
@@ -192,7 +192,7 @@ def test_what_is_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: 
     answer = client(nina).delete(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}")
     assert answer.status_code == 409
     document = answer.json()
-    assert document["type"] == "urn:longline:error:in-use"
+    assert document["type"] == "http://testserver/api/docs/errors/#in-use"
     assert document["errors"][0]["facts"]["used_by"] == ["line Milk run"]
     assert "Milk run" in document["detail"]
 

@@ -13,12 +13,12 @@ from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
 from portal.vll.operations import Changes, order_approve, order_modify, plan_ask
-from portal.vll.operations.plan import GIVEN_UP, PlanState, state_of
-from provisioning.preview import plan_make
-from tests.integration.answers import activate
+from portal.vll.operations.order_plan import GIVEN_UP, PlanState, state_of
+from provisioning.plan_preview import plan_make
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 from tests.integration.stand_in_agent import StandInAgent, serving
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
@@ -238,5 +238,8 @@ def test_the_api_plans_and_approves_likewise(isp: Isp, held: Order, nora: User, 
     another_line_comes(isp, nora)
     assert api.get(f"{address}/plan").json()["state"] == "stale"
     refused = api.post(f"{address}/approve", {"plan": made["id"]}, format="json")
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:longline:error:plan-is-stale")
+    assert (refused.status_code, refused.json()["type"]) == (
+        409,
+        "http://testserver/api/docs/errors/#plan-is-stale",
+    )
     assert api.post(f"{address}/approve").status_code == 202

@@ -12,13 +12,14 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.errors import InUse, Retired
 from portal.inventory.models import Port
-from portal.inventory.operations import customer_change, port_change
+from portal.inventory.operations import customer_change
+from portal.vll.inventory_changes import port_change
+from portal.vll.inventory_deletion import customer_remove, customer_return
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
-from portal.vll.retirement import customer_remove, customer_return
-from tests.integration.answers import activate, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 

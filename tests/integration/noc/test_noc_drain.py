@@ -7,20 +7,27 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.transport import Family
+from portal.core.encapsulations import Family
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.underlay.path_mtu import path_check
-from portal.underlay.queries import current_topology
-from portal.vll.drain import DrainStep, drain_begin, drain_end, drain_progress, drain_step, ends_to_drain
+from portal.underlay.topology_cache import current_topology
 from portal.vll.errors import LinesAffected, RouterInMaintenance, RouterIsDrained
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, order_modify, order_suspend
-from portal.vll.router_care import router_maintenance_set
-from tests.integration.answers import activate, left
+from portal.vll.router_actions import router_maintenance_set
+from portal.vll.router_drain import (
+    DrainStep,
+    drain_begin,
+    drain_end,
+    drain_progress,
+    drain_step,
+    ends_to_drain,
+)
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import order
+from tests.integration.router_answers import activate, left
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -166,25 +173,25 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
 def test_the_api_does_all_of_it(isp: Isp, nora: User, vll: Vll) -> None:
     api, url = client(nora), f"/api/v1/routers/{isp.routers['rhino'].pk}"
 
-    def care(do: str, **more: Any) -> Any:
-        return api.post(f"{url}/care", {"do": do, **more}, format="json")
+    def act(do: str, **more: Any) -> Any:
+        return api.post(f"{url}/actions", {"do": do, **more}, format="json")
 
-    assert care("drain-begin").json()["drained_since"]
+    assert act("drain-begin").json()["drained_since"]
     assert api.get(f"{url}/drain").json()["carrying"] == 1
     (row,) = api.get(f"{url}/ends").json()["results"]
     assert (row["vll"], row["side"], row["step"]) == (str(vll.pk), "a", "move")
-    assert care("maintenance-end").status_code == 409
-    assert care("drain-end").json()["maintenance_since"]
-    assert care("maintenance-end").json()["maintenance_since"] is None
-    assert care("hold").json()["held_since"]
-    assert care("release").json()["held_since"] is None
-    assert care("retry").status_code == 200
-    assert care("dance").status_code == 422
+    assert act("maintenance-end").status_code == 409
+    assert act("drain-end").json()["maintenance_since"]
+    assert act("maintenance-end").json()["maintenance_since"] is None
+    assert act("hold").json()["held_since"]
+    assert act("release").json()["held_since"] is None
+    assert act("retry").status_code == 200
+    assert act("dance").status_code == 422
 
 
 def test_nobody_but_the_noc_drains(isp: Isp, ada: User) -> None:
     url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
     api = client(ada)
-    assert api.post(f"{url}/care", {"do": "drain-begin"}, format="json").status_code == 403
+    assert api.post(f"{url}/actions", {"do": "drain-begin"}, format="json").status_code == 403
     assert api.get(f"{url}/drain").status_code == api.get(f"{url}/ends").status_code == 403
     assert signed_in(ada).get(f"/noc/routers/{isp.routers['rhino'].pk}/drain/").status_code == 403

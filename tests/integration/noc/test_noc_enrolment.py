@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory import pki
+from portal.inventory.certificate_identity import identity_of, router_uri
 from portal.inventory.errors import EnrolmentExpired
-from portal.inventory.identity import identity_of, router_uri
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.operations import enrolment_offer, router_enrol
 from portal.inventory.queries import router_of
@@ -52,7 +52,7 @@ def enrol(token: str, request: str, **more: str) -> Any:
     return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request} | more, format="json")
 
 
-def test_an_agent_without_a_certificate_gets_one_that_the_agent_door_knows(
+def test_an_agent_without_a_certificate_gets_one_that_the_agent_api_knows(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
     rhino, key = isp.routers["rhino"], ec.generate_private_key(ec.SECP256R1())
@@ -81,7 +81,10 @@ def test_a_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> N
     token = offer(isp.routers["rhino"], nora)
     assert enrol(token, csr()).status_code == 201
     again = enrol(token, csr())
-    assert (again.status_code, again.json()["type"]) == (422, "urn:longline:error:enrolment-used")
+    assert (again.status_code, again.json()["type"]) == (
+        422,
+        "http://testserver/api/docs/errors/#enrolment-used",
+    )
     assert RouterCertificate.objects.count() == 1
 
 
@@ -102,7 +105,7 @@ def test_a_revoked_certificate_is_not_handed_out_again(
     token, key = offer(isp.routers["rhino"], nora), ec.generate_private_key(ec.SECP256R1())
     assert enrol(token, csr(key=key)).status_code == 201
     RouterCertificate.objects.update(revoked_at=clock.now())
-    assert enrol(token, csr(key=key)).json()["type"] == "urn:longline:error:enrolment-used"
+    assert enrol(token, csr(key=key)).json()["type"] == "http://testserver/api/docs/errors/#enrolment-used"
 
 
 def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stays_good(
@@ -110,7 +113,10 @@ def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stay
 ) -> None:
     token = offer(isp.routers["rhino"], nora)
     wrong = enrol(token, csr(), router="hippo")
-    assert (wrong.status_code, wrong.json()["type"]) == (422, "urn:longline:error:enrolment-of-another")
+    assert (wrong.status_code, wrong.json()["type"]) == (
+        422,
+        "http://testserver/api/docs/errors/#enrolment-of-another",
+    )
     assert "is for rhino, and hippo asks" in wrong.json()["detail"]
     assert enrol(token, csr(), router="rhino").status_code == 201
 
@@ -136,7 +142,7 @@ def test_a_token_of_a_router_that_was_retired_since_is_no_good(
 ) -> None:
     token = offer(isp.routers["rhino"], nora)
     Router.objects.filter(name="rhino").update(retired_at=clock.now(), agent_url="")
-    assert enrol(token, csr()).json()["type"] == "urn:longline:error:enrolment-expired"
+    assert enrol(token, csr()).json()["type"] == "http://testserver/api/docs/errors/#enrolment-expired"
 
 
 def test_a_newer_token_makes_the_older_one_void(isp: Isp, nora: User, authority: pki.Authority) -> None:
@@ -179,7 +185,10 @@ def test_where_the_authoritys_key_is_elsewhere_nothing_is_signed(
 ) -> None:
     settings.LONGLINE_PKI_DIR = tmp_path
     answer = enrol(offer(isp.routers["rhino"], nora), csr())
-    assert (answer.status_code, answer.json()["type"]) == (409, "urn:longline:error:no-authority-here")
+    assert (answer.status_code, answer.json()["type"]) == (
+        409,
+        "http://testserver/api/docs/errors/#no-authority-here",
+    )
     assert RouterEnrolment.objects.get().used_at is None
 
 

@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router
-from portal.underlay.queries import SILENT_AFTER
+from portal.underlay.topology_cache import SILENT_AFTER
 from portal.vll import link_loads as loads
 from portal.vll.link_loads import LinkLoad, link_loads
 from portal.web import network_map
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -20,14 +20,14 @@ from portal.inventory.models import (
     Site,
 )
 from portal.notifications.models import Mail, Webhook
-from portal.notifications.webhooks import webhook_create
+from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
 from portal.vll.operations import ends_observed
-from portal.vll.operations.answers import EndObservation
-from tests.integration.answers import activate
+from portal.vll.operations.router_answers import EndObservation
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
 
@@ -109,7 +109,7 @@ def test_the_removal_of_what_is_in_use_says_what_uses_it(isp: Isp, alice: User, 
 def test_the_nocs_pages_are_nobody_elses(isp: Isp, alice: User, charlie: User) -> None:
     rhino = isp.routers["rhino"].pk
     pages = ["/noc/", f"/noc/routers/{rhino}/", *(f"/noc/{kind}/" for kind in KINDS)]
-    posts = [f"/noc/routers/{rhino}/{action}/" for action in ("care", "enrolment", "revoke")]
+    posts = [f"/noc/routers/{rhino}/{action}/" for action in ("actions", "enrolment", "revoke")]
     for user in (alice, charlie):
         assert {signed_in(user).get(page).status_code for page in pages} == {403}
         assert {signed_in(user).post(page).status_code for page in posts} == {403}
@@ -166,19 +166,19 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
 )
 def test_each_button_does_what_it_says(isp: Isp, nora: User, do: str, kind: str) -> None:
     rhino = isp.routers["rhino"]
-    assert signed_in(nora).post(f"/noc/routers/{rhino.pk}/care/", {"do": do}).status_code == 302
+    assert signed_in(nora).post(f"/noc/routers/{rhino.pk}/actions/", {"do": do}).status_code == 302
     assert Event.objects.get(router_id=rhino.pk).kind == kind
 
 
 def test_an_unknown_button_does_nothing(isp: Isp, nora: User) -> None:
-    answer = signed_in(nora).post(f"/noc/routers/{isp.routers['rhino'].pk}/care/", {"do": "explode"})
+    answer = signed_in(nora).post(f"/noc/routers/{isp.routers['rhino'].pk}/actions/", {"do": "explode"})
     assert answer.status_code == 400
     assert not Outbox.objects.exists()
 
 
 def test_what_began_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
-    page, address = signed_in(nora), f"/noc/routers/{rhino.pk}/care/"
+    page, address = signed_in(nora), f"/noc/routers/{rhino.pk}/actions/"
     for do in ("maintenance-begin", "hold"):
         page.post(address, {"do": do})
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))

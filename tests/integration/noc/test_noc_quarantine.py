@@ -10,13 +10,13 @@ from portal.accounts.models import User
 from portal.audit.history import object_history
 from portal.core import clock
 from portal.telemetry.models import OperInterval, Quarantine
-from portal.telemetry.quarantine_counting import accepted_count
+from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.test_api_v1 import client
 from tests.integration.test_metrics import Value, scrape  # noqa: F401 - a fixture
-from tests.integration.test_telemetry_quarantine import send
+from tests.integration.test_sample_quarantine import send
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,12 @@ from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
-from portal.accounts.closing import account_close, account_reopen
+from portal.accounts.account_closing import account_close, account_reopen
+from portal.accounts.customer_retirement import customer_retire
 from portal.accounts.errors import AccountClosed, LastAdmin, LastNocAdmin, NoAddress
 from portal.accounts.models import ApiToken, Customer, User
+from portal.accounts.noc_staff import noc_role_change
 from portal.accounts.password_reset import ACCOUNT_OPENED
-from portal.accounts.retirement import customer_retire
-from portal.accounts.staff import noc_role_change
 from portal.accounts.tokens import token_create
 from portal.core import clock
 from portal.events.models import Event
@@ -270,7 +270,7 @@ class TestPages:
         browser = signed_in(nora)
         assert "Add somebody" not in text(browser.get("/noc/staff/"))
         assert "Alpine Dairy" in text(browser.get(f"/noc/people/{alice.pk}/"))
-        assert "Care" not in text(browser.get(f"/noc/people/{alice.pk}/"))
+        assert "Actions" not in text(browser.get(f"/noc/people/{alice.pk}/"))
         places = [f"people/{alice.pk}/{what}" for what in ("role", "close", "reopen", "second-factor")]
         for place in ("staff/add", *places):
             assert browser.post(f"/noc/{place}/", {"role": "nocAdmin"}).status_code == 403, place

@@ -9,13 +9,13 @@ from portal.allocation.errors import CoresBelowBooked
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.errors import LoopbackInUse
+from portal.vll.inventory_changes import router_change
 from portal.vll.models import Vll
-from portal.vll.network_changes import router_change
 from portal.vll.operations import Changes, order_modify
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import save, signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
 from portal.notifications.models import Webhook
-from portal.notifications.webhooks import webhook_create
+from portal.notifications.webhook_operations import webhook_create
 from tests.integration.notifications.mail_server import MailServer, taking_mails
 from tests.integration.notifications.receiver import Receiver, receiving
 

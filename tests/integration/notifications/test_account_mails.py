@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from portal.accounts.closing import account_close
+from portal.accounts.account_closing import account_close
 from portal.accounts.models import User
-from portal.accounts.staff import staff_add
+from portal.accounts.noc_staff import staff_add
 from portal.core import clock
 from portal.events.models import Event, Outbox
-from portal.notifications.mails import SEND_MAIL, mails_call
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import SEND_MAIL, mails_call
 from portal.notifications.models import Delivery, Mail, MailOptOut, Webhook
-from portal.notifications.telling import events_tell
-from portal.notifications.webhooks import webhook_create
+from portal.notifications.webhook_operations import webhook_create
 from tests.integration.notifications.mail_server import TAKEN, MailServer
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.notifications.test_mails import send_all, subjects
@@ -40,7 +40,7 @@ def link_in(server: MailServer) -> str:
 
 def test_a_message_that_redis_lost_is_sent_again(server: MailServer, alice: User) -> None:
     forgot()
-    events_tell(now=clock.now())
+    events_fan_out(now=clock.now())
     assert mails_call(now=clock.now()) == 1
     # Nobody took that message; a minute later the row is called for again.
     assert mails_call(now=clock.now()) == 0
@@ -126,7 +126,7 @@ class TestWhatThePageSays:
         return text(signed_in(nina).get(f"/noc/people/{person.pk}/"))
 
     def test_that_the_link_is_on_its_way(self, nina: User, new: User) -> None:
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         assert "The link to choose a password is on its way" in self.page(nina, new)
 
     def test_that_the_mail_server_took_it(self, server: MailServer, nina: User, new: User) -> None:

@@ -11,22 +11,22 @@ from django.test import Client
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
-from portal.events.operations import announce
-from portal.notifications.mails import mail_send, mails_call, mails_forget
+from portal.events.outbox import announce
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
+from portal.notifications.mail_preferences import mails_choose, unsubscribe_path
 from portal.notifications.models import Mail, MailOptOut
-from portal.notifications.preferences import mails_choose, unsubscribe_path
-from portal.notifications.telling import events_tell
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
-from portal.vll.operations.observe import Turn, statuses_write
-from portal.vll.operations.overdue import orders_overdue_alarm
-from portal.vll.operations.transitions import sync_move
+from portal.vll.operations.oper_status import Turn, statuses_write
+from portal.vll.operations.overdue_orders import orders_overdue_alarm
+from portal.vll.operations.state_transitions import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.notifications.mail_server import MailServer
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def nora(nora: User) -> User:
 def send_all(*, after: timedelta = timedelta(0)) -> None:
     """What the beat and the workers do, once, at a time to come."""
     now = clock.now() + after
-    events_tell(now=now)
+    events_fan_out(now=now)
     for pk in Mail.objects.filter(next_try_at__lte=now).order_by("pk").values_list("pk", flat=True):
         mail_send(mail_id=pk, now=now)
 
@@ -137,7 +137,7 @@ class TestAboutWhat:
     def test_admins_hear_of_a_webhook_that_was_disabled(
         self, server: MailServer, ada: User, alice: User, dairy: Customer
     ) -> None:
-        from portal.notifications.webhooks import webhook_create, webhook_disable
+        from portal.notifications.webhook_operations import webhook_create, webhook_disable
 
         User.objects.filter(pk=ada.pk).update(email="ada@dairy.example")
         url = "https://hooks.example.net/"
@@ -212,7 +212,7 @@ class TestOnce:
     def test_a_lost_message_is_repeated_after_a_minute(self, isp: Isp, alice: User) -> None:
         order(isp, alice)
         now = clock.now()
-        events_tell(now=now)
+        events_fan_out(now=now)
         assert [mails_call(now=now), mails_call(now=now)] == [1, 0]
         assert mails_call(now=now + timedelta(seconds=61)) == 1
 
@@ -264,7 +264,7 @@ class TestOnce:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
         order(isp, alice)
         now = began = clock.now()
-        events_tell(now=now)
+        events_fan_out(now=now)
         while Mail.objects.get().state == "pending":
             mail_send(mail_id=Mail.objects.get().pk, now=now)
             now = Mail.objects.get().next_try_at or now
@@ -286,7 +286,7 @@ class TestOnce:
         from django.db import connection
 
         order(isp, alice)
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         pk = Mail.objects.get().pk
 
         def work() -> None:
@@ -391,7 +391,7 @@ class TestPreferences:
         self, server: MailServer, isp: Isp, alice: User
     ) -> None:
         order(isp, alice)
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         mails_choose(user=alice, wanted=[], now=clock.now())
         send_all()
         assert (server.took, states()) == ([], [("order.acknowledged", "dropped")])
@@ -400,7 +400,7 @@ class TestPreferences:
         self, server: MailServer, isp: Isp, alice: User
     ) -> None:
         order(isp, alice)
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         alice.memberships.all().delete()
         send_all()
         assert (server.took, Order.objects.count()) == ([], 1)

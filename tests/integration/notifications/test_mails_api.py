@@ -1,4 +1,4 @@
-"""Choosing one's mails through the JSON door."""
+"""Choosing one's mails through the REST API."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.audit.models import EVENTS
 from portal.core import clock
+from portal.notifications.mail_preferences import mails_stop
 from portal.notifications.models import MailOptOut
-from portal.notifications.preferences import mails_stop
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in
 

@@ -7,9 +7,9 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.notifications.mails import mail_send
+from portal.notifications.mail_delivery import mail_send
 from portal.notifications.models import Mail, MailOptOut
-from portal.notifications.monthly import monthly_reports_make
+from portal.notifications.monthly_report import monthly_reports_make
 from portal.telemetry.models import (
     FrozenMonth,
     MonthlyPercentile,
@@ -17,7 +17,7 @@ from portal.telemetry.models import (
     Quarantine,
     QuarantinedFiveMinutes,
 )
-from portal.telemetry.spans import month_span
+from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import Isp

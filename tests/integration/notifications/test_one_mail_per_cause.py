@@ -8,22 +8,22 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
-from portal.events.operations import announce
+from portal.events.outbox import announce
 from portal.inventory.models import ObservedInterface, ObservedRouter, RouterSilence
-from portal.notifications.mails import mail_send, mails_forget
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import mail_send, mails_forget
+from portal.notifications.mail_preferences import mails_stop, unsubscribe_path
 from portal.notifications.models import Mail, MailLine
-from portal.notifications.preferences import mails_stop, unsubscribe_path
-from portal.notifications.telling import events_tell
-from portal.telemetry.silences import REPORTING, SILENT
+from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations.observe import Turn, statuses_write
-from portal.vll.operations.transitions import sync_move
+from portal.vll.operations.oper_status import Turn, statuses_write
+from portal.vll.operations.state_transitions import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts
-from tests.integration.answers import activate, answer
 from tests.integration.isp import Isp
 from tests.integration.notifications.mail_server import MailServer
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -57,7 +57,7 @@ def lines(isp: Isp, alice: User, nora: User) -> list[Vll]:
 
 def send_all(*, after: timedelta) -> None:
     """What the beat and the workers do, once, at a time to come."""
-    events_tell(now=clock.now())
+    events_fan_out(now=clock.now())
     due = Mail.objects.filter(next_try_at__lte=clock.now() + after).order_by("pk")
     for pk in due.values_list("pk", flat=True):
         mail_send(mail_id=pk, now=clock.now() + after)
@@ -210,7 +210,7 @@ class TestStatus:
     ) -> None:
         User.objects.filter(pk=ada.pk).update(email="ada@dairy.example")
         turn(lines, OperStatus.DOWN)
-        events_tell(now=clock.now())
+        events_fan_out(now=clock.now())
         alice.memberships.all().delete()
         mails_stop(user=ada, group="status", now=clock.now())
         send_all(after=3 * MINUTE)

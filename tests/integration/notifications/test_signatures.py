@@ -9,11 +9,16 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.signing import new_secret
-from portal.notifications.telling import events_tell
-from portal.notifications.turns import webhook_turn
-from portal.notifications.webhooks import delivery_redeliver, webhook_create, webhook_rotate, webhook_test
+from portal.notifications.webhook_delivery import webhook_deliver
+from portal.notifications.webhook_operations import (
+    delivery_redeliver,
+    webhook_create,
+    webhook_rotate,
+    webhook_test,
+)
+from portal.notifications.webhook_signing import new_secret
 from tests.integration.isp import Isp
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.orders import order
@@ -28,7 +33,7 @@ def made(receiver: Receiver, ada: User, dairy: Customer) -> tuple[Webhook, str]:
 
 
 def send(webhook: Webhook) -> None:
-    assert webhook_turn(webhook_id=webhook.pk, clock=clock.now) > 0
+    assert webhook_deliver(webhook_id=webhook.pk, clock=clock.now) > 0
 
 
 def test_the_upstream_library_verifies_what_is_sent(
@@ -36,7 +41,7 @@ def test_the_upstream_library_verifies_what_is_sent(
 ) -> None:
     webhook, secret = made
     placed = order(isp, alice, description="Zürich – “Ams” \U0001f9c0")
-    events_tell(now=clock.now())
+    events_fan_out(now=clock.now())
     send(webhook)
     (got,) = receiver.got
     body = Verifier(secret).verify(got.body, got.headers)

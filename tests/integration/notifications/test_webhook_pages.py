@@ -1,4 +1,4 @@
-"""Webhooks through the HTML door."""
+"""Webhooks on pages."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.turns import webhook_turn
+from portal.notifications.webhook_delivery import webhook_deliver
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.web_pages.browser import save, signed_in, text, version_in
 
@@ -48,14 +48,14 @@ def test_a_test_is_sent_and_sent_again_from_the_log(ada: User, webhook: Webhook,
     browser, here = signed_in(ada), f"/webhooks/{webhook.pk}/"
     receiver.answers = [503, 204]
     assert browser.post(f"{here}test/")["Location"] == here
-    webhook_turn(webhook_id=webhook.pk, clock=clock.now)
+    webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
     shown = text(browser.get(here))
     assert "The receiver refused it: HTTP 503" in shown
     Delivery.objects.update(state="failed", next_try_at=None)
     Webhook.objects.update(resting_until=None)
     delivery = Delivery.objects.get()
     browser.post(f"/webhooks/deliveries/{delivery.pk}/again/")
-    webhook_turn(webhook_id=webhook.pk, clock=clock.now)
+    webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
     shown = text(browser.get(here))
     assert "HTTP 204" in shown
     assert "Delivered" in shown
@@ -64,7 +64,7 @@ def test_a_test_is_sent_and_sent_again_from_the_log(ada: User, webhook: Webhook,
 def test_what_a_receiver_answers_stays_text(ada: User, webhook: Webhook, receiver: Receiver) -> None:
     receiver.answers, receiver.body = [500], b"<script>alert(1)</script>\0\xff"
     signed_in(ada).post(f"/webhooks/{webhook.pk}/test/")
-    webhook_turn(webhook_id=webhook.pk, clock=clock.now)
+    webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
     page = signed_in(ada).get(f"/webhooks/{webhook.pk}/").content.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page

@@ -1,4 +1,4 @@
-"""Webhooks through the JSON door."""
+"""Webhooks through the REST API."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from portal.accounts.tokens import token_create
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.turns import webhook_turn
-from portal.notifications.webhooks import MOST_PER_CUSTOMER, webhook_test
+from portal.notifications.webhook_delivery import webhook_deliver
+from portal.notifications.webhook_operations import MOST_PER_CUSTOMER, webhook_test
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.test_api_v1 import client
 
@@ -143,7 +143,7 @@ def test_a_test_is_delivered_and_sent_again(ada: User, webhook: Webhook, receive
     asked = api.post(f"/api/v1/webhooks/{webhook.pk}/test", headers={"Idempotency-Key": "test-once-1"})
     again = api.post(f"/api/v1/webhooks/{webhook.pk}/test", headers={"Idempotency-Key": "test-once-1"})
     assert asked.json() == again.json()
-    webhook_turn(webhook_id=webhook.pk, clock=clock.now)
+    webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
     found = api.get(asked["Location"]).json()
     assert (found["state"], found["log"][0]["status"]) == ("delivered", 204)
     assert [row["id"] for row in api.get(f"/api/v1/webhooks/{webhook.pk}/deliveries").json()["results"]] == [
@@ -152,7 +152,7 @@ def test_a_test_is_delivered_and_sent_again(ada: User, webhook: Webhook, receive
     redelivered = api.post(f"/api/v1/webhook-deliveries/{found['id']}/redeliver")
     assert redelivered.json()["state"] == "pending"
     assert api.post(f"/api/v1/webhook-deliveries/{found['id']}/redeliver").status_code == 409
-    webhook_turn(webhook_id=webhook.pk, clock=clock.now)
+    webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
     assert [got.headers["webhook-id"] for got in receiver.got] == [found["webhook_id"]] * 2
 
 

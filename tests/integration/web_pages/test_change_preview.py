@@ -6,9 +6,9 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.vll.models import Order, Vll
-from tests.integration.answers import activate
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_order_page import fields
 from tests.integration.web_pages.test_vll_orders import changed

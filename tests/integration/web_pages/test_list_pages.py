@@ -5,9 +5,9 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.vll.models import RouterConvergence
-from tests.integration.answers import CONFLICT, answer
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, answer
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.vll.router_care import router_hold_set
-from portal.web.forms.ports import SHOWN
-from portal.web.noc_kinds import KINDS
-from portal.web.paging import PAGE_SIZE
+from portal.vll.router_actions import router_hold_set
+from portal.web.forms.port_choice import SHOWN
+from portal.web.inventory_kinds import KINDS
+from portal.web.pagination import PAGE_SIZE
 from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import signed_in, text
 

@@ -8,18 +8,18 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.telemetry.operations import counters_store
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.partitions import partitions_keep
-from portal.telemetry.reports import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.states import OperStatus
-from portal.web import paging
-from portal.web.attention import attention
-from tests.integration.answers import CONFLICT, activate, answer
+from portal.web import pagination
+from portal.web.line_problems import attention
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.test_telemetry_counters import BOOT
+from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.test_counter_ingest import BOOT
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -54,8 +54,8 @@ def test_the_page_follows_an_order_that_ends_while_its_lines_are_read(
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
 
-    def lines_are_read(rows: QuerySet[Vll], *, by: str, after: str) -> paging.Page:
-        read = paging.newest_first(rows, by=by, after=after)
+    def lines_are_read(rows: QuerySet[Vll], *, by: str, after: str) -> pagination.Page:
+        read = pagination.newest_first(rows, by=by, after=after)
         activate(vll)
         return read
 
@@ -101,7 +101,7 @@ def test_removed_lines_are_shown_only_when_asked_for(isp: Isp, alice: User) -> N
 def test_older_lines_are_a_page_away_and_none_is_shown_twice(
     isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "PAGE_SIZE", 2)
+    monkeypatch.setattr(pagination, "PAGE_SIZE", 2)
     started = clock.now()
     for number in range(3):
         vlan = 100 + number

@@ -9,9 +9,9 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify
-from tests.integration.answers import CONFLICT, activate, answer
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_order_page import fields, mistakes
 

@@ -13,11 +13,11 @@ from portal.events.models import Event
 from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
-from portal.vll.router_care import router_hold_set, router_maintenance_set
-from portal.web.progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
-from tests.integration.answers import CONFLICT, activate, answer
+from portal.vll.router_actions import router_hold_set, router_maintenance_set
+from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 

@@ -12,9 +12,8 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from portal.accounts.account_creation import account_make
 from portal.accounts.models import User
-from portal.accounts.new_account import account_make
-from portal.accounts.words import TEXTS
 from portal.core.errors import DomainError
 
 
@@ -39,5 +38,5 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
         except DomainError as error:
-            raise CommandError(TEXTS[type(error)].format(**vars(error))) from error
+            raise CommandError(error.sentence) from error
         self.stdout.write(f"made the NOC admin {user.username}")

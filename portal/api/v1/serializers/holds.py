@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.orders import EndSerializer
-from portal.api.v1.serializers.strict import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
-from portal.core.tagging import Tagging
+from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
+from portal.core.vlan_tags import Tagging
 from portal.vll.models import Hold
 from portal.vll.models.hold import MAX_RENEWALS
 

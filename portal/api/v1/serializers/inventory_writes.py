@@ -9,7 +9,7 @@ from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
 from portal.accounts.models import Customer
-from portal.api.v1.serializers.strict import (
+from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,
@@ -23,7 +23,7 @@ def _number(**more: Any) -> StrictIntegerField:
     return StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER, **more)
 
 
-class NamedField(serializers.SlugRelatedField[Any]):
+class AutocompleteField(serializers.SlugRelatedField[Any]):
     """A row by its name, a JSON string. PostgreSQL has no NUL in a text, and so no row of such a name."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -34,8 +34,8 @@ class NamedField(serializers.SlugRelatedField[Any]):
         return super().to_internal_value(data)
 
 
-def _named(model: Any, **more: Any) -> NamedField:
-    return NamedField(slug_field="name", queryset=model.objects.all(), **more)
+def _named(model: Any, **more: Any) -> AutocompleteField:
+    return AutocompleteField(slug_field="name", queryset=model.objects.all(), **more)
 
 
 class SiteWriteSerializer(StrictSerializer):

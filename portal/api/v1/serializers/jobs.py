@@ -6,10 +6,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from portal.api.v1.serializers.facts import FactsField
+from portal.api.v1.serializers.event_data import FactsField
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import OrderAction, OrderState
-from portal.vll.waiting import why_waiting
+from portal.vll.waiting_reasons import why_waiting
 
 JOB_STATUS = {
     OrderState.ACKNOWLEDGED: "pending",

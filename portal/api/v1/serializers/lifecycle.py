@@ -4,17 +4,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from portal.api.v1.serializers.bandwidth import EIR_HELP, burst_field
+from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
 from portal.api.v1.serializers.orders import AUTO, OuterVlanField
-from portal.api.v1.serializers.strict import (
+from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
 )
-from portal.core.tagging import Tagging
-from portal.core.transport import Transport
+from portal.core.encapsulations import Transport
+from portal.core.vlan_tags import Tagging
 from portal.vll.operations import Changes
 
 

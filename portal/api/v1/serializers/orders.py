@@ -5,9 +5,9 @@ from typing import Any, Literal
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.bandwidth import EIR_HELP, burst_field
-from portal.api.v1.serializers.facts import FactsField
-from portal.api.v1.serializers.strict import (
+from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
+from portal.api.v1.serializers.event_data import FactsField
+from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,
@@ -15,11 +15,11 @@ from portal.api.v1.serializers.strict import (
     StrictSerializer,
     StrictUuidField,
 )
-from portal.core.tagging import MAX_VLAN, MIN_VLAN, Tagging
-from portal.core.transport import Transport
-from portal.vll.differences import ChangeKind, change_kinds
+from portal.core.encapsulations import Transport
+from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest
+from portal.vll.order_diff import ChangeKind, change_kinds
 
 AUTO = "auto"
 

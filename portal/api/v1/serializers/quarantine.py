@@ -6,10 +6,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
 from portal.telemetry.models import Quarantine
-from portal.telemetry.quarantine_decisions import given_up_at
-from portal.telemetry.quarantine_outlook import LineOutlook, span_of
+from portal.telemetry.sample_quarantine_decisions import given_up_at
+from portal.telemetry.sample_quarantine_preview import MonthPreview, span_of
 
 
 class QuarantineSerializer(serializers.ModelSerializer[Quarantine]):
@@ -120,7 +120,7 @@ class QuarantinedLineSerializer(serializers.Serializer[Any]):
     accepted = MonthFiguresSerializer(source="after", allow_null=True)
 
     @extend_schema_field(QuarantinedEndSerializer(many=True))
-    def get_ends(self, each: LineOutlook) -> list[dict[str, Any]]:
+    def get_ends(self, each: MonthPreview) -> list[dict[str, Any]]:
         return [
             {"side": side, "samples": samples, "added": each.added[side], "left_out": each.left_out[side]}
             for side, samples in each.samples.items()

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from portal.accounts.models import Invitation, Membership
-from portal.api.v1.serializers.strict import StrictLookupField, StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictLookupField, StrictSerializer
 
 
 class StrictEmailField(serializers.EmailField):

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from portal.telemetry.availability import PERIODS
-from portal.telemetry.units import Unit
+from portal.telemetry.graph_units import Unit
 
 UNITS = tuple(unit.name.lower() for unit in Unit)
 _DEFAULT_SPAN = timedelta(hours=1)

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from portal.accounts.fields import Network, network_of
+from portal.accounts.cidr_field import Network, network_of
 from portal.accounts.models import ApiToken, Scope
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
 
 
 class NetworkField(StrictCharField):

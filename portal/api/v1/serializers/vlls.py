@@ -6,9 +6,9 @@ from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.facts import FactsField
+from portal.api.v1.serializers.event_data import FactsField
 from portal.vll.models import Vll, VllEnd
-from portal.vll.policing import unpoliced, unpoliced_text
+from portal.vll.policing_status import unpoliced, unpoliced_text
 
 
 class UnpolicedReason(TypedDict):

@@ -5,15 +5,15 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.strict import (
+from portal.api.v1.serializers.strict_fields import (
     StrictBooleanField,
     StrictCharField,
     StrictLookupField,
     StrictSerializer,
 )
-from portal.notifications.catalogue import CHOICES
+from portal.notifications.event_catalogue import CHOICES
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.targets import LONGEST_URL
+from portal.notifications.public_address_check import LONGEST_URL
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNocAdmin, caller, token_of
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
-from portal.api.v1.uncached import NO_STORE
-from portal.api.v1.views.kept_by_noc import NocAlone
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
+from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router, RouterCertificate
 from portal.inventory.operations import certificates_revoke, enrolment_offer

@@ -1,4 +1,4 @@
-"""Where ``longline-agent enroll`` asks for its certificate: it has none yet, so this is the public door."""
+"""Where ``longline-agent enroll`` asks for its certificate: it has none yet, so this is the public API."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.serializers import CharField
 from rest_framework.views import APIView
 
-from portal.api.v1.serializers.strict import StrictCharField, StrictSerializer
+from portal.api.v1.cache_control import NO_STORE
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
 from portal.api.v1.throttling import PerAddress
-from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
 from portal.inventory.operations import router_enrol
 

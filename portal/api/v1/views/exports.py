@@ -10,8 +10,8 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from portal.api.v1.csv_answer import CsvRenderer, csv_answer
-from portal.api.v1.filters import VllFilters
+from portal.api.v1.csv_response import CsvRenderer, csv_answer
+from portal.api.v1.list_filters import VllFilters
 from portal.api.v1.pagination import NewestVllFirst, walked
 from portal.api.v1.permissions import caller
 from portal.vll import queries

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 from portal.accounts.models import Customer
 from portal.accounts.team import memberships_lock
 from portal.allocation.models import ReservedVniRange
-from portal.allocation.vni_ranges import vni_range_change, vni_range_create, vni_range_remove
-from portal.api.v1.filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
+from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.list_filters import CustomerFilters, LinkFilters, PortFilters, RouterFilters, SiteFilters
 from portal.api.v1.permissions import IsNocAdmin, caller
 from portal.api.v1.serializers.inventory import (
     CustomerSerializer,
@@ -34,13 +34,13 @@ from portal.api.v1.serializers.inventory_writes import (
     SiteWriteSerializer,
     VniRangeWriteSerializer,
 )
-from portal.api.v1.views.kept_by_noc import KeptItemView, KeptListView, NocAlone, NocWrites
+from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListView, NocAlone, NocWrites
 from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
-from portal.vll.network_changes import link_change, link_create, port_change, router_change
-from portal.vll.retirement import customer_remove, customer_return, port_remove, router_remove
+from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.inventory_deletion import customer_remove, customer_return, port_remove, router_remove
 
 
 def _ports(view: Any) -> QuerySet[Port]:
@@ -48,7 +48,7 @@ def _ports(view: Any) -> QuerySet[Port]:
     return ports.select_related("router__site", "customer")
 
 
-class PortsView(KeptListView):
+class PortsView(InventoryListView):
     """The ports that you may order on, with what is booked and free."""
 
     permission_classes = [NocWrites]
@@ -63,7 +63,7 @@ class PortsView(KeptListView):
         return _ports(self)
 
 
-class PortView(KeptItemView):
+class PortView(InventoryItemView):
     """One port, with what is booked and free."""
 
     permission_classes = [NocWrites]
@@ -76,7 +76,7 @@ class PortView(KeptItemView):
         return _ports(self)
 
 
-class SitesView(KeptListView):
+class SitesView(InventoryListView):
     """The sites where ports are."""
 
     permission_classes = [NocWrites]
@@ -88,7 +88,7 @@ class SitesView(KeptListView):
     item = "site"
 
 
-class SiteView(KeptItemView):
+class SiteView(InventoryItemView):
     """One site."""
 
     permission_classes = [NocWrites]
@@ -98,7 +98,7 @@ class SiteView(KeptItemView):
     change, remove, keyword = operations.site_change, operations.site_remove, "site"
 
 
-class RoutersView(KeptListView):
+class RoutersView(InventoryListView):
     """The routers; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -110,7 +110,7 @@ class RoutersView(KeptListView):
     item = "router"
 
 
-class RouterView(KeptItemView):
+class RouterView(InventoryItemView):
     """One router; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -120,7 +120,7 @@ class RouterView(KeptItemView):
     change, remove, keyword = router_change, router_remove, "router"
 
 
-class LinksView(KeptListView):
+class LinksView(InventoryListView):
     """The backbone links with metric and IP MTU of each side; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -135,7 +135,7 @@ class LinksView(KeptListView):
         return links_with_observed_mtu()
 
 
-class LinkView(KeptItemView):
+class LinkView(InventoryItemView):
     """One backbone link; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -148,7 +148,7 @@ class LinkView(KeptItemView):
         return links_with_observed_mtu()
 
 
-class CustomersView(KeptListView):
+class CustomersView(InventoryListView):
     """The customers; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -160,7 +160,7 @@ class CustomersView(KeptListView):
     item = "customer"
 
 
-class CustomerView(KeptItemView):
+class CustomerView(InventoryItemView):
     """One customer; for NOC staff. Removing one that has a past retires it: its people sign in no more."""
 
     permission_classes = [NocAlone]
@@ -189,7 +189,7 @@ class CustomerReopenView(APIView):
         return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
-class VniRangesView(KeptListView):
+class VniRangesView(InventoryListView):
     """The VNIs that are never leased; for NOC staff."""
 
     permission_classes = [NocAlone]
@@ -200,7 +200,7 @@ class VniRangesView(KeptListView):
     item = "vni-range"
 
 
-class VniRangeView(KeptItemView):
+class VniRangeView(InventoryItemView):
     """One reserved range of VNIs; for NOC staff."""
 
     permission_classes = [NocAlone]

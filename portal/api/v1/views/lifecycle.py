@@ -11,15 +11,15 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.v1.conditional import if_match
+from portal.api.v1.etags import if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
-from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import ForceEndSerializer, RejectionSerializer
+from portal.api.v1.serializers.order_accepted import AcceptedSerializer
+from portal.api.v1.serializers.order_plans import ApprovalSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
-from portal.api.v1.serializers.plans import ApprovalSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
-from portal.api.v1.views.accepted import accepted
+from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
 from portal.vll import queries
 from portal.vll.models import Order, Vll

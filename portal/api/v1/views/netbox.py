@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 from portal.api.v1.permissions import IsNoc
 from portal.api.v1.serializers.netbox import NetboxSerializer
 from portal.core import clock
-from portal.netbox_sync.queries import standing
+from portal.netbox_sync.status import standing
 
 
 class NetboxView(APIView):

@@ -4,8 +4,8 @@ from django.db.models import QuerySet
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 
-from portal.api.v1.conditional import ConditionalRetrieveView
-from portal.api.v1.filters import OrderFilters
+from portal.api.v1.etags import ConditionalRetrieveView
+from portal.api.v1.list_filters import OrderFilters
 from portal.api.v1.pagination import NewestOrderFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.orders import OrderSerializer

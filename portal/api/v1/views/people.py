@@ -16,14 +16,14 @@ from rest_framework.views import APIView
 
 from portal.accounts import policies
 from portal.accounts.models import User
+from portal.accounts.noc_staff import noc_staff
 from portal.accounts.second_factor import with_second_factor
-from portal.accounts.staff import noc_staff
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
 from portal.api.v1.provenance import END, chosen
-from portal.api.v1.serializers.made import MadeSerializer
 from portal.api.v1.serializers.people import PersonSerializer
+from portal.api.v1.serializers.provenance import ProvenanceSerializer
 from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 
@@ -73,11 +73,11 @@ class PersonMadeView(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: MadeSerializer})
+    @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
         """What a person made, at pages and with tokens, and stands; for NOC admins."""
         made = made_by(_managed(request, pk), viewer=caller(request), now=clock.now())
-        return Response(MadeSerializer(made).data)
+        return Response(ProvenanceSerializer(made).data)
 
 
 def _managed(request: Request, pk: int) -> User:

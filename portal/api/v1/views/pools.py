@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.allocation.pools import pools
+from portal.allocation.pool_usage import pools
 from portal.api.v1.permissions import IsNoc
 from portal.api.v1.serializers.pools import PoolsSerializer
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.v1.filters import QuarantineFilters
 from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.list_filters import QuarantineFilters
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, caller
 from portal.api.v1.serializers.quarantine import (
@@ -21,8 +21,8 @@ from portal.api.v1.serializers.quarantine import (
 )
 from portal.core import clock
 from portal.telemetry.models import Quarantine
-from portal.telemetry.quarantine_decisions import quarantine_accept, quarantine_discard
-from portal.telemetry.quarantine_outlook import line_outlooks, lines_of, quarantines
+from portal.telemetry.sample_quarantine_decisions import quarantine_accept, quarantine_discard
+from portal.telemetry.sample_quarantine_preview import lines_of, month_previews, quarantines
 from portal.vll.models import Vll
 
 
@@ -73,8 +73,8 @@ class LinesView(generics.ListAPIView[Vll]):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         found = get_object_or_404(quarantines(), pk=kwargs["pk"])
         lines = self.paginate_queryset(self.filter_queryset(lines_of(found))) or []
-        outlooks = line_outlooks(quarantine=found, vlls=lines, now=clock.now())
-        return self.get_paginated_response(QuarantinedLineSerializer(outlooks, many=True).data)
+        previews = month_previews(quarantine=found, vlls=lines, now=clock.now())
+        return self.get_paginated_response(QuarantinedLineSerializer(previews, many=True).data)
 
 
 class AcceptView(APIView):

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
-from portal.api.v1.csv_answer import CsvRenderer, csv_answer
+from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.throughput import (
     UNITS,
@@ -27,12 +27,12 @@ from portal.api.v1.serializers.throughput import (
 from portal.api.v1.views.months import month_rows
 from portal.core import clock
 from portal.telemetry.availability import PERIODS, availability
-from portal.telemetry.freezing import frozen_percentiles
-from portal.telemetry.loss import frame_loss
-from portal.telemetry.months import months_of
-from portal.telemetry.policed import policed
-from portal.telemetry.queries import throughput
-from portal.telemetry.series import STEPS_S
+from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.month_close import frozen_percentiles
+from portal.telemetry.monthly_figures import months_of
+from portal.telemetry.policer_counts import policed
+from portal.telemetry.rates_and_percentiles import STEPS_S
+from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 
 _RANGE = [

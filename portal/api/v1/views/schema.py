@@ -1,4 +1,4 @@
-"""The schema of this door, for programs."""
+"""The schema of the API, for programs."""
 
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request

@@ -18,14 +18,14 @@ from rest_framework.views import APIView
 
 from portal.accounts import invitations, policies, team
 from portal.accounts.models import Customer, Invitation, Membership, Scope
-from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
-from portal.api.v1.filters import InvitationFilters, MemberFilters
+from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.managed import ADMINS_ALONE, managed_customer
+from portal.api.v1.list_filters import InvitationFilters, MemberFilters
+from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.provenance import END, chosen
-from portal.api.v1.serializers.made import MadeSerializer
+from portal.api.v1.serializers.provenance import ProvenanceSerializer
 from portal.api.v1.serializers.team import (
     InvitationCreateSerializer,
     InvitationSerializer,
@@ -98,12 +98,14 @@ class MemberMadeView(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: MadeSerializer})
+    @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
         """What a member made for the customer, and stands; for admins."""
         found = get_object_or_404(team.members(caller(request)), pk=pk)
         check_manages(request, found.customer)
-        return Response(MadeSerializer(made_by_member(found, viewer=caller(request), now=clock.now())).data)
+        return Response(
+            ProvenanceSerializer(made_by_member(found, viewer=caller(request), now=clock.now())).data
+        )
 
 
 class InvitationsView(generics.ListAPIView[Invitation]):

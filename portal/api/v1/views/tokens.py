@@ -11,13 +11,13 @@ from rest_framework.views import APIView
 
 from portal.accounts.models import ApiToken
 from portal.accounts.tokens import token_create, tokens_of
+from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.provenance import END, chosen
-from portal.api.v1.serializers.made import MadeSerializer
+from portal.api.v1.serializers.provenance import ProvenanceSerializer
 from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenMadeSerializer, TokenSerializer
-from portal.api.v1.uncached import NO_STORE
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 
@@ -72,8 +72,8 @@ class TokenMadeWithView(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: MadeSerializer})
+    @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
         """What was made with it, or with tokens that were, and stands: of what you run."""
         token = get_object_or_404(tokens_of(caller(request)), pk=pk)
-        return Response(MadeSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)
+        return Response(ProvenanceSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)

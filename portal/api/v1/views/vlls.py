@@ -13,20 +13,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.openapi.throughput import INSTANT, THROUGHPUT
-from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
-from portal.api.v1.filters import VllFilters
+from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.list_filters import VllFilters
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
-from portal.api.v1.serializers.accepted import AcceptedSerializer
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
+from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.api.v1.serializers.throughput import UNITS, ThroughputQuerySerializer
 from portal.api.v1.serializers.vlls import VllSerializer
-from portal.api.v1.views.accepted import accepted
+from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
-from portal.telemetry.queries import throughput
-from portal.telemetry.series import STEPS_S
+from portal.telemetry.rates_and_percentiles import STEPS_S
+from portal.telemetry.throughput import throughput
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.vll.operations import order_add, order_delete, order_modify, vll_describe

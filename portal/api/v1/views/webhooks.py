@@ -16,9 +16,10 @@ from rest_framework.views import APIView
 
 from portal.accounts import policies
 from portal.accounts.models import Customer, Scope, User
-from portal.api.v1.conditional import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.cache_control import NO_STORE
+from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.managed import ADMINS_ALONE, managed_customer
+from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.serializers.webhooks import (
@@ -30,12 +31,11 @@ from portal.api.v1.serializers.webhooks import (
     WebhookSecretSerializer,
     WebhookSerializer,
 )
-from portal.api.v1.uncached import NO_STORE
 from portal.core import clock
 from portal.notifications import queries
-from portal.notifications.catalogue import TYPES
+from portal.notifications.event_catalogue import TYPES
 from portal.notifications.models import Delivery, Webhook
-from portal.notifications.webhooks import (
+from portal.notifications.webhook_operations import (
     delivery_redeliver,
     webhook_change,
     webhook_create,

@@ -9,13 +9,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
-from portal.netbox_sync import words
-from portal.netbox_sync.claims import claim
+from portal.netbox_sync import messages
 from portal.netbox_sync.configuration import configuration
-from portal.netbox_sync.differences import Difference
 from portal.netbox_sync.errors import NetboxError
+from portal.netbox_sync.import_diff import Difference
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.sync import looked_at, run_make
+from portal.netbox_sync.sync_lock import claim
+from portal.netbox_sync.sync_round import looked_at, run_make
 
 _EVERY_S = 2.0
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             else:
                 self._run(at)
         except NetboxError as error:
-            raise CommandError(words.error_sentence(error.told)) from error
+            raise CommandError(messages.error_sentence(error.told)) from error
 
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
@@ -69,10 +69,10 @@ class Command(BaseCommand):
             for field, (before, after) in change["fields"].items():
                 self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
         for finding in findings:
-            self.stdout.write(f"! {finding['subject']}: {words.finding_sentence(finding)}")
+            self.stdout.write(f"! {finding['subject']}: {messages.finding_sentence(finding)}")
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
         if monotonic() - self._told_at >= _EVERY_S:
             self._told_at = monotonic()
             of = "" if total is None else f" of {total}"
-            self.stderr.write(f"{words.PHASES[phase]}: {done}{of}")
+            self.stderr.write(f"{messages.PHASES[phase]}: {done}{of}")

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// runClaimOrRelease tells the agent an operator's word on what somebody relabelled: claim or release.
+func runClaimOrRelease(ctx context.Context, word string, args []string, stdout io.Writer) error {
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	vll := flags.String("vll", "", "")
+	end := flags.String("end", "", "")
+	name := flags.String("interface", "", "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *vll == "" || *end != "a" && *end != "z" {
+		return &usageError{word + " needs -vll UUID and -end a or z"}
+	}
+	body, err := json.Marshal(map[string]string{"vll": *vll, "end": *end, "interface": *name})
+	if err != nil {
+		return err
+	}
+	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/"+word, body)
+	if err != nil {
+		return err
+	}
+	return show(stdout, answer, *asJSON, map[string]func(io.Writer, *relabelledAnswer){"claim": printClaimed, "release": printReleased}[word])
+}
+
+type relabelledAnswer struct{ Relabelled []relabelled }
+
+func printClaimed(w io.Writer, d *relabelledAnswer) {
+	for _, r := range d.Relabelled {
+		fmt.Fprintf(w, "%s (sw_if_index %d) bears the tag of %s:%s again; it had %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
+	}
+}
+
+func printReleased(w io.Writer, d *relabelledAnswer) {
+	for _, r := range d.Relabelled {
+		fmt.Fprintf(w, "%s (sw_if_index %d) is yours and stays as it is; it was of %s:%s and has %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
+	}
+}

@@ -1,0 +1,70 @@
+package converge
+
+import (
+	"context"
+	"time"
+
+	"longline.dev/agent/internal/vpp"
+)
+
+const (
+	// soonest is the pause before VPP is compared again after something happened: a port that an end waits
+	// for may follow a restart of VPP by seconds.
+	soonest = 2 * time.Second
+	// driftEvery is the pause when nothing happens.
+	driftEvery = 30 * time.Second
+	// settle is the pause between an interface event and the look at what it was about: events come in
+	// crowds. Between two looks there is at least crowded.
+	settle  = 100 * time.Millisecond
+	crowded = time.Second
+)
+
+// pace is how long to wait for the next comparison: short after news, doubling while there are none.
+type pace time.Duration
+
+func (p *pace) news() { *p = pace(soonest) }
+
+func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
+
+// Serve works with one session until it ends: converge at once, because a VPP that was away may have
+// restarted and keeps nothing, then look, compare and repair, at once after each interface event and every
+// 30 s.
+func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
+	e.Attach(session)
+	e.notify()
+	defer func() {
+		e.Attach(nil)
+		e.notify()
+	}()
+	e.convergeNewConnection(ctx)
+	wait, looked, news := pace(soonest), time.Now(), false
+	timer := time.NewTimer(soonest)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event := <-session.Events():
+			if event.Deleted {
+				e.forceFullLook() // another one may get its index and name
+			}
+			if !news {
+				news = true
+				timer.Reset(max(settle, crowded-time.Since(looked)))
+			}
+		case <-timer.C:
+			repaired := e.repair(ctx)
+			looked = time.Now()
+			if news {
+				e.notify()
+			}
+			if repaired || news {
+				wait.news()
+			} else {
+				wait.quiet()
+			}
+			news = false
+			timer.Reset(time.Duration(wait))
+		}
+	}
+}

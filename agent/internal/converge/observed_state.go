@@ -1,0 +1,222 @@
+package converge
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"longline.dev/agent/internal/apply"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// ObservedState is VPP as it was last seen, compared with an intent. Nobody changes it once it is made.
+type ObservedState struct {
+	Look     int64          // which look at VPP it shows, see Status
+	Intent   *intent.Intent // an empty one when none is held
+	Plan     *plan.Plan
+	Snapshot *observe.Snapshot
+	// Drift are the differences that others made: those that are held, and those that were repaired since
+	// somebody last asked for the observed state.
+	Drift map[intent.Key][]plan.Drift
+	// Contested is what others change again after each repair.
+	Contested map[intent.Key][]Contested
+	// Made is, by index, after which look the agent last made an interface there; absent if it found it there.
+	Made map[uint32]int64
+}
+
+// seen is what is known of VPP without asking it again.
+type seen struct {
+	look        int64
+	snapshot    *observe.Snapshot // nil: nothing
+	fullLookAt  time.Time         // when all of it was last read
+	quickLookAt time.Time         // when all that others can change was last read
+	state       *ObservedState    // of snapshot, made when it is first wanted
+	repaired    map[intent.Key][]plan.Drift
+}
+
+// ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
+// it; Serve keeps what is known fresh. Drift is shown once even if it has been repaired meanwhile: then
+// Changed follows. Error: ErrNoVPP or that of the connection.
+func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
+	if p := e.knownState(); p != nil {
+		return p, nil
+	}
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if p := e.knownState(); p != nil {
+		return p, nil
+	}
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	look, snapshot := e.lastSeen()
+	if snapshot == nil {
+		if _, err = e.fullLook(ctx, session); err != nil {
+			return nil, err
+		}
+		if look, snapshot = e.lastSeen(); snapshot == nil {
+			return nil, ErrNoVPP // the connection was replaced meanwhile
+		}
+	}
+	p := &ObservedState{Look: look, Intent: e.heldOrEmpty(), Snapshot: snapshot}
+	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
+	p.Drift, p.Contested = e.settled.drift(p.Plan.Ops), e.contests.now(p.Intent, e.now())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.Made = maps.Clone(e.made)
+	if e.seen.snapshot == snapshot {
+		e.seen.state = p
+	}
+	return e.withRepaired(p), nil
+}
+
+// withRepaired adds what was repaired since it was last called; with mu.
+func (e *Engine) withRepaired(p *ObservedState) *ObservedState {
+	if len(e.seen.repaired) == 0 {
+		return p
+	}
+	told := *p
+	told.Drift = maps.Clone(p.Drift)
+	maps.Copy(told.Drift, e.seen.repaired)
+	e.seen.repaired = nil
+	return &told
+}
+
+// knownState is the observed state that is there already, nil if it has to be made.
+func (e *Engine) knownState() *ObservedState {
+	held, _ := e.store.Held()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.session == nil || e.session.Err() != nil {
+		return nil
+	}
+	if p := e.seen.state; p != nil && (p.Intent == held || held == nil) {
+		return e.withRepaired(p)
+	}
+	return nil
+}
+
+func (e *Engine) heldOrEmpty() *intent.Intent {
+	if held, _ := e.store.Held(); held != nil {
+		return held
+	}
+	return &intent.Intent{}
+}
+
+// lastSeen is the number of the last look through the present connection and what it showed, nil for nothing.
+func (e *Engine) lastSeen() (int64, *observe.Snapshot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.seen.look, e.seen.snapshot
+}
+
+// nextLook numbers the looks at VPP; with mu. The numbers grow over restarts of the agent too, as long as its
+// clock does not go back: they are microseconds since the Unix epoch.
+func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }
+
+// fullLook reads all of VPP (observe.Full).
+func (e *Engine) fullLook(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+	epoch := e.epoch(session)
+	snapshot, err := observe.Full(ctx, session, boot(session))
+	if err == nil {
+		snapshot.Epoch = epoch
+		snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins)
+	}
+	if err == nil {
+		e.remember(session, snapshot, extentFull)
+	}
+	return snapshot, err
+}
+
+// quickLook (observe.Quick) reads what others can change in place, and all of VPP when that is not enough or when
+// FullLook has passed since it was last done.
+func (e *Engine) quickLook(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+	e.mu.Lock()
+	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fullLookAt) < e.FullLook
+	e.mu.Unlock()
+	if old == nil || !fresh {
+		return e.fullLook(ctx, session, ins...)
+	}
+	epoch := e.epoch(session)
+	snapshot, ok, err := observe.Quick(ctx, session, old, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return e.fullLook(ctx, session, ins...)
+	}
+	snapshot.Epoch = epoch
+	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+		return nil, err
+	}
+	e.remember(session, snapshot, extentQuick)
+	return snapshot, nil
+}
+
+// epoch is the stats segment's, 0 when it is not known; with busy.
+func (e *Engine) epoch(session Session) int64 {
+	if e.Epoch == nil {
+		return 0
+	}
+	epoch, err := e.Epoch(session.Info().BootMS)
+	if err != nil {
+		e.log.Debug("the epoch of VPP's stats segment is not known", "error", err)
+		return 0
+	}
+	return epoch
+}
+
+// askUseOfPorts asks for what others do with ports that the held intent or these want whole.
+func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
+	return observe.AskUseOfPorts(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
+}
+
+// remember remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of
+// no use.
+func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent extent) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.session != session {
+		return
+	}
+	e.seen.look, e.seen.snapshot, e.seen.state = e.nextLook(), snapshot, nil
+	switch extent {
+	case extentFull:
+		e.seen.fullLookAt, e.seen.quickLookAt = e.now(), e.now()
+		e.totals.FullLooks++
+	case extentQuick:
+		e.seen.quickLookAt = e.now()
+		e.totals.QuickLooks++
+	case extentPartial:
+		e.totals.PartialLooks++
+	}
+}
+
+// extent is how much of VPP was read.
+type extent int
+
+const (
+	extentReadBack extent = iota // what was changed
+	extentPartial
+	extentQuick
+	extentFull
+)
+
+// noteMade remembers what was made, so that its counters are not compared with those of what was there before.
+func (e *Engine) noteMade(result *apply.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, index := range result.Made {
+		e.made[index] = e.seen.look
+	}
+}
+
+// forceFullLook makes the next look a full one.
+func (e *Engine) forceFullLook() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen.fullLookAt = time.Time{}
+}

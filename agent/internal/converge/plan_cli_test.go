@@ -1,0 +1,112 @@
+package converge
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"go.fd.io/govpp/binapi/gre"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vpp"
+)
+
+// typeIn gives VPP's own CLI the lines of a plan, as an operator would, who puts the name that VPP gives a new
+// interface where the plan cannot know it. What the CLI cannot do is done through the API.
+func (r *router) typeIn(ops []plan.Op) {
+	r.t.Helper()
+	given := make(map[string]string)
+	byAPI := func(op plan.Op, t intent.Tunnel, add bool) {
+		reply := r.must(&gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.Address(t.Local), Dst: vpp.Address(t.Remote),
+		}}).(*gre.GreTunnelAddDelReply)
+		if add {
+			given[op.Action.Target().Name] = r.snapshot().ByIndex(uint32(reply.SwIfIndex)).Name
+		}
+	}
+	for _, op := range ops {
+		line := op.Action.CLI()
+		for planned, name := range given {
+			line = strings.ReplaceAll(line, planned, name)
+		}
+		reply, err := r.session.Call(r.t.Context(), &vlib.CliInband{Cmd: line})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		m := reply.(*vlib.CliInbandReply)
+		said := strings.TrimSpace(m.Reply)
+		switch a := op.Action.(type) {
+		case plan.CreateTunnel:
+			if given[a.Interface.Name] = said; strings.HasPrefix(line, "comment ") {
+				byAPI(op, a.Tunnel, true)
+			}
+			continue
+		case plan.DeleteTunnel:
+			if strings.HasPrefix(line, "comment ") {
+				byAPI(op, a.Tunnel, false)
+			}
+			said = strings.TrimPrefix(said, "DELETED") // GRE says so
+			said, _, _ = strings.Cut(said, " (")
+		case plan.CreateSub:
+			said = strings.TrimPrefix(said, a.Sub.Name)
+		}
+		if m.Retval != 0 || said != "" {
+			r.t.Errorf("%q: %d, %q", line, m.Retval, m.Reply)
+		}
+	}
+}
+
+// TestTheLinesOfAPlanDoWhatItsMessagesDo to make each kind of line, to change it in place, and to remove it.
+func TestTheLinesOfAPlanDoWhatItsMessagesDo(t *testing.T) {
+	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
+	for _, w := range wires {
+		for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
+			t.Run(fmt.Sprintf("%s%d/%s", w.encapsulation, w.family, tagging), func(t *testing.T) {
+				r := shared(t, real)
+				before := comparable(r.snapshot())
+				made := r.ends(w, tagging)
+				var changed, again []intent.End
+				var gone []intent.Tombstone
+				for i := range made {
+					made[i].Bandwidth = profile
+					end := made[i]
+					end.Revision, end.AdminUp, end.Frame = 2, false, 9518
+					end.Bandwidth = intent.Bandwidth{CIR: 2 * profile.CIR, CBS: profile.CBS}
+					changed, gone = append(changed, end), append(gone, tombstone(end))
+					end.Revision, end.AdminUp, end.Bandwidth = 3, true, intent.Bandwidth{}
+					again = append(again, end)
+				}
+				for n, in := range []*intent.Intent{{Present: made}, {Present: changed}, {Present: again}, {Removed: gone}} {
+					p, _, err := r.Plan(t.Context(), in)
+					if err != nil || len(p.Ops) == 0 || len(p.Blocked) != 0 {
+						t.Fatalf("step %d: %v; %d operations, blocked %v", n, err, len(p.Ops), p.Blocked)
+					}
+					r.typeIn(p.Ops)
+					if p, _, err = r.Plan(t.Context(), in); err != nil || len(p.Ops) != 0 || len(p.Blocked) != 0 {
+						t.Fatalf("step %d: %v; left to do: %+v, blocked %v", n, err, p.Ops, p.Blocked)
+					}
+				}
+				if after := comparable(r.snapshot()); !maps.Equal(after, before) {
+					t.Errorf("left behind:\n got %+v\nwant %+v", after, before)
+				}
+			})
+		}
+	}
+}
+
+// shared is a router of its own beside a VPP that several tests use one after the other.
+func shared(t *testing.T, real *realvpp.VPP) *router {
+	t.Helper()
+	r := &router{t: t, folder: t.TempDir(), api: real.APISocket(), stats: real.StatsSocket()}
+	r.open()
+	r.connect()
+	if r.snapshot().ByName("loop0") == nil {
+		r.furnish()
+	}
+	r.ports = customerPorts
+	return r
+}

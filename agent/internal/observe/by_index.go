@@ -1,0 +1,75 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/policer"
+)
+
+// NamedByIndex are things that messages name by index. VPP gives indices out again.
+type NamedByIndex struct {
+	Interfaces []uint32
+	Tunnels    []*Tunnel // of these interfaces the key is read too
+	Policers   []uint32
+}
+
+// Len is the number of messages that it takes to read them.
+func (n *NamedByIndex) Len() int { return len(n.Interfaces) + len(n.Tunnels) + len(n.Policers) }
+
+// AddInterface adds an interface once.
+func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
+	if slices.Contains(n.Interfaces, index) {
+		return false
+	}
+	n.Interfaces = append(n.Interfaces, index)
+	return true
+}
+
+// ByIndex reads what stands at these indices now, and shows nothing else. VPP does not stop its workers for the
+// interfaces.
+func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
+	s := &Snapshot{Policers: make(map[string]*Policer)}
+	var dumps []api.Message
+	for _, index := range named.Interfaces {
+		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
+	}
+	for _, t := range named.Tunnels {
+		s.Supported = map[Capability]bool{Capability(t.Encapsulation): true}
+		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
+	}
+	first := len(dumps)
+	for _, index := range named.Policers {
+		dumps = append(dumps, &policer.PolicerDumpV2{PolicerIndex: index})
+	}
+	err := session.DumpEach(ctx, dumps, func(at int, answer api.Message) {
+		if m, ok := answer.(*policer.PolicerDetails); ok {
+			s.Policers[cutAtNUL(m.Name)] = &Policer{Index: named.Policers[at-first], Config: configOf(m)}
+			return
+		}
+		s.add(answer)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("observe what is named: %w", err)
+	}
+	return s.Index(), nil
+}
+
+// AllInterfaces reads what stands at all indices now, and shows nothing else. For the keys of the tunnels VPP stops its
+// workers, once for each kind.
+func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, error) {
+	s := new(Snapshot)
+	dumps := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}
+	if keys {
+		s.Supported = capabilities(session)
+		dumps = append(dumps, s.tunnelDumps(anyInterface)...)
+	}
+	if err := session.Dump(ctx, dumps, s.add); err != nil {
+		return nil, fmt.Errorf("observe all that is named: %w", err)
+	}
+	return s.Index(), nil
+}

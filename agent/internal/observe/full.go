@@ -1,0 +1,166 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/lcp"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/vpp"
+)
+
+// Session is what observing needs of a connection to VPP.
+type Session interface {
+	Info() vpp.Info
+	Has(api.Message) bool
+	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
+	Call(ctx context.Context, req api.Message) (api.Message, error)
+	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
+	DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error
+}
+
+var _ Session = (*vpp.Session)(nil)
+
+const anyInterface = interface_types.InterfaceIndex(NoIndex)
+
+// Full is the full look: it reads all of a snapshot. Its cost is two dumps, one of them without addresses: interfaces
+// that carry the agent's tag have none, so a thousand VLLs cost no more requests than none.
+//
+// All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it.
+func Full(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error) {
+	s := &Snapshot{
+		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
+		Supported: capabilities(session), prefixes: make(map[uint32][]netip.Prefix),
+		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
+	}
+	if err := session.Dump(ctx, s.configurationDumps(), s.add); err != nil {
+		return nil, fmt.Errorf("observe: %w", err)
+	}
+	if err := s.takeLCP(ctx, session); err != nil {
+		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
+	}
+	s.Index()
+	if err := session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add); err != nil {
+		return nil, fmt.Errorf("observe addresses: %w", err)
+	}
+	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
+		return nil, fmt.Errorf("observe %w", err)
+	}
+	return s.takeAddresses(), nil
+}
+
+func capabilities(session Session) map[Capability]bool {
+	all := func(messages ...api.Message) bool {
+		for _, m := range messages {
+			if !session.Has(m) {
+				return false
+			}
+		}
+		return true
+	}
+	return map[Capability]bool{
+		CanL2XC:   all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
+		CanVXLAN:  all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
+		CanGENEVE: all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
+		CanGRE:    all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
+	}
+}
+
+func (s *Snapshot) configurationDumps() []api.Message {
+	return append([]api.Message{
+		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
+		&l2.L2XconnectDump{},
+		&l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface},
+	}, s.tunnelDumps(anyInterface)...)
+}
+
+// tunnelDumps ask for the tunnel that an interface is, or for all.
+func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.Message) {
+	if s.Supported[CanVXLAN] {
+		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
+	}
+	if s.Supported[CanGENEVE] {
+		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
+	}
+	if s.Supported[CanGRE] {
+		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
+	}
+	return dumps
+}
+
+// addressed are those interfaces that may have addresses: all that are not the agent's own work. Ports that
+// carry its tag are among them: they may have got addresses since. The snapshot has to be indexed.
+func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
+	for _, i := range of {
+		if _, ours := own.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func addressDumps(of []*Interface) (dumps []api.Message) {
+	for _, i := range of {
+		for _, six := range []bool{false, true} {
+			dumps = append(dumps, &ip.IPAddressDump{SwIfIndex: interface_types.InterfaceIndex(i.Index), IsIPv6: six})
+		}
+	}
+	return dumps
+}
+
+// retryLater is VNET_API_ERROR_EAGAIN: the table is longer than one answer, ask on with the cursor.
+const retryLater = -165
+
+func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {
+	if !session.Has(&lcp.LcpItfPairGet{}) {
+		return nil // the plugin is off by default
+	}
+	for cursor := uint32(0); ; {
+		again := false
+		err := session.Dump(ctx, []api.Message{&lcp.LcpItfPairGet{Cursor: cursor}}, func(msg api.Message) {
+			switch m := msg.(type) {
+			case *lcp.LcpItfPairDetails:
+				s.LCP[uint32(m.PhySwIfIndex)] = cutAtNUL(m.HostIfName)
+				s.LCP[uint32(m.HostSwIfIndex)] = cutAtNUL(m.HostIfName)
+			case *lcp.LcpItfPairGetReply:
+				again, cursor = m.Retval == retryLater, m.Cursor
+			}
+		})
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+func (s *Snapshot) add(msg api.Message) {
+	switch m := msg.(type) {
+	case *interfaces.SwInterfaceDetails:
+		s.Interfaces = append(s.Interfaces, interfaceOf(m))
+	case *vxlan.VxlanTunnelV2Details:
+		s.Tunnels = append(s.Tunnels, vxlanOf(m))
+	case *geneve.GeneveTunnelDetails:
+		s.Tunnels = append(s.Tunnels, geneveOf(m))
+	case *gre.GreTunnelDetails:
+		if m.Tunnel.Type == gre.GRE_API_TUNNEL_TYPE_TEB {
+			s.Tunnels = append(s.Tunnels, greOf(m))
+		}
+	case *l2.L2XconnectDetails:
+		s.Connects[uint32(m.RxSwIfIndex)] = uint32(m.TxSwIfIndex)
+	case *l2.BridgeDomainDetails:
+		for _, member := range m.SwIfDetails {
+			s.Bridged[uint32(member.SwIfIndex)] = m.BdID
+		}
+	case *ip.IPAddressDetails:
+		s.prefixes[uint32(m.SwIfIndex)] = append(s.prefixes[uint32(m.SwIfIndex)], netip.PrefixFrom(vpp.Addr(m.Prefix.Address), int(m.Prefix.Len)))
+	}
+}

@@ -1,0 +1,60 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+)
+
+// Partial is the partial look: it reads the touched interfaces again, and all cross-connects, bridges and policers,
+// which VPP gives only as a whole. All else is as in old. That is enough to read back what was done to a few of
+// thousands.
+func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
+	s := &Snapshot{
+		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
+		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
+		Uses: old.Uses, prefixes: make(map[uint32][]netip.Prefix),
+	}
+	for _, i := range old.Interfaces {
+		if !touched[i.Index] {
+			s.Interfaces = append(s.Interfaces, i)
+		} else {
+			delete(s.Policed, i.Index)
+		}
+	}
+	for _, t := range old.Tunnels {
+		if !touched[t.Index] {
+			s.Tunnels = append(s.Tunnels, t)
+		}
+	}
+	kept := len(s.Interfaces)
+	if err := session.Dump(ctx, s.dumpsOf(touched), s.add); err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	again := slices.Clone(s.Interfaces[kept:]) // Index sorts
+	s.Index()
+	if err := session.Dump(ctx, addressDumps(s.addressed(again)), s.add); err != nil {
+		return nil, fmt.Errorf("read back addresses: %w", err)
+	}
+	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
+		return nil, fmt.Errorf("read back %w", err)
+	}
+	return s.takeAddresses(), nil
+}
+
+func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
+	dumps := []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
+	for index := range touched {
+		at := interface_types.InterfaceIndex(index)
+		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})
+		dumps = append(dumps, s.tunnelDumps(at)...)
+	}
+	return dumps
+}

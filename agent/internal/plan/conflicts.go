@@ -1,0 +1,326 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// findConflicts finds the ends, beyond those already blocked, that cannot be made or removed: mostly because of what
+// belongs to somebody else (conflict), some because of what is not there yet (pending).
+func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
+	found := make(map[intent.Key]*Reason)
+	block := func(key intent.Key, reason *Reason) {
+		if reason != nil && d.blocked[key] == nil && found[key] == nil {
+			found[key] = reason
+		}
+	}
+	d.relabelledConflicts(block)
+	// Also of ends that are not planned for: what came in their way since is no less true.
+	for _, end := range in.Present {
+		if d.blocked[end.Key] != nil {
+			continue
+		}
+		access, tunnel := d.serving(end)
+		block(end.Key, d.accessConflict(end, access))
+		block(end.Key, d.tunnelConflict(end, tunnel))
+		block(end.Key, d.incomingXconnectConflict(end, access, tunnel))
+	}
+	// The two ends of a local cross-connect stand and fall together.
+	for _, end := range in.Present {
+		if end.Tunnel.Encapsulation != intent.L2XC {
+			continue
+		}
+		other := d.blocked[end.Other()]
+		if other == nil {
+			other = found[end.Other()]
+		}
+		if other != nil {
+			reason := *other
+			reason.Message = "the other end: " + other.Message
+			block(end.Key, &reason)
+		}
+	}
+	for _, h := range d.holdings {
+		if d.leaving[h.Interface.Index] != nil {
+			block(h.End, d.leavingConflict(h))
+		}
+	}
+	return found
+}
+
+// accessConflict: serving is the interface that serves as access already, nil for none.
+func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Reason {
+	name := end.Access.Interface
+	port := d.ByName(name)
+	if port == nil {
+		return pending("unknown_interface", name, "VPP has no interface %s", name)
+	}
+	if port.IsSub() || d.TunnelAt(port.Index) != nil {
+		return pending("unknown_interface", Describe(port), "%s is not a port", name)
+	}
+	holder := d.byIndex[port.Index]
+	if holder != nil && holder.End != end.Key && d.leaving[port.Index] == nil {
+		return conflict("port_in_use", Describe(port), "the whole port %s carries VLL end %s", name, holder.End)
+	}
+	if bridge, bridged := d.Bridged[port.Index]; bridged {
+		return conflict("port_in_use", Describe(port), "%s is in bridge domain %d", name, bridge)
+	}
+	if to, connected := d.Connects[port.Index]; connected && !d.connectIsOurs(port, to, holder) {
+		return conflict("port_in_use", Describe(port), "%s is cross-connected to %s", name, d.describe(to))
+	}
+	if end.Access.Tagging == intent.Untagged {
+		return d.wholePortConflict(end, port)
+	}
+	if serving == nil { // else it has the key
+		if reason := d.subInterfaceConflict(end, port); reason != nil {
+			return reason
+		}
+	}
+	return d.portDownConflict(end, port, serving)
+}
+
+// portDownConflict: a sub-interface comes up only under a port that is up. A port that is down is set up for it, but
+// not one that somebody marked or gave an address: they may have had their reasons to shut it (docs/adr/0012).
+func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interface) *Reason {
+	if port.AdminUp || !end.AdminUp || serving != nil && serving.AdminUp || d.shutByUs(port) {
+		return nil
+	}
+	shut := func(format string, args ...any) *Reason {
+		return pending("port_down", Describe(port), "%s is down and %s: set it up, and the VLL follows", port.Name, fmt.Sprintf(format, args...))
+	}
+	if _, ours := own.ParseTag(port.Tag); port.Tag != "" && !ours {
+		return shut("bears the tag %q of somebody else", port.Tag)
+	}
+	if len(port.Addresses) > 0 {
+		return shut("has the address %s", port.Addresses[0])
+	}
+	return nil
+}
+
+// shutByUs reports whether a port that is let go is down because its VLL was to be down.
+func (d *differ) shutByUs(port *observe.Interface) bool {
+	h := d.leaving[port.Index]
+	return h != nil && h.isPort() && !port.AdminUp && d.wasUp(h.End, port)
+}
+
+// wasUp reports whether a port was up when the end took it; as far as the journal knows, and else whether it is now.
+func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
+	holder := end
+	if h := d.byIndex[port.Index]; h != nil {
+		holder = h.End // whoever takes over leaves the port as the one before found it
+	}
+	for _, claim := range d.ports[port.Name] {
+		if claim.Key() == holder {
+			return claim.WasUp
+		}
+	}
+	return port.AdminUp
+}
+
+// connectIsOurs reports whether the agent made the cross-connect of a port: it leads to something of the
+// port's holder, or to the other access of the holder's VLL.
+func (d *differ) connectIsOurs(port *observe.Interface, to uint32, holder *Holding) bool {
+	if target := d.byIndex[to]; target != nil {
+		return holder == nil || target.End.VLL == holder.End.VLL
+	}
+	return false
+}
+
+func (d *differ) describe(index uint32) string {
+	if i := d.ByIndex(index); i != nil {
+		return Describe(i)
+	}
+	return fmt.Sprintf("sw_if_index %d, which is no more", index)
+}
+
+func (d *differ) subInterfaceConflict(end intent.End, port *observe.Interface) *Reason {
+	there := d.subs[vlanMatchFor(port.Index, end.Access)]
+	if there == nil || d.leaving[there.Index] != nil {
+		return nil
+	}
+	if h := d.byIndex[there.Index]; h != nil {
+		if h.End == end.Key {
+			return nil
+		}
+		return conflict("foreign_subinterface", Describe(there), "the VLAN on %s is carried by VLL end %s on %s",
+			port.Name, h.End, there.Name)
+	}
+	return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s belongs to %s, %s",
+		vlan(end.Access), port.Name, there.Name, d.notOurs(there))
+}
+
+func vlan(a intent.Access) string {
+	if a.Inner == 0 {
+		return fmt.Sprint(a.Outer)
+	}
+	return fmt.Sprintf("%d.%d", a.Outer, a.Inner)
+}
+
+// wholePortConflict: a port with any configuration of its own is never taken.
+func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Reason {
+	inUse := func(object *observe.Interface, format string, args ...any) *Reason {
+		return conflict("port_in_use", Describe(object), "%s %s", port.Name, fmt.Sprintf(format, args...))
+	}
+	for _, sub := range d.Subs(port.Index) {
+		if d.leaving[sub.Index] == nil {
+			return inUse(sub, "has the sub-interface %s", sub.Name)
+		}
+	}
+	if len(port.Addresses) > 0 {
+		return inUse(port, "has the address %s", port.Addresses[0])
+	}
+	if linux, paired := d.LCP[port.Index]; paired {
+		return inUse(port, "is paired with the Linux interface %s", linux)
+	}
+	if use, used := d.Uses[port.Index]; used {
+		return conflict("port_in_use", d.describe(use.Object), "%s %s", port.Name, use.How)
+	}
+	if d.Policed[port.Index] && !d.policedByUs(port.Index) {
+		return inUse(port, "has a policer that the agent did not apply")
+	}
+	return nil
+}
+
+// PortsToTake are the ports that ends want whole and that bear no tag of theirs yet, so that somebody else may
+// use them; sorted by index.
+func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
+	var ports []*observe.Interface
+	for _, in := range ins {
+		for _, end := range in.Present {
+			if end.Access.Tagging != intent.Untagged {
+				continue
+			}
+			port := s.ByName(end.Access.Interface)
+			if port == nil || port.IsSub() {
+				continue
+			}
+			if tag, ours := own.ParseTag(port.Tag); !ours || tag.Key != end.Key {
+				ports = append(ports, port)
+			}
+		}
+	}
+	slices.SortFunc(ports, func(a, b *observe.Interface) int { return cmp.Compare(a.Index, b.Index) })
+	return slices.Compact(ports)
+}
+
+// tunnelConflict: serving is the interface that serves as tunnel already, nil for none.
+func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Reason {
+	t := end.Tunnel
+	if !d.Supported[observe.Capability(t.Encapsulation)] {
+		return &Reason{Status: "failed", Code: "unsupported",
+			Message: fmt.Sprintf("this VPP has no %s: its messages are absent from the message table", t.Encapsulation)}
+	}
+	if t.Encapsulation == intent.L2XC {
+		return nil
+	}
+	if !d.HasAddress(t.Local) {
+		return pending("local_address_missing", t.Local.String(), "no interface of this router has the address %s", t.Local)
+	}
+	if serving != nil && len(d.duplicateTunnels) == 0 { // it has the key, alone
+		return nil
+	}
+	for there := range d.tunnelsWithKey(t.Identity()) {
+		h, i := d.byIndex[there.Index], d.ByIndex(there.Index)
+		switch {
+		case d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
+			continue
+		case h != nil:
+			return conflict("foreign_tunnel", Describe(i), "%s with the same key carries VLL end %s", i.Name, h.End)
+		case i == nil:
+			return conflict("foreign_tunnel", d.describe(there.Index), "a tunnel with the same key is there")
+		}
+		return conflict("foreign_tunnel", Describe(i), "%s has the same key, %s", i.Name, d.notOurs(i))
+	}
+	return nil
+}
+
+// leavingConflict: what would be made in the place of an interface into which somebody else sends gets its index as a
+// rule, and with it their frames. So its key stays. Once the VLL is removed, all that is the agent's goes all the same
+// (Plan.SentInto), and a port that is let go keeps its index.
+func (d *differ) leavingConflict(h *Holding) *Reason {
+	for from := range d.sendersInto(h.Interface.Index) {
+		switch sender := d.byIndex[from]; {
+		case sender != nil && d.mayChange(sender.End):
+			continue
+		case sender == nil && (d.removed[h.End] || h.isPort()):
+			continue
+		}
+		return conflict("foreign_xconnect", d.describe(from), "%s sends into %s, which would have to go",
+			d.describe(from), Describe(h.Interface))
+	}
+	return nil
+}
+
+// sentInto finds Plan.SentInto. A cross-connect outlives what it leads to.
+func (b *operationBuilder) sentInto() map[uint32]*Reason {
+	found := make(map[uint32]*Reason)
+	for _, c := range b.connects {
+		from, to := c.from(), c.to()
+		i, h := b.ByIndex(to), b.leaving[to]
+		if found[to] != nil || i != nil && (h == nil || h.isPort()) {
+			continue
+		}
+		if h := b.byIndex[from]; h == nil || !b.mayChange(h.End) { // the others are sent where they should
+			found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
+				b.describe(from), to)
+		}
+	}
+	return found
+}
+
+// incomingXconnectConflict: what somebody else's interface sends into an access or a tunnel reaches the customer or
+// leaves with the customer's frames. VPP keeps a cross-connect by interface index, also when there is no interface of
+// that index any more, so even what has just been made can have one.
+func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observe.Interface) *Reason {
+	for _, side := range d.sides(end, access, tunnel) {
+		if side == nil {
+			continue
+		}
+		for from := range d.sendersInto(side.Index) {
+			if h := d.byIndex[from]; h != nil && (h.End.VLL == end.VLL || d.mayChange(h.End)) || d.serves(end, from) {
+				continue
+			}
+			return conflict("foreign_xconnect", d.describe(from), "%s sends into %s", d.describe(from), Describe(side))
+		}
+	}
+	return nil
+}
+
+// serves reports whether the interface is one of the VLL's, also a port whose claim is lost.
+func (d *differ) serves(end intent.End, index uint32) bool {
+	is := func(i *observe.Interface) bool { return i != nil && i.Index == index }
+	for _, e := range []intent.End{end, d.otherEnd(end)} {
+		access, tunnel := d.serving(e)
+		if sides := d.sides(e, access, tunnel); slices.ContainsFunc(sides[:], is) {
+			return true
+		}
+	}
+	return false
+}
+
+// sides are the interfaces that are there and serve as the end's access and tunnel, or will; nil for none.
+func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*observe.Interface {
+	if access == nil && end.Access.Tagging == intent.Untagged {
+		access = d.ByName(end.Access.Interface)
+	}
+	return [2]*observe.Interface{access, tunnel}
+}
+
+// otherEnd is the one that a local cross-connect leads to; zero when there is none on this router.
+func (d *differ) otherEnd(end intent.End) intent.End {
+	if at, there := d.present[end.Other()]; there {
+		return d.in.Present[at]
+	}
+	return intent.End{}
+}
+
+// mayChange reports whether the plan may change what the end holds.
+func (d *differ) mayChange(key intent.Key) bool {
+	_, present := d.present[key]
+	return (present || d.removed[key]) && d.blocked[key] == nil
+}

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// CreateCheck looks at a newer snapshot for reasons not to create something after all.
+type CreateCheck struct {
+	now     *observe.Snapshot
+	subs    map[vlanMatch]*observe.Interface
+	ids     map[subID]*observe.Interface
+	tunnels map[intent.Identity]*observe.Tunnel
+}
+
+type subID struct{ port, id uint32 }
+
+// NewCreateCheck prepares the look-ups, so that a plan is checked in one pass however long it is.
+func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
+	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
+	c := &CreateCheck{
+		now: now, subs: make(map[vlanMatch]*observe.Interface, interfaces), ids: make(map[subID]*observe.Interface, interfaces),
+		tunnels: make(map[intent.Identity]*observe.Tunnel, tunnels),
+	}
+	for _, i := range now.Interfaces {
+		if !i.IsSub() {
+			continue
+		}
+		c.ids[subID{i.Sup, i.Sub.ID}] = i
+		if !i.Sub.Wide {
+			c.subs[vlanMatchOf(i)] = i
+		}
+	}
+	for _, t := range now.Tunnels {
+		if t.Default || t.Encapsulation == intent.GENEVE {
+			c.tunnels[t.Identity()] = t
+		}
+	}
+	return c
+}
+
+// Verify returns why the operation must not be sent after all, or nil. Creates must still find their key free: VPP
+// refuses a second sub-interface with the same VLAN and stops the traffic of the first one.
+func (c *CreateCheck) Verify(op Op) *Reason {
+	switch a := op.Action.(type) {
+	case CreateSub:
+		return c.sub(a)
+	case CreateTunnel:
+		if t := c.tunnels[a.Tunnel.Identity()]; t != nil {
+			return c.taken(t.Index)
+		}
+	}
+	return nil
+}
+
+func (c *CreateCheck) sub(a CreateSub) *Reason {
+	if there := c.ids[subID{a.Port.Index, a.ID}]; there != nil {
+		return c.taken(there.Index)
+	}
+	if there := c.subs[vlanMatchFor(a.Port.Index, a.Access)]; there != nil {
+		return c.taken(there.Index)
+	}
+	return nil
+}
+
+func (c *CreateCheck) taken(index uint32) *Reason {
+	i := c.now.ByIndex(index)
+	if i == nil {
+		return pending("verify_mismatch", "", "what is to be created is there by now")
+	}
+	return pending("verify_mismatch", Describe(i), "%s stands where another one is to be created", i.Name)
+}
+
+func changed(ref Ref) *Reason {
+	return pending("verify_mismatch", ref.Name, "%s went or changed while the plan was carried out", ref.Name)
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// IndexGuard knows what stands at the indices that a plan names, and finds out whether it still does: somebody may
+// delete what the plan is about, and VPP gives the index to what they make next.
+type IndexGuard struct {
+	planned *observe.Snapshot
+	known   map[uint32]*expected
+}
+
+// expected is an interface as it was seen when it was planned for, or as it was made, with the tag that it has got
+// since. It has no name as long as VPP has not told it.
+type expected struct {
+	observe.Interface
+	tunnel *observe.Tunnel // what tells an untagged tunnel from others
+	epoch  int64           // of VPP's stats segment before it was last read, 0 when not known
+}
+
+// knownByKeyAlone: it is a tunnel that bears no tag, so that only its key tells it from another one.
+func (s *expected) knownByKeyAlone() bool { return s.Tag == "" && s.tunnel != nil }
+
+// NewIndexGuard begins with what a plan was made from.
+func NewIndexGuard(planned *observe.Snapshot) *IndexGuard {
+	return &IndexGuard{planned, make(map[uint32]*expected)}
+}
+
+// NoteMade notes what came out of a creation.
+func (g *IndexGuard) NoteMade(index uint32, by Action) {
+	made := &expected{Interface: observe.Interface{Index: index, Sup: index}}
+	switch a := by.(type) {
+	case CreateSub:
+		made.Name, made.Sup, made.Sub = a.Sub.Name, a.Port.Index, observe.SubInterface{
+			ID: a.ID, Tags: uint8(a.Access.Tagging.Tags()), Dot1ad: a.Access.Tagging == intent.Dot1ad, Exact: a.Access.Exact,
+			Outer: a.Access.Outer, Inner: a.Access.Inner,
+		}
+		made.Device = g.expectedAt(a.Port.Index).Device
+	case CreateTunnel:
+		made.tunnel = &observe.Tunnel{Index: index, Tunnel: a.Tunnel, Default: true}
+	}
+	g.known[index] = made
+}
+
+// NoteTag notes the tag that an interface has got.
+func (g *IndexGuard) NoteTag(index uint32, tag string) { g.expectedAt(index).Tag = tag }
+
+func (g *IndexGuard) expectedAt(index uint32) *expected {
+	if is := g.known[index]; is != nil {
+		return is
+	}
+	is := &expected{Interface: observe.Interface{Index: index}}
+	if i := g.planned.ByIndex(index); i != nil {
+		is.Interface = *i
+	}
+	if is.Tag == "" { // a tag tells it from others
+		is.tunnel = g.planned.TunnelAt(index)
+	}
+	g.known[index] = is
+	return is
+}
+
+// AddUnread adds to named what an operation's message names, but for what is known to stand in this epoch of VPP's
+// stats segment; made are the indices of what was made.
+func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *observe.NamedByIndex) {
+	for _, ref := range op.Action.Names() {
+		index := ref.At(made)
+		if index == observe.NoIndex || g.isCurrent(op, index, epoch) || !named.AddInterface(index) {
+			continue
+		}
+		if is := g.expectedAt(index); is.knownByKeyAlone() {
+			named.Tunnels = append(named.Tunnels, is.tunnel)
+		}
+	}
+	if _, index, names := policerOf(op.Action); names && index != observe.NoIndex {
+		named.Policers = append(named.Policers, index)
+	}
+}
+
+// NamesMost reports whether these operations name at least a third of all interfaces, of those that are not known to stand in
+// this epoch: so many are read in less time with all others than one by one. keys: some of them are told by a tunnel's key.
+func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
+	named := make(map[uint32]bool)
+	for _, op := range ops {
+		for _, ref := range op.Action.Names() {
+			index := ref.At(made)
+			if index == observe.NoIndex || g.isCurrent(op, index, epoch) {
+				continue
+			}
+			named[index] = true
+			keys = keys || g.expectedAt(index).knownByKeyAlone()
+		}
+	}
+	return 3*len(named) >= len(g.planned.Interfaces)+len(made), keys
+}
+
+// isCurrent reports whether it need not be read: no interface comes or goes within an epoch of VPP's stats segment. A
+// tag may, so that all but the port that gets a sub-interface has to have been read since the plan waited for the disk.
+func (g *IndexGuard) isCurrent(op Op, index uint32, epoch int64) bool {
+	_, creates := op.Action.(CreateSub)
+	return epoch != 0 && (g.expectedAt(index).epoch == epoch || creates && g.planned.Epoch == epoch)
+}
+
+// Verify returns why the operation must not be sent, nil if all that its message names is what was planned for.
+func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *observe.Snapshot) *Reason {
+	for _, ref := range op.Action.Names() {
+		if index := ref.At(made); index != observe.NoIndex && g.isCurrent(op, index, epoch) {
+			continue
+		}
+		if reason := g.verifyInterface(ref, ref.At(made), epoch, now); reason != nil {
+			return reason
+		}
+	}
+	if name, index, names := policerOf(op.Action); names {
+		if is := now.Policers[name]; is == nil || is.Index != index {
+			return changed(policerRef(name))
+		}
+	}
+	return nil
+}
+
+func (g *IndexGuard) verifyInterface(ref Ref, index uint32, epoch int64, now *observe.Snapshot) *Reason {
+	if index == observe.NoIndex {
+		return pending("verify_mismatch", ref.Name, "%s was not made", ref.Name)
+	}
+	is, was := now.ByIndex(index), g.expectedAt(index)
+	if is == nil {
+		return changed(ref)
+	}
+	if was.knownByKeyAlone() {
+		if there := now.TunnelAt(index); there == nil || *there != *was.tunnel {
+			return replaced(ref, is)
+		}
+		if was.Name == "" {
+			was.Name, was.Device = is.Name, is.Device
+		}
+	}
+	if !is.Same(&was.Interface) {
+		return replaced(ref, is)
+	}
+	was.epoch = epoch
+	return nil
+}
+
+// policerOf is the policer that a message names by index.
+func policerOf(action Action) (name string, index uint32, names bool) {
+	switch a := action.(type) {
+	case UpdatePolicer:
+		return a.Name, a.Index, true
+	case DeletePolicer:
+		return a.Name, a.Index, true
+	}
+	return "", observe.NoIndex, false
+}
+
+func replaced(ref Ref, is *observe.Interface) *Reason {
+	if is.Name == ref.Name {
+		return pending("verify_mismatch", Describe(is), "%s was replaced or got another tag, %q, while the plan was carried out; it is left as it is",
+			is.Name, is.Tag)
+	}
+	return pending("verify_mismatch", Describe(is), "%s with the tag %q stands where %s was; it is left as it is", is.Name, is.Tag, ref.Name)
+}

@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
+)
+
+func rewriteOf(t intent.Tagging) uint32 {
+	switch t.Tags() {
+	case 1:
+		return PopOne
+	case 2:
+		return PopTwo
+	}
+	return 0
+}
+
+// tag marks an interface with the end and its revision. Somebody's own tag on a port stays: then the
+// journal knows that the port is in use.
+func (b *operationBuilder) tag(end intent.End, ref Ref) {
+	actual := ""
+	if h := b.byIndex[ref.Index]; h != nil && h.Claim == nil {
+		if h.End == end.Key && h.Revision == end.Revision {
+			return
+		}
+		actual = h.Interface.Tag
+	} else if i := b.ByIndex(ref.Index); i != nil && i.Tag != "" {
+		return
+	}
+	want := own.Tag{Key: end.Key, Revision: end.Revision}.String()
+	b.add(end.Key, Tag, 0, SetTag{Interface: ref, Tag: want}, Drift{Field: "tag", Desired: want, Actual: actual},
+		"the tag names end and revision")
+}
+
+// rewrite sets what is popped, 0 for nothing. VPP keeps a rewrite by interface index, and one that was set
+// on an interface in L3 mode outlives it: the next interface of that index has it as soon as it is
+// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). So tunnels and whole
+// ports are looked at too.
+func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
+	actual := uint32(0)
+	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 forgets the rewrite
+		actual = i.Rewrite
+	}
+	if actual == pop {
+		return
+	}
+	why := "the tags that select the VLL are popped on entry and pushed on exit"
+	if pop == 0 {
+		why = "a tag rewrite that an earlier interface of this index left behind would change the customer's frames"
+	}
+	b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)}, "%s", why)
+}
+
+// greMTU is what VPP gives a new GRE tunnel (bytes).
+const greMTU = 9000
+
+// mtu lets every promised frame through a GRE TEB tunnel, which drops longer ones.
+func (b *operationBuilder) mtu(end intent.End, ref Ref) {
+	actual := uint32(0)
+	if i := b.ByIndex(ref.Index); i != nil {
+		actual = i.L3MTU
+	}
+	if actual < uint32(end.Frame) {
+		want := max(uint32(end.Frame), greMTU)
+		b.add(end.Key, Set, 0, SetMTU{ref, want}, Drift{Field: "mtu", Desired: fmt.Sprint(want), Actual: fmt.Sprint(actual)},
+			"GRE drops frames longer than the tunnel's MTU, and %d bytes are promised", end.Frame)
+	}
+}
+
+func (b *operationBuilder) connect(end intent.End, from, to Ref) {
+	actual := ""
+	if i := b.ByIndex(from.Index); i != nil && !b.detached[i.Index] {
+		if there, connected := b.Connects[i.Index]; connected {
+			if there == to.Index {
+				return
+			}
+			actual = b.nameOf(there)
+		}
+	}
+	b.add(end.Key, Connect, 0, SetConnect{from, to}, Drift{Field: "xconnect", Desired: to.Name, Actual: actual},
+		"frames from %s go to %s", from.Name, to.Name)
+}
+
+// raiseTunnel sets a tunnel up. New VXLAN and GENEVE tunnels are up already, GRE ones are not.
+func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
+	up := end.Tunnel.Encapsulation != intent.GRE
+	if i := b.ByIndex(ref.Index); i != nil {
+		up = i.AdminUp
+	}
+	if !up {
+		b.setAdmin(end.Key, ref, 1, true, "the tunnel is down")
+	}
+}
+
+// admin brings the access to its wanted state. A sub-interface cannot come up under a port that is
+// down, so the port comes first: the one thing that the agent does to a port it has not been given whole.
+func (b *operationBuilder) admin(end intent.End, ref Ref) {
+	up := false
+	if i := b.ByIndex(ref.Index); i != nil {
+		up = i.AdminUp
+	}
+	if up == end.AdminUp {
+		return
+	}
+	port := b.ByName(end.Access.Interface)
+	if end.AdminUp && ref.Index != port.Index && !port.AdminUp && !b.raised[port.Index] {
+		b.raised[port.Index] = true
+		b.setAdmin(end.Key, RefTo(port), 0, true, "its sub-interfaces cannot come up while the port is down")
+	}
+	why := "the VLL is to be up"
+	if !end.AdminUp {
+		why = "the VLL is to be down"
+	}
+	b.setAdmin(end.Key, ref, 2, end.AdminUp, why)
+}
+
+func (b *operationBuilder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) {
+	b.add(end, Up, rank, SetAdmin{ref, up},
+		Drift{Field: "admin_up", Desired: fmt.Sprint(up), Actual: fmt.Sprint(!up)}, "%s", why)
+}

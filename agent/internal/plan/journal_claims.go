@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/own"
+)
+
+// creationClaims are claims to what the operations are about to make.
+func (d *differ) creationClaims(ops []Op) []own.Claim {
+	var claims []own.Claim
+	claim := func(end intent.Key, sub *own.SubInterface, tunnel *own.Tunnel) {
+		revision := d.in.Present[d.present[end]].Revision
+		claims = append(claims, own.Claim{VLL: end.VLL, End: end.End, Revision: revision, SubInterface: sub, Tunnel: tunnel})
+	}
+	for _, op := range ops {
+		switch a := op.Action.(type) {
+		case CreateSub:
+			claim(op.End, &own.SubInterface{
+				Port: a.Port.Name, ID: a.ID, Tags: uint8(a.Access.Tagging.Tags()), Dot1ad: a.Access.Tagging == intent.Dot1ad,
+				Outer: a.Access.Outer, Inner: a.Access.Inner,
+			}, nil)
+		case CreateTunnel:
+			tunnel := own.TunnelOf(a.Tunnel)
+			claim(op.End, nil, &tunnel)
+		}
+	}
+	return claims
+}
+
+// standingClaims are claims to what has no tag of the agent: its orphans, as long as they are there; and to ports that
+// VLLs have whole, are to have, or are still cross-connected to: they may bear somebody else's tag, and how they were
+// found stands nowhere else.
+func (d *differ) standingClaims(in *intent.Intent) []own.Claim {
+	var claims []own.Claim
+	// By VLL: a port that its other end takes over is claimed by that one alone, or it would be taken from it again.
+	type use struct{ vll, port string }
+	wanted := make(map[use]bool)
+	for _, end := range in.Present {
+		if end.Access.Tagging != intent.Untagged || d.blocked[end.Key] != nil {
+			continue
+		}
+		port := d.ByName(end.Access.Interface)
+		wanted[use{end.VLL, port.Name}] = true
+		claims = append(claims, own.Claim{
+			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
+		})
+	}
+	for _, h := range d.holdings {
+		switch {
+		case h.isPort() && wanted[use{h.End.VLL, h.Interface.Name}]:
+		case h.isPort():
+			for _, claim := range d.ports[h.Interface.Name] {
+				if claim.Key() == h.End {
+					claims = append(claims, claim)
+				}
+			}
+		case h.Claim != nil:
+			claims = append(claims, *h.Claim)
+		}
+	}
+	return claims
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// buildOperations writes down what the unblocked ends need.
+func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
+	b := &operationBuilder{
+		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
+		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
+	}
+	for _, h := range d.holdings {
+		if d.leaving[h.Interface.Index] == h {
+			b.release(h)
+		}
+	}
+	for _, tombstone := range in.Removed {
+		if d.planned(tombstone.Key) {
+			b.removePolicer(tombstone.Key, "the VLL is removed")
+		}
+	}
+	places := d.plannedEnds()
+	for _, at := range places {
+		b.refs[at] = b.access(in.Present[at])
+	}
+	for _, at := range places {
+		b.build(in.Present[at], b.refs[at])
+	}
+	b.ops = order(b.ops)
+	return b
+}
+
+type operationBuilder struct {
+	*differ
+	ops      []Op
+	detached map[uint32]bool            // taken out of their cross-connect by this plan
+	raised   map[uint32]bool            // ports set up by this plan
+	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
+	refs     []Ref                      // access of each end, in the intent's order
+
+	unpoliced map[uint32]bool     // interfaces whose policer this plan takes off
+	policed   map[intent.Key]bool // ends whose profile is enforced
+}
+
+func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) {
+	drift.Object = action.Target().Name
+	b.ops = append(b.ops, Op{Stage: stage, End: end, Action: action, Drift: drift, Why: fmt.Sprintf(why, args...), rank: rank})
+}
+
+// release undoes the cross-connects from and to what goes, then deletes it. A port is only let go.
+func (b *operationBuilder) release(h *Holding) {
+	i := h.Interface
+	why := "the VLL is removed"
+	if _, present := b.present[h.End]; present {
+		why = "its key changes"
+	}
+	if h.Tunnel == nil {
+		b.takePolicerOff(h.End, i, why)
+	}
+	for from := range b.sendersInto(i.Index) {
+		if sender := b.byIndex[from]; sender != nil { // what others send is theirs
+			b.detach(sender, why)
+		}
+	}
+	if to, connected := b.Connects[i.Index]; connected && (!h.isPort() || b.connectIsOurs(i, to, h)) {
+		b.detach(h, why)
+	}
+	drift := Drift{Field: "exists", Desired: "false", Actual: "true"}
+	switch {
+	case h.Tunnel != nil:
+		b.add(h.End, Delete, 0, DeleteTunnel{h.Tunnel.Tunnel, RefTo(i)}, drift, "%s", why)
+	case !h.isPort():
+		b.add(h.End, Delete, 0, DeleteSub{RefTo(i)}, drift, "%s", why)
+	default:
+		if _, ours := own.ParseTag(i.Tag); ours {
+			drift = Drift{Field: "tag", Desired: "", Actual: i.Tag}
+			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i)}, drift, "%s", why)
+		}
+		b.giveBack(h)
+	}
+}
+
+// giveBack sets a port up again that its VLL shut, unless another VLL has it whole now and decides.
+func (b *operationBuilder) giveBack(h *Holding) {
+	i := h.Interface
+	taken := func(end intent.End) bool {
+		return end.Access.Interface == i.Name && end.Access.Tagging == intent.Untagged && b.blocked[end.Key] == nil
+	}
+	if b.shutByUs(i) && !slices.ContainsFunc(b.in.Present, taken) {
+		b.raised[i.Index] = true
+		b.setAdmin(h.End, RefTo(i), 0, true, "the port was up when the VLL took it, and is down because the VLL was to be down")
+	}
+}
+
+func (b *operationBuilder) detach(h *Holding, why string) {
+	i := h.Interface
+	if b.detached[i.Index] {
+		return
+	}
+	b.detached[i.Index] = true
+	to := b.Connects[i.Index]
+	drift := Drift{Field: "xconnect", Desired: "", Actual: b.nameOf(to)}
+	b.add(h.End, Detach, 0, ClearConnect{RefTo(i), Ref{Index: to, Name: b.nameOf(to)}}, drift, "%s", why)
+}
+
+func (b *operationBuilder) nameOf(index uint32) string {
+	if i := b.ByIndex(index); i != nil {
+		return i.Name
+	}
+	return fmt.Sprintf("sw_if_index %d", index)
+}
+
+// access finds or creates the end's access, so that the ends of a local cross-connect can name each
+// other's.
+func (b *operationBuilder) access(end intent.End) Ref {
+	if there, _ := b.serving(end); there != nil {
+		return RefTo(there)
+	}
+	port := b.ByName(end.Access.Interface)
+	if end.Access.Tagging == intent.Untagged {
+		return RefTo(port)
+	}
+	id := b.freeID(port.Index, end.Access)
+	sub := Ref{Index: observe.NoIndex, Made: Made{end.Key, Access}, Name: fmt.Sprintf("%s.%d", port.Name, id)}
+	b.add(end.Key, Create, 1, CreateSub{RefTo(port), id, end.Access, sub},
+		Drift{Field: "exists", Desired: "true", Actual: "false"}, "the sub-interface is missing")
+	return sub
+}
+
+// freeID chooses a sub-interface id that nobody uses: the VLAN for a single tag, so that the name reads
+// well, else the lowest.
+func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
+	used := b.ids[port]
+	if used == nil {
+		used = make(map[uint32]bool)
+		for _, sub := range b.Subs(port) {
+			if b.leaving[sub.Index] == nil {
+				used[sub.Sub.ID] = true
+			}
+		}
+		b.ids[port] = used
+	}
+	id := uint32(a.Outer)
+	if a.Tagging.Tags() != 1 {
+		id = firstFreeID
+	}
+	for used[id] {
+		id = max(id, firstFreeID-1) + 1
+	}
+	used[id] = true
+	return id
+}
+
+// firstFreeID is above every VLAN, so that ids chosen for want of one do not take a VLAN's.
+const firstFreeID = 4096
+
+// build makes the rest of an end and brings everything to its wanted state.
+func (b *operationBuilder) build(end intent.End, access Ref) {
+	b.tag(end, access)
+	b.rewrite(end, access, rewriteOf(end.Access.Tagging))
+	if end.Tunnel.Encapsulation == intent.L2XC {
+		b.connect(end, access, b.refs[b.present[end.Other()]])
+	} else {
+		tunnel := b.tunnelRef(end)
+		b.tag(end, tunnel)
+		b.rewrite(end, tunnel, 0)
+		b.connect(end, access, tunnel)
+		b.connect(end, tunnel, access)
+		b.raiseTunnel(end, tunnel)
+	}
+	b.setPolicer(end, access)
+	b.admin(end, access)
+}
+
+// newTunnel is what a tunnel is called before VPP names it.
+var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
+
+func (b *operationBuilder) tunnelRef(end intent.End) Ref {
+	var ref Ref
+	if _, there := b.serving(end); there != nil {
+		ref = RefTo(there)
+	} else {
+		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: newTunnel[end.Tunnel.Encapsulation]}
+		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},
+			Drift{Field: "exists", Desired: "true", Actual: "false"}, "the tunnel is missing")
+	}
+	if end.Tunnel.Encapsulation == intent.GRE {
+		b.mtu(end, ref)
+	}
+	return ref
+}

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/own"
+)
+
+// VPP applies a policer a second time when asked a second time, and then polices twice; and it keeps what
+// it applies by interface index. So a policer is applied only where none works, and taken off before its
+// interface leaves L2 or goes.
+
+type (
+	// AddPolicer makes a policer.
+	AddPolicer struct {
+		Name      string
+		Bandwidth intent.Bandwidth
+	}
+	// UpdatePolicer changes one in place; its counters start again from zero.
+	UpdatePolicer struct {
+		Name      string
+		Index     uint32
+		Bandwidth intent.Bandwidth
+	}
+	// DeletePolicer deletes one that works nowhere.
+	DeletePolicer struct {
+		Name  string
+		Index uint32
+	}
+	// SetPolicing lets a policer work on what comes in from an interface, or no longer.
+	SetPolicing struct {
+		Policer   string
+		Interface Ref
+		On        bool
+	}
+)
+
+func (a AddPolicer) Message() string    { return "policer_add" }
+func (a UpdatePolicer) Message() string { return "policer_update" }
+func (a DeletePolicer) Message() string { return "policer_del" }
+func (a SetPolicing) Message() string   { return "policer_input" }
+
+func (a AddPolicer) Target() Ref    { return policerRef(a.Name) }
+func (a UpdatePolicer) Target() Ref { return policerRef(a.Name) }
+func (a DeletePolicer) Target() Ref { return policerRef(a.Name) }
+func (a SetPolicing) Target() Ref   { return a.Interface }
+
+func (a AddPolicer) Names() []Ref    { return nil }
+func (a UpdatePolicer) Names() []Ref { return nil }
+func (a DeletePolicer) Names() []Ref { return nil }
+func (a SetPolicing) Names() []Ref   { return []Ref{a.Interface} }
+
+// policerRef names a policer, which is no interface.
+func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
+
+func (a AddPolicer) CLI() string {
+	return fmt.Sprintf("policer add name %s %s", a.Name, policerCLI(a.Bandwidth))
+}
+
+func (a UpdatePolicer) CLI() string {
+	return fmt.Sprintf("configure policer index %d %s", a.Index, policerCLI(a.Bandwidth))
+}
+
+func policerCLI(b intent.Bandwidth) string {
+	c := observe.PolicerConfig(b)
+	rates := fmt.Sprintf("type 1r2c rate kbps cir %d cb %d", c.Cir, c.Cb)
+	if b.EIR > 0 {
+		rates = fmt.Sprintf("type 2r3c-2698 rate kbps cir %d cb %d eir %d eb %d", c.Cir, c.Cb, c.Eir, c.Eb)
+	}
+	return rates + " conform-action transmit exceed-action transmit violate-action drop"
+}
+
+func (a DeletePolicer) CLI() string { return fmt.Sprintf("policer del index %d", a.Index) }
+
+func (a SetPolicing) CLI() string {
+	if a.On {
+		return fmt.Sprintf("policer input name %s %s", a.Policer, a.Interface.Name)
+	}
+	return fmt.Sprintf("policer input name %s unapply %s", a.Policer, a.Interface.Name)
+}
+
+// policeable reports whether this VPP can enforce a profile on the end's access.
+func (d *differ) policeable(end intent.End) bool {
+	return d.Policing == observe.SubInterfacePolicing || d.Policing == observe.PortPolicing && end.Access.Tagging == intent.Untagged
+}
+
+// setPolicer brings the end's policer to its wanted state, and notes whether the profile is enforced already.
+func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
+	if len(b.Policers) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
+		return
+	}
+	before := len(b.ops)
+	name := own.PolicerName(end.Key)
+	there := b.Policers[name]
+	if end.Bandwidth == (intent.Bandwidth{}) || !b.policeable(end) {
+		b.removePolicer(end.Key, "nothing is to be policed")
+		return
+	}
+	switch want := observe.PolicerConfig(end.Bandwidth); {
+	case there == nil:
+		b.add(end.Key, Create, 2, AddPolicer{name, end.Bandwidth},
+			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth)}, "the policer is missing")
+	case there.Config != want:
+		b.add(end.Key, Set, 1, UpdatePolicer{name, there.Index, end.Bandwidth},
+			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
+			"the bandwidth profile changed")
+	}
+	on := b.policedByUs(access.Index) && !b.unpoliced[access.Index]
+	if on && b.leftL2(access.Index) {
+		// Outside L2 VPP forgets that the sub-interface is policed, but not that a policer is applied.
+		b.takePolicerOff(end.Key, b.ByIndex(access.Index), "the policer stopped working when the access left L2")
+		on = false
+	}
+	if !on {
+		b.add(end.Key, Police, 0, SetPolicing{name, access, true},
+			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
+	}
+	if len(b.ops) == before {
+		b.policed[end.Key] = true
+	}
+}
+
+// policedByUs: VPP does not tell which policer works on an interface, but where the holder has none it is
+// not the agent's.
+func (d *differ) policedByUs(index uint32) bool {
+	h := d.byIndex[index]
+	return d.Policed[index] && h != nil && d.Policers[own.PolicerName(h.End)] != nil
+}
+
+func (b *operationBuilder) leftL2(index uint32) bool {
+	_, connected := b.Connects[index]
+	return !connected || b.detached[index]
+}
+
+// takePolicerOff stops policing what comes in from an interface that the end holds.
+func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, why string) {
+	name := own.PolicerName(end)
+	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {
+		return
+	}
+	b.unpoliced[i.Index] = true
+	b.add(end, Detach, -1, SetPolicing{name, RefTo(i), false}, Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
+}
+
+// removePolicer takes off and deletes the end's policer.
+func (b *operationBuilder) removePolicer(end intent.Key, why string) {
+	name := own.PolicerName(end)
+	there := b.Policers[name]
+	if there == nil {
+		return
+	}
+	for h := range b.holdingsOf(end) {
+		if h.Tunnel == nil {
+			b.takePolicerOff(end, h.Interface, why)
+		}
+	}
+	b.add(end, Delete, 1, DeletePolicer{name, there.Index}, Drift{Field: "policer", Desired: "", Actual: name}, "%s", why)
+}

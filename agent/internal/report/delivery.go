@@ -1,0 +1,101 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"longline.dev/agent/internal/spool"
+)
+
+// The pauses while the portal does not take what it is sent: doubling, each shortened by up to half at
+// random, so that a thousand agents do not come back at the same moment.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
+
+// Poster sends one report and reads the answer. Errors: *RefusedError, or anything after which the report
+// may be sent again.
+type Poster interface {
+	Post(ctx context.Context, kind string, report, answer any) error
+}
+
+// deliverer empties a spool into the portal, in order. What was sent and not yet noted as taken on disk when the
+// agent is killed is sent again: the portal knows duplicates by boot id and number.
+type deliverer struct {
+	kind  string
+	spool *spool.Spool
+	to    Poster
+	log   *slog.Logger
+	now   func() time.Time
+	// compose makes one report of the first of these records, and says of how many.
+	compose func([]spool.Record) (report any, n int, err error)
+	// unnoted is true while the disk takes no note of what is taken.
+	unnoted bool
+	// taken is when the portal last took a report (ms since the Unix epoch), 0 for never.
+	taken atomic.Int64
+}
+
+// run forwards until ctx ends.
+func (d *deliverer) run(ctx context.Context) {
+	wait := firstPause
+	for ctx.Err() == nil {
+		sent, err := d.deliverOne(ctx)
+		switch {
+		case err != nil:
+			d.log.Warn("report not taken; it is kept", "kind", d.kind, "waiting", d.spool.Waiting(), "retry_within", wait, "error", err)
+			pause(ctx, wait/2+rand.N(wait/2))
+			wait = min(2*wait, longestPause)
+		case !sent:
+			select {
+			case <-ctx.Done():
+			case <-d.spool.Added():
+			}
+		default:
+			wait = firstPause
+		}
+	}
+}
+
+// deliverOne sends one report; false when there is nothing to send.
+func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
+	records, err := d.spool.Oldest(batch)
+	if err != nil || len(records) == 0 {
+		return false, err
+	}
+	report, n, err := d.compose(records)
+	if err != nil {
+		d.log.Error("a stored report cannot be read and is dropped", "kind", d.kind, "error", err)
+		d.take(records[:1], true)
+		return true, nil
+	}
+	var answer struct{} // how many were new is the portal's business
+	err = d.to.Post(ctx, d.kind, report, &answer)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		d.log.Error("report refused for good", "kind", d.kind, "records", n, "error", err)
+	case err != nil:
+		return false, err
+	default:
+		d.taken.Store(d.now().UnixMilli())
+	}
+	d.take(records[:n], refused != nil)
+	return true, nil
+}
+
+// take gives up records for good in this run of the agent; where the disk takes no note of it, a restart sends some again.
+func (d *deliverer) take(records []spool.Record, refused bool) {
+	err := d.spool.Take(records, refused)
+	switch {
+	case err != nil && !d.unnoted:
+		d.log.Error("the disk takes no note of what was reported; a restart would send it again", "kind", d.kind, "error", err)
+	case err == nil && d.unnoted:
+		d.log.Info("the disk takes note of what is reported again", "kind", d.kind)
+	}
+	d.unnoted = err != nil
+}

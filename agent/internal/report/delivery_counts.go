@@ -1,0 +1,38 @@
+package report
+
+import (
+	"maps"
+	"time"
+)
+
+// Dropped counts samples and events that the portal will never get.
+func (r *Reporter) Dropped() map[string]int64 {
+	return r.ofEach(func(d *deliverer) int64 { return d.spool.Dropped() })
+}
+
+// Waiting counts samples and events that the portal has not taken yet.
+func (r *Reporter) Waiting() map[string]int64 {
+	return r.ofEach(func(d *deliverer) int64 { return d.spool.Waiting() })
+}
+
+func (r *Reporter) ofEach(figure func(*deliverer) int64) map[string]int64 {
+	if r.client == nil {
+		return nil
+	}
+	return map[string]int64{r.counters.kind: figure(r.counters), r.events.kind: figure(r.events)}
+}
+
+// Taken is when the portal last took a report of each kind; kinds of which it took none are not in it.
+func (r *Reporter) Taken() map[string]time.Time {
+	if r.client == nil {
+		return nil
+	}
+	ms := r.ofEach(func(d *deliverer) int64 { return d.taken.Load() })
+	ms["observed"] = r.observedTaken.Load()
+	maps.DeleteFunc(ms, func(_ string, at int64) bool { return at == 0 })
+	taken := make(map[string]time.Time, len(ms))
+	for kind, at := range ms {
+		taken[kind] = time.UnixMilli(at)
+	}
+	return taken
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/spool"
+	"longline.dev/agent/internal/statseg"
+)
+
+var (
+	bootID = uuid.MustParse("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
+)
+
+// stubPortal takes counters, or answers what answer says.
+type stubPortal struct {
+	mu      sync.Mutex
+	answer  func() error
+	reports []countersBody
+	asked   []time.Time
+}
+
+func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, time.Now())
+	if p.answer != nil {
+		if err := p.answer(); err != nil {
+			return err
+		}
+	}
+	p.reports = append(p.reports, report.(countersBody))
+	return nil
+}
+
+// comeBack makes it take everything from now on.
+func (p *stubPortal) comeBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = nil
+}
+
+// taken are the reports that it took.
+func (p *stubPortal) taken() []countersBody {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.reports)
+}
+
+// askedAt is when it was asked, whatever it answered.
+func (p *stubPortal) askedAt() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// got are the sequence numbers taken of a run of the agent, in order of arrival.
+func (p *stubPortal) got(boot uuid.UUID) []int64 {
+	var seq []int64
+	for _, report := range p.taken() {
+		if report.BootID == boot.String() {
+			for _, s := range report.Samples {
+				seq = append(seq, s.Seq)
+			}
+		}
+	}
+	return seq
+}
+
+func upTo(n int64) []int64 {
+	var seq []int64
+	for i := range n {
+		seq = append(seq, i+1)
+	}
+	return seq
+}
+
+func sampleNo(seq int64) Sample {
+	return Sample{Seq: seq, FromMS: seq * 10_000, ToMS: (seq + 1) * 10_000, Ends: []EndCount{{
+		Key: alice.Key, In: statseg.Count{Bytes: uint64(seq), Packets: 1}, Out: statseg.Count{Bytes: 1 << 50, Packets: 1 << 40},
+	}}}
+}
+
+func keep(t *testing.T, s *spool.Spool, boot uuid.UUID, simulated bool, seq ...int64) {
+	t.Helper()
+	for _, n := range seq {
+		data, err := (&storedSample{BootID: boot, Simulated: simulated, Sample: sampleNo(n)}).marshal()
+		if err == nil {
+			err = s.Append(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func openSpool(t *testing.T, folder string, limit int64) *spool.Spool {
+	t.Helper()
+	s := spool.Open(folder, limit)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func forwarding(s *spool.Spool, to Poster) *deliverer {
+	return &deliverer{kind: "counters", spool: s, to: to, log: quiet, now: time.Now, compose: composeCounters(time.Now, s.Dropped)}
+}
+
+func TestADayWithoutPortalIsReplayedInOrderAndWhole(t *testing.T) {
+	const day = 24 * 360 // samples at 10 s
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		away := errors.New("no route to host")
+		portal := &stubPortal{answer: func() error { return away }}
+		s := openSpool(t, folder, 64<<20)
+		ctx, cancel := context.WithCancel(t.Context())
+		f := forwarding(s, portal)
+		done := make(chan struct{})
+		go func() { f.run(ctx); close(done) }()
+		for seq := range int64(day) {
+			keep(t, s, bootID, false, seq+1)
+			time.Sleep(10 * time.Second)
+		}
+		synctest.Wait()
+		if s.Waiting() != day || len(portal.taken()) != 0 {
+			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.taken()))
+		}
+		if n := len(portal.askedAt()); n < 24*60 || n > 3*24*60 {
+			t.Errorf("the portal was asked %d times in a day", n)
+		}
+		portal.comeBack()
+		time.Sleep(2 * longestPause)
+		synctest.Wait()
+		if got := portal.got(bootID); !slices.Equal(got, upTo(day)) {
+			t.Errorf("%d samples came, want %d in order", len(got), day)
+		}
+		if s.Waiting() != 0 || portal.taken()[0].Dropped != 0 {
+			t.Errorf("%d wait, %d dropped", s.Waiting(), portal.taken()[0].Dropped)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestADayOfAThousandEndsFitsIntoTheStandardLimit(t *testing.T) {
+	s := storedSample{BootID: bootID, Sample: Sample{Seq: 8640, FromMS: start.UnixMilli(), ToMS: start.UnixMilli() + 10_000}}
+	for range 1000 {
+		line := statseg.Count{Bytes: 12_500_000_000, Packets: 8_333_333} // 10 Gbit/s over 10 s
+		s.Ends = append(s.Ends, EndCount{Key: intent.Key{VLL: uuid.NewString(), End: "z"}, In: line, Out: line})
+	}
+	data, err := s.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const standardLimit, segments, framing = 512 << 20, 16, 8
+	if day := 8640 * (len(data) + framing); day > standardLimit*(segments-1)/segments {
+		t.Errorf("a day is %d MiB", day>>20)
+	}
+}
+
+func TestTheAgentKilledBetweenSendingAndNotingSendsAgainAndLosesNothing(t *testing.T) {
+	folder := t.TempDir()
+	portal := &stubPortal{}
+	s := openSpool(t, folder, 1<<20)
+	keep(t, s, bootID, false, upTo(25)...)
+	for run := range 4 { // each run is killed after the portal took its second batch, before that is noted
+		f := forwarding(openSpool(t, folder, 1<<20), portal)
+		if _, err := f.deliverOne(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		records, err := f.spool.Oldest(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		report, _, err := f.compose(records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := portal.Post(t.Context(), "counters", report, nil); err != nil {
+			t.Fatalf("run %d: %v", run, err)
+		}
+	}
+	got := portal.got(bootID)
+	if len(got) <= 25 {
+		t.Fatalf("nothing was sent twice: %v", got)
+	}
+	slices.Sort(got)
+	if unique := slices.Compact(got); !slices.Equal(unique, upTo(25)) {
+		t.Errorf("got %v", unique)
+	}
+}
+
+func TestSamplesOfEarlierRunsKeepTheirBootIDAndComeFirst(t *testing.T) {
+	folder := t.TempDir()
+	later := uuid.New()
+	keep(t, openSpool(t, folder, 1<<20), bootID, false, 1, 2, 3)
+	s := openSpool(t, folder, 1<<20)
+	keep(t, s, later, false, 1, 2)
+	keep(t, s, later, true, 3)
+	portal := &stubPortal{}
+	f := forwarding(s, portal)
+	for sent := true; sent; {
+		var err error
+		if sent, err = f.deliverOne(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(portal.reports) != 3 || !slices.Equal(portal.got(bootID), upTo(3)) || !slices.Equal(portal.got(later), upTo(3)) {
+		t.Fatalf("got %+v", portal.reports)
+	}
+	if portal.reports[0].BootID != bootID.String() || portal.reports[1].Simulated || !portal.reports[2].Simulated {
+		t.Errorf("got %+v", portal.reports)
+	}
+}
+
+func TestWhatDidNotFitIsReportedAsDropped(t *testing.T) {
+	s := openSpool(t, t.TempDir(), 4<<10)
+	keep(t, s, bootID, false, upTo(200)...)
+	portal := &stubPortal{}
+	if _, err := forwarding(s, portal).deliverOne(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report := portal.reports[0]
+	if report.Dropped == 0 || report.Samples[0].Seq != report.Dropped+1 {
+		t.Errorf("dropped %d, and the first sample is %d", report.Dropped, report.Samples[0].Seq)
+	}
+}
+
+func TestAReportRefusedForGoodIsDroppedAndTheNextOneGoes(t *testing.T) {
+	s := openSpool(t, t.TempDir(), 1<<20)
+	keep(t, s, bootID, false, upTo(15)...)
+	refusals := 1
+	portal := &stubPortal{answer: func() error {
+		if refusals--; refusals >= 0 {
+			return &RefusedError{Status: 422}
+		}
+		return nil
+	}}
+	f := forwarding(s, portal)
+	for range 2 {
+		if sent, err := f.deliverOne(t.Context()); !sent || err != nil {
+			t.Fatal(sent, err)
+		}
+	}
+	if !slices.Equal(portal.got(bootID), upTo(15)[10:]) || portal.reports[0].Dropped != 10 {
+		t.Errorf("got %v, dropped %d", portal.got(bootID), portal.reports[0].Dropped)
+	}
+}
+
+func TestPausesGrowAndDiffer(t *testing.T) {
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := openSpool(t, folder, 1<<20)
+		keep(t, s, bootID, false, 1)
+		portal := &stubPortal{answer: func() error { return errors.New("away") }}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		forwarding(s, portal).run(ctx)
+		seen := make(map[time.Duration]bool)
+		for i := range len(portal.asked) - 1 {
+			wait := portal.asked[i+1].Sub(portal.asked[i])
+			most := min(firstPause<<min(i, 10), longestPause)
+			if wait < most/2 || wait > most {
+				t.Errorf("pause %d is %s, not in %s..%s", i, wait, most/2, most)
+			}
+			seen[wait] = true
+		}
+		if len(seen) < 5 {
+			t.Errorf("pauses are %v", seen)
+		}
+	})
+}

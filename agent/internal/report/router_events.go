@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// routerView is what events are told by: two successive views differ by what happened between them.
+type routerView struct {
+	vpp         *runOf // nil: not connected
+	applied     *converge.Applied
+	seen        bool            // the rest is known; without VPP it is what was seen last
+	links       map[string]bool // interfaces that the agent did not make: admin up and link up
+	conflicts   map[intent.Key]string
+	quarantined map[quarantine]bool
+	drift       map[intent.Key]string // what others changed
+	contested   map[intent.Key]string // what others change again after each repair
+}
+
+// runOf is one run of VPP.
+type runOf struct {
+	version string
+	pid     uint32
+	bootMS  int64
+}
+
+type quarantine struct {
+	end intent.Key
+	on  string
+}
+
+// routerViewOf sees without an observed state only whether VPP is there.
+func routerViewOf(status converge.Status, p *converge.ObservedState) routerView {
+	v := routerView{applied: status.Applied}
+	if status.VPP != nil {
+		v.vpp = &runOf{status.VPP.Version, status.VPP.PID, status.VPP.BootMS}
+	}
+	if p == nil {
+		return v
+	}
+	todo, s := p.Plan, p.Snapshot
+	v.seen, v.links = true, make(map[string]bool)
+	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
+	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
+	made := madeByUs(todo)
+	for _, i := range s.Interfaces {
+		if !made[i.Index] {
+			v.links[i.Name] = i.AdminUp && i.LinkUp
+		}
+	}
+	for key, reason := range todo.Blocked {
+		if reason.Status == "conflict" {
+			v.conflicts[key] = reason.Message
+		}
+	}
+	for key, differences := range p.Drift {
+		v.drift[key] = inWords(differences)
+	}
+	for key, fields := range p.Contested {
+		differences := make([]plan.Drift, len(fields))
+		for i, c := range fields {
+			differences[i] = c.Drift
+		}
+		v.contested[key] = inWords(differences)
+	}
+	for _, h := range todo.Quarantined {
+		if status.Held == nil {
+			break // nothing is said of anybody: what is owned may be wanted all the same
+		}
+		v.quarantined[quarantine{h.End, h.Interface.Name}] = true
+	}
+	return v
+}
+
+// madeByUs are the interfaces that the agent made, by index; ports that it only uses are not among them.
+func madeByUs(todo *plan.Plan) map[uint32]bool {
+	made := make(map[uint32]bool)
+	for _, h := range todo.Owned {
+		if h.Kind() != "port" {
+			made[h.Interface.Index] = true
+		}
+	}
+	return made
+}
+
+// eventsBetween says what happened, sorted: VPP, then interfaces, then ends, then the intent. Interfaces
+// that only one of the views knows are no news about a link.
+func eventsBetween(before, after routerView) []eventBody {
+	var events []eventBody
+	add := func(e eventBody) {
+		e.Interface, e.Detail = printableOr(e.Interface), printableOr(e.Detail)
+		events = append(events, e)
+	}
+	changed := before.vpp != nil && after.vpp != nil && *before.vpp != *after.vpp
+	if before.vpp != nil && (after.vpp == nil || changed) {
+		add(eventBody{Kind: "vpp.lost", Detail: &before.vpp.version})
+	}
+	if after.vpp != nil && (before.vpp == nil || changed) {
+		add(eventBody{Kind: "vpp.connected", Detail: &after.vpp.version})
+	}
+	if after.seen {
+		for name, up := range after.links {
+			if was, known := before.links[name]; known && was != up {
+				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
+			}
+		}
+		for key, text := range after.conflicts {
+			if _, known := before.conflicts[key]; !known {
+				add(eventBody{Kind: "end.conflict", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
+		for key := range before.conflicts {
+			if _, still := after.conflicts[key]; !still {
+				add(eventBody{Kind: "end.conflict_cleared", VLL: &key.VLL, End: &key.End})
+			}
+		}
+		for key, text := range after.drift {
+			if _, known := before.drift[key]; !known {
+				add(eventBody{Kind: "end.drift", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
+		for key, text := range after.contested {
+			if _, known := before.contested[key]; !known {
+				add(eventBody{Kind: "end.contested", VLL: &key.VLL, End: &key.End, Detail: &text})
+			}
+		}
+		for key := range before.contested {
+			if _, still := after.contested[key]; !still {
+				add(eventBody{Kind: "end.contested_cleared", VLL: &key.VLL, End: &key.End})
+			}
+		}
+		for q := range after.quarantined {
+			if !before.quarantined[q] {
+				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})
+			}
+		}
+	}
+	if after.applied != nil && (before.applied == nil || before.applied.Generation != after.applied.Generation || changed) {
+		add(eventBody{Kind: "intent.applied", Generation: &after.applied.Generation})
+	}
+	slices.SortStableFunc(events, compareEvents)
+	return events
+}
+
+// inWords names the first differences; an event has room for a few.
+func inWords(differences []plan.Drift) string {
+	const most = 5
+	var words []string
+	for i, d := range differences {
+		if i == most {
+			words = append(words, fmt.Sprintf("and %d more", len(differences)-most))
+			break
+		}
+		words = append(words, fmt.Sprintf("%s of %s is %q instead of %q", d.Field, d.Object, d.Actual, d.Desired))
+	}
+	return strings.Join(words, "; ")
+}
+
+func upOrDown(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
+}
+
+// order of the parts of a kind before its dot.
+var subjects = []string{"vpp", "interface", "end", "intent"}
+
+func compareEvents(a, b eventBody) int { return slices.Compare(sortKey(a), sortKey(b)) }
+
+func sortKey(e eventBody) []string {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	subject := slices.IndexFunc(subjects, func(s string) bool { return len(e.Kind) > len(s) && e.Kind[:len(s)] == s })
+	if subject == 0 {
+		return []string{fmt.Sprint(subject)} // lost, then connected: as they were added
+	}
+	return []string{fmt.Sprint(subject), text(e.Interface), text(e.VLL), text(e.End), e.Kind}
+}
+
+// next is the view to compare with later: what was seen last is kept while VPP is away.
+func (v routerView) next(after routerView) routerView {
+	if !after.seen {
+		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined
+		after.drift, after.contested = v.drift, v.contested
+	}
+	return after
+}

@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// calm is a router on which nothing happens.
+func calm() routerView {
+	return routerView{
+		vpp: &runOf{"25.10", 7, 1000}, applied: &converge.Applied{Generation: 42}, seen: true,
+		links: map[string]bool{"bb0": true, "cust0": true}, conflicts: map[intent.Key]string{}, quarantined: map[quarantine]bool{},
+	}
+}
+
+func inShort(events []eventBody) []string {
+	var short []string
+	for _, e := range events {
+		text := e.Kind
+		for _, s := range []*string{e.Interface, e.VLL, e.End, e.Detail} {
+			if s != nil {
+				text += " " + *s
+			}
+		}
+		if e.Generation != nil {
+			text += fmt.Sprint(" ", *e.Generation)
+		}
+		short = append(short, text)
+	}
+	return short
+}
+
+func TestWhatHappenedIsTold(t *testing.T) {
+	vll := intent.Key{VLL: "6f0b", End: "a"}
+	for name, c := range map[string]struct {
+		before, after func(*routerView)
+		want          []string
+	}{
+		"nothing":             {nil, nil, nil},
+		"the agent starts":    {func(v *routerView) { *v = routerView{} }, nil, []string{"vpp.connected 25.10", "intent.applied 42"}},
+		"a cable is pulled":   {nil, func(v *routerView) { v.links["cust0"] = false }, []string{"interface.down cust0"}},
+		"and plugged in":      {func(v *routerView) { v.links["cust0"] = false }, nil, []string{"interface.up cust0"}},
+		"a new interface":     {nil, func(v *routerView) { v.links["cust1"] = true }, nil},
+		"VPP goes":            {nil, func(v *routerView) { *v = routerView{} }, []string{"vpp.lost 25.10"}},
+		"VPP comes":           {func(v *routerView) { v.vpp, v.applied = nil, nil }, nil, []string{"vpp.connected 25.10", "intent.applied 42"}},
+		"a quick restart":     {nil, func(v *routerView) { v.vpp = &runOf{"26.02", 8, 2000} }, []string{"vpp.lost 25.10", "vpp.connected 26.02", "intent.applied 42"}},
+		"another generation":  {nil, func(v *routerView) { v.applied = &converge.Applied{Generation: 43} }, []string{"intent.applied 43"}},
+		"applied once more":   {nil, func(v *routerView) { v.applied = &converge.Applied{Generation: 42, AtMS: 9} }, nil},
+		"a conflict":          {nil, func(v *routerView) { v.conflicts[vll] = "in the way" }, []string{"end.conflict 6f0b a in the way"}},
+		"a conflict that was": {func(v *routerView) { v.conflicts[vll] = "in the way" }, nil, []string{"end.conflict_cleared 6f0b a"}},
+		"a conflict still":    {func(v *routerView) { v.conflicts[vll] = "x" }, func(v *routerView) { v.conflicts[vll] = "y" }, nil},
+		"a quarantine":        {nil, func(v *routerView) { v.quarantined[quarantine{vll, "vxlan_tunnel7"}] = true }, []string{"end.quarantined vxlan_tunnel7 6f0b a"}},
+		"a hand changed":      {nil, func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, []string{"end.drift 6f0b a mtu"}},
+		"and that is held": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} },
+			func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil},
+		"and that was repaired": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil, nil},
+		"repairs that somebody undoes": {nil, func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },
+			[]string{"end.contested 6f0b a mtu"}},
+		"and still does": {func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },
+			func(v *routerView) { v.contested = map[intent.Key]string{vll: "admin_up"} }, nil},
+		"and no longer does": {func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} }, nil,
+			[]string{"end.contested_cleared 6f0b a"}},
+		"many, in order": {nil, func(v *routerView) {
+			v.links["bb0"], v.links["cust0"] = false, false
+			v.applied = &converge.Applied{Generation: 43}
+			v.conflicts[vll] = "in the way"
+		}, []string{"interface.down bb0", "interface.down cust0", "end.conflict 6f0b a in the way", "intent.applied 43"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := calm(), calm()
+			if c.before != nil {
+				c.before(&before)
+			}
+			if c.after != nil {
+				c.after(&after)
+			}
+			if got := inShort(eventsBetween(before, after)); !slices.Equal(got, c.want) {
+				t.Errorf("told %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatChangedWhileVPPWasAwayIsToldAfterwards(t *testing.T) {
+	before, after := calm(), calm()
+	after.links["cust0"] = false
+	between := before.next(routerView{})
+	if got := inShort(eventsBetween(between, after)); !slices.Contains(got, "interface.down cust0") {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestEventsAreNumberedWithinARunAndSurviveIt(t *testing.T) {
+	folder := t.TempDir()
+	s := openSpool(t, folder, 1<<20)
+	teller := &eventRecorder{bootID: bootID, spool: s}
+	down := calm()
+	down.links["cust0"] = false
+	for _, v := range []routerView{calm(), down, calm()} {
+		if err := teller.record(v, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := openSpool(t, folder, 1<<20).Oldest(batch) // the agent was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, n, err := composeEvents(func() time.Time { return start })(records)
+	if err != nil || n != 4 {
+		t.Fatalf("%d events, %v", n, err)
+	}
+	body := report.(eventsBody)
+	want := []string{"vpp.connected 25.10", "intent.applied 42", "interface.down cust0", "interface.up cust0"}
+	if got := inShort(body.Events); !slices.Equal(got, want) || body.BootID != bootID.String() {
+		t.Errorf("told %q by %s", got, body.BootID)
+	}
+	for i, e := range body.Events {
+		if e.Seq != int64(i+1) || e.AtMS != start.UnixMilli() {
+			t.Errorf("event %d is %+v", i, e)
+		}
+	}
+}
+
+func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
+	one := plan.Drift{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}
+	if got := inWords([]plan.Drift{one}); got != `admin_up of cust0.100 is "false" instead of "true"` {
+		t.Error(got)
+	}
+	if got := inWords(slices.Repeat([]plan.Drift{one}, 9)); !strings.HasSuffix(got, "; and 4 more") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+)
+
+// recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent
+// does not misread what a newer one stored. Version 1 had no policers; what it stored is still read.
+const recordVersion = 2
+
+// storedSample is a sample with what the portal has to know about the run that took it.
+type storedSample struct {
+	BootID    uuid.UUID
+	Simulated bool
+	Sample
+}
+
+var errRecord = errors.New("report: not a stored sample")
+
+// marshal writes about 34 bytes per end, a fifth of the JSON: a day of 1,000 ends at 10 s is 290 MB. One that
+// is policed takes some 20 more.
+func (s *storedSample) marshal() ([]byte, error) {
+	b := make([]byte, 0, 64+len(s.Ends)*40)
+	b = append(b, recordVersion)
+	b = append(b, s.BootID[:]...)
+	b = append(b, flag(s.Simulated))
+	for _, n := range []int64{s.Seq, s.FromMS, s.ToMS, int64(len(s.Ends))} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	for _, e := range s.Ends {
+		vll, err := uuid.Parse(e.Key.VLL)
+		if err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		b = append(b, vll[:]...)
+		b = append(b, flag(e.Key.End == "z"))
+		b = appendCounts(b, e.In, e.Out)
+		b = append(b, flag(e.Policed != nil))
+		if e.Policed != nil {
+			b = appendCounts(b, e.Policed.Conform, e.Policed.Exceed, e.Policed.Violate)
+		}
+	}
+	return b, nil
+}
+
+func appendCounts(b []byte, counts ...statseg.Count) []byte {
+	for _, c := range counts {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, c.Bytes), c.Packets)
+	}
+	return b
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// unmarshal reads what marshal wrote. Error: errRecord.
+func unmarshal(data []byte) (*storedSample, error) {
+	r := reader{Reader: bytes.NewReader(data)}
+	version := r.byte()
+	if version < 1 || version > recordVersion {
+		return nil, errRecord
+	}
+	s := &storedSample{BootID: r.uuid(), Simulated: r.byte() == 1}
+	s.Seq, s.FromMS, s.ToMS = int64(r.number()), int64(r.number()), int64(r.number())
+	for n := r.number(); n > 0 && !r.failed; n-- {
+		e := EndCount{Key: intent.Key{VLL: r.uuid().String(), End: "a"}}
+		if r.byte() == 1 {
+			e.Key.End = "z"
+		}
+		e.In, e.Out = r.count(), r.count()
+		if version > 1 && r.byte() == 1 {
+			e.Policed = &Colours{r.count(), r.count(), r.count()}
+		}
+		s.Ends = append(s.Ends, e)
+	}
+	if r.failed || r.Len() != 0 {
+		return nil, errRecord
+	}
+	return s, nil
+}
+
+// reader remembers that something was missing instead of saying so at each step.
+type reader struct {
+	*bytes.Reader
+	failed bool
+}
+
+func (r *reader) byte() byte {
+	b, err := r.ReadByte()
+	r.failed = r.failed || err != nil
+	return b
+}
+
+func (r *reader) number() uint64 {
+	n, err := binary.ReadUvarint(r)
+	r.failed = r.failed || err != nil
+	return n
+}
+
+func (r *reader) count() statseg.Count {
+	return statseg.Count{Bytes: r.number(), Packets: r.number()}
+}
+
+func (r *reader) uuid() (id uuid.UUID) {
+	n, _ := r.Read(id[:])
+	r.failed = r.failed || n != len(id)
+	return id
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOnlyPlainUnicastAddressesAreWatched(t *testing.T) {
+	got, strange, err := parseWatchedRoutes([]string{
+		"fd00:255::2", "10.255.0.2", "10.255.0.2", "fe80::1%eth0", "::ffff:10.0.0.1", "224.0.0.1", "::", "0.0.0.0", "10.0.0.0/8", "portal",
+	})
+	want := []netip.Addr{netip.MustParseAddr("10.255.0.2"), netip.MustParseAddr("fd00:255::2")}
+	if err != nil || !slices.Equal(got, want) || strange != 7 {
+		t.Errorf("got %v, %d strange, %v", got, strange, err)
+	}
+}
+
+func TestAPortalThatAsksForTooManyRoutesIsNotHeard(t *testing.T) {
+	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
+	r.setWatchedRoutes([]string{"10.255.0.2"})
+	r.setWatchedRoutes(slices.Repeat([]string{"10.255.0.3"}, maxWatched+1))
+	if got := r.watchedRoutes(); len(got) != 1 || got[0].String() != "10.255.0.2" {
+		t.Errorf("watches %v", got)
+	}
+}
+
+func FuzzTheAnswerOfAHostilePortal(f *testing.F) {
+	for _, seed := range []string{
+		`{"watch_routes": ["10.255.0.2", "fd00:255::2"]}`, `{"watch_routes": null}`, `{"watch_routes": ["fe80::1%` + strings.Repeat("z", 300) + `"]}`,
+		`{"watch_routes": 7}`, `[]`, `{`, `null`, `{"watch_routes": [` + strings.Repeat(`[`, 1000) + `]}`, "\xff\xfe", `{"watch_routes": ["\u0000"]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var answer observedAnswer
+		if json.Unmarshal(data, &answer) != nil {
+			return
+		}
+		addresses, strange, err := parseWatchedRoutes(answer.WatchRoutes)
+		if err != nil {
+			return
+		}
+		if len(addresses)+strange > len(answer.WatchRoutes) || !slices.IsSortedFunc(addresses, netip.Addr.Compare) {
+			t.Errorf("%d of %d, %d strange", len(addresses), len(answer.WatchRoutes), strange)
+		}
+		for _, a := range addresses {
+			if !a.IsValid() || a.Zone() != "" || a.Is4In6() {
+				t.Errorf("watches %v", a)
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package vpp
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/codec"
+
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+const dead = "longline/dead"
+
+func TestVPPOverlooksThatAClientDiedAfterItCouldNotSendAndIsMadeToNotice(t *testing.T) {
+	t.Run("vppsim", func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		deadClientIsDropped(t, sim.APISocket())
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		deadClientIsDropped(t, realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}}).APISocket())
+	})
+}
+
+func deadClientIsDropped(t *testing.T, socket string) {
+	t.Helper()
+	dialer := Dialer{Socket: socket, Timeout: testTimeout, Name: AgentName("rhino")}
+	session, err := dialer.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	readLate(t, socket)
+	victim, err := dialWire(t.Context(), socket, dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim.conn.Close()
+	time.Sleep(300 * time.Millisecond) // a turn of its main loop takes 10 ms at most
+	if !lists(session, dead) {
+		t.Skip("SKIPPED: this VPP notices by itself")
+	}
+	if names := dialer.dropDeadClientsOnce(session); !slices.Contains(names, dead) {
+		t.Errorf("noticed %q", names)
+	}
+	until(t, "VPP lists it no more", func() bool { return !lists(session, dead) })
+}
+
+func lists(s *Session, name string) bool {
+	for each := range s.clients() {
+		if each.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// readLate asks for more answers than the socket holds before it reads any: VPP's send then ends with EAGAIN.
+func readLate(t *testing.T, socket string) {
+	t.Helper()
+	const requests = 30_000
+	wire, err := dialWire(t.Context(), socket, "longline-late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := context.AfterFunc(t.Context(), func() { wire.conn.Close() })
+	t.Cleanup(func() { stop(); wire.conn.Close() })
+	data, err := codec.EncodeMsg(&memclnt.ControlPing{}, wire.table[key(&memclnt.ControlPing{})])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint32(requests) {
+		if err := wire.request(n+1, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := wire.flush(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	for range requests {
+		if _, err := wire.read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package vpp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstWait = 50 * time.Millisecond
+	longWait  = 2 * time.Second
+)
+
+// ErrHangs says that VPP takes connections and answers nothing.
+var ErrHangs = errors.New("VPP hangs: it takes connections and answers nothing; restart it")
+
+// Keeper is who wants a session with VPP all the time.
+type Keeper struct {
+	Log *slog.Logger
+	// Refused hears why there is no session: of every failed attempt, of a VPP that hangs, and of success with nil.
+	Refused func(error)
+	// Noticed hears of API clients that were gone and that VPP had overlooked.
+	Noticed func(names []string)
+	// Use works with a session until its context ends, as it does with the session.
+	Use func(context.Context, *Session)
+}
+
+// KeepConnected holds a session open until ctx ends: it dials, has the session used, waits for its end, and begins
+// again, waiting between failed attempts for at most 2 s.
+func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
+	wait := firstWait
+	for ctx.Err() == nil {
+		session, err := d.dialPatiently(ctx, k.Refused)
+		k.Refused(err)
+		if err != nil {
+			k.Log.Warn("VPP cannot be used", "error", err, "retry_within", wait)
+			pause(ctx, wait/2+rand.N(wait/2)) // two agents that see each other must not come back together
+			wait = min(2*wait, longWait)
+			continue
+		}
+		wait = firstWait
+		k.Log.Info("connected to VPP", "version", session.info.Version, "pid", session.info.PID, "boot_ms", session.info.BootMS)
+		if session.info.BootMS == 0 {
+			k.Log.Warn("VPP's boot time cannot be read: no counters, and nothing that a crash leaves behind is adopted")
+		}
+		go d.dropDeadClients(session, func(names []string) {
+			k.Log.Warn("VPP had overlooked that API clients are gone", "clients", names)
+			k.Noticed(names)
+		})
+		serve(ctx, session, k.Use)
+		k.Log.Warn("connection to VPP ended", "error", session.Err())
+	}
+}
+
+// dialPatiently keeps to one connection while VPP does not answer: each further one would be one more that a VPP
+// which hangs holds open.
+func (d Dialer) dialPatiently(ctx context.Context, refused func(error)) (session *Session, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		session, err = d.dial(ctx, ctx)
+	}()
+	timer := time.NewTimer(d.Timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ended:
+			return session, err
+		case <-timer.C:
+			refused(ErrHangs)
+		}
+	}
+}
+
+func serve(ctx context.Context, session *Session, use func(context.Context, *Session)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, session.Close)
+	defer stop()
+	go func() {
+		select {
+		case <-session.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	use(ctx, session)
+	session.Close()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

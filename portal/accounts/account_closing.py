@@ -1,0 +1,46 @@
+"""Closing the account of somebody who leaves, at once and everywhere; and opening it again."""
+
+from datetime import datetime
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from portal.accounts.errors import NoAddress
+from portal.accounts.invitations import invitations_withdraw
+from portal.accounts.models import Customer, Membership, User
+from portal.accounts.noc_staff import another_noc_admin_stays
+from portal.accounts.password_reset import account_opened_announce
+from portal.accounts.team import another_admin_stays, team_lock
+from portal.accounts.tokens import tokens_end
+
+
+@transaction.atomic
+def account_close(*, person: User, now: datetime) -> None:
+    """Sessions, API tokens, open invitations and the password end with it; roles and memberships stay, for
+    the record.
+
+    Raises LastNocAdmin, and LastAdmin for a customer that would be left without one. Sessions are bound to
+    the password: with that gone, none comes back when the account is opened again.
+    """
+    runs = person.memberships.filter(role=Membership.Role.ADMIN, customer__retired_at__isnull=True)
+    for membership in runs.select_related("customer").order_by("customer"):
+        team_lock(membership)
+        another_admin_stays(membership)
+    another_noc_admin_stays(person)
+    User.objects.filter(pk=person.pk).update(is_active=False, closed_with=None, password=make_password(None))
+    tokens_end([person.pk], now=now)
+    invitations_withdraw(invited_by=person, customers=Customer.objects.all(), now=now)
+
+
+@transaction.atomic
+def account_reopen(*, person: User, now: datetime) -> None:
+    """With the roles that it had, and a mailed link to choose a password by. Raises NoAddress.
+
+    One that is open stays as it is. An account that was closed with a customer had its password still.
+    """
+    if not person.email:
+        raise NoAddress(username=person.username)
+    closed = User.objects.filter(pk=person.pk, is_active=False)
+    if closed.update(is_active=True, closed_with=None, password=make_password(None)):
+        tokens_end([person.pk], now=now)
+        account_opened_announce(user=person, now=now)

@@ -1,0 +1,107 @@
+"""Booking committed bandwidth on ports: a sum that a CHECK constraint guards."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import BigIntegerField, F, Value
+
+from portal.allocation.errors import PortFull
+from portal.allocation.models import BandwidthBooking
+from portal.inventory.models import Port
+
+# The condition is for the answer, in one round trip; what holds is port_bandwidth_is_never_overbooked.
+_BOOK = """
+WITH booked AS (
+    UPDATE inventory_port SET booked_bps = booked_bps + %(cir_bps)s
+    WHERE id = %(port)s AND booked_bps + %(cir_bps)s <= bookable_bps
+    RETURNING id
+)
+INSERT INTO allocation_bandwidthbooking (port_id, holder, side, cir_bps)
+SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
+"""
+
+
+def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
+    """Book what ``cir_bps`` (bit/s) takes beyond ``own_bps``, which the line has here, or raise ``PortFull``.
+
+    Callers hold the locks of all ports that they book, taken in id order, so that none deadlock.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps - own_bps})
+        booked = bool(cursor.rowcount)
+    if not booked:
+        port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
+        raise _full(port, side, cir_bps, port.free_bps + own_bps)
+
+
+def bandwidth_look(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
+    """Raise ``PortFull`` where booking would, ``booked_besides`` (bit/s) assumed; writes nothing."""
+    free = port.free_bps + own_bps - booked_besides
+    if cir_bps > free:
+        raise _full(port, side, cir_bps, free)
+
+
+def bandwidth_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: Mapping[str, tuple[int, int]],
+    leftover: Mapping[str, UUID],
+) -> None:
+    """Make ``holder`` book exactly ``wanted``, side -> (port id, bit/s), out of what both book now.
+
+    What both book is at least what is wanted. The rest is given back; on a side that ``leftover`` names,
+    what is booked on another port goes to that holder instead. Locks the ports, in id order.
+    """
+    bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
+    changes: dict[int, int] = defaultdict(int)
+    for booking in bookings:
+        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
+            changes[booking.port_id] -= booking.cir_bps
+    for port, cir_bps in wanted.values():
+        changes[port] += cir_bps
+    for port in sorted(changes):
+        _add(port, changes[port])
+    for booking in bookings:
+        if booking.port_id == wanted[booking.side][0] or booking.side not in leftover:
+            booking.delete()
+        else:
+            BandwidthBooking.objects.filter(pk=booking.pk).update(holder=leftover[booking.side])
+    for side, (port, cir_bps) in wanted.items():
+        BandwidthBooking.objects.create(port_id=port, holder=holder, side=side, cir_bps=cir_bps)
+
+
+def bandwidth_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
+    bookings = BandwidthBooking.objects.filter(holder=holder).select_related("port")
+    for booking in bookings.order_by("port_id", "side"):
+        if (booking.side, booking.port.router_id) in kept_at:
+            continue
+        gone, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
+        if gone:
+            _add(booking.port_id, -booking.cir_bps)
+
+
+def bandwidth_forget(*, port: Port) -> None:
+    """Give back all that is booked on a port which nobody can book on any more. The caller has locked it."""
+    BandwidthBooking.objects.filter(port=port).delete()
+    Port.objects.filter(pk=port.pk).update(booked_bps=0)
+
+
+def _full(port: Port, side: str, cir_bps: int, free_bps: int) -> PortFull:
+    return PortFull(
+        field=f"{side}_end.port",
+        port=str(port),
+        requested_bps=cir_bps,
+        free_bps=free_bps,
+        bookable_bps=port.bookable_bps,
+        speed_bps=port.speed_bps,
+    )
+
+
+def _add(port: int, bps: int) -> None:
+    """Add to a port's sum. Its type is named: a bare int goes as 32 bits (portal.core.integer_overflow)."""
+    bits = Value(bps, output_field=BigIntegerField())
+    Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)

@@ -1,0 +1,243 @@
+"""Booking the cores of routers: a sum per router that is added to and compared in one statement.
+
+The row of a sum is locked from then to the end of the transaction, routers in id order and after all ports:
+so none deadlock, and of many who want the last of it one gets it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from django.db import connection
+
+from portal.allocation.errors import CoresBelowBooked, RouterFull
+from portal.allocation.models import CoreBooking
+from portal.allocation.router_packet_capacity import bookable_load, largest_cir, load_per_core
+from portal.core.encapsulations import Transport
+from portal.inventory.models import Router
+
+_ADD = """
+INSERT INTO allocation_routerload AS sums (router_id, booked) VALUES (%(router)s, greatest(0, %(load)s))
+ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + %(load)s
+RETURNING booked
+"""
+# The bookings of a holder and, of each router in id order, what its sum is then.
+_BOOK = """
+WITH wanted AS (
+    SELECT *
+    FROM unnest(%(routers)s::bigint[], %(sides)s::text[], %(loads)s::bigint[]) AS r (router, side, load)
+), bookings AS (
+    INSERT INTO allocation_corebooking (router_id, holder, side, load)
+    SELECT router, %(holder)s, side, load FROM wanted
+)
+INSERT INTO allocation_routerload AS sums (router_id, booked)
+SELECT router, sum(load) FROM wanted GROUP BY router ORDER BY router
+ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + EXCLUDED.booked
+RETURNING router_id, booked
+"""
+_BOOKED = "SELECT router_id, booked FROM allocation_routerload WHERE router_id = ANY(%(routers)s)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndLoad:
+    """What one end asks of a router's cores (see ``portal.allocation.router_packet_capacity``)."""
+
+    router: Router
+    load: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterCapacity:
+    """In cores of this router; ``free_bps`` (bit/s) is the rate that would fit with a transport."""
+
+    router: str
+    bookable_cores: float
+    booked_cores: float
+    free_cores: float
+    free_bps: int
+
+
+def cores_book(
+    *, ends: Mapping[str, EndLoad], transport: Transport, holder: UUID, own: Collection[UUID] = ()
+) -> None:
+    """Book by side what the holders of ``own`` have not booked there already, or raise ``RouterFull``.
+
+    The last lease of an order, as the routers' sums are locked from here on.
+    """
+    missing = _missing(ends, own)
+    wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
+    if not wanted:
+        return
+    routers, sides, loads = map(list, zip(*wanted, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOK, {"holder": holder, "routers": routers, "sides": sides, "loads": loads})
+        booked = dict(cursor.fetchall())
+    for router, (side, load) in _by_router(ends, missing).items():
+        before = booked[router.pk] - load
+        if load > bookable_of(router) - before:
+            raise _full(router, side, load, before, transport, ends)
+
+
+def cores_look(
+    *, ends: Mapping[str, EndLoad], transport: Transport, own: Collection[UUID] = ()
+) -> list[RouterFull]:
+    """What booking would raise, for each router; writes nothing."""
+    missing = _by_router(ends, _missing(ends, own))
+    booked = booked_on(missing)
+    return [
+        _full(router, side, load, booked[router.pk], transport, ends)
+        for router, (side, load) in missing.items()
+        if load > bookable_of(router) - booked[router.pk]
+    ]
+
+
+def cores_check(*, ends: Mapping[str, EndLoad], transport: Transport) -> None:
+    """Whether the routers still carry these ends, which are booked. Raises ``RouterFull``.
+
+    A router may have fewer cores, or be promised less of them, than when it was booked.
+    """
+    wanted = _by_router(ends, {side: end.load for side, end in ends.items()})
+    booked = booked_on(wanted)
+    for router, (side, load) in wanted.items():
+        if booked[router.pk] > bookable_of(router):
+            raise _full(router, side, load, booked[router.pk] - load, transport, ends)
+
+
+def cores_suffice(router: Router) -> None:
+    """Whether the router still has what is booked on it, for whoever changes it. Raises CoresBelowBooked."""
+    booked, bookable = booked_on([router])[router.pk], bookable_of(router)
+    if booked > bookable:
+        raise CoresBelowBooked(
+            router=router.name,
+            booked_cores=cores_of(router, booked),
+            bookable_cores=cores_of(router, bookable),
+        )
+
+
+def cores_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: Mapping[str, tuple[int, int]],
+    leftover: Mapping[str, UUID],
+) -> None:
+    """Make ``holder`` book exactly ``wanted``, side -> (router id, load), out of what both book now.
+
+    The rest is given back; on a side that ``leftover`` names, what is booked on another router goes to that
+    holder instead.
+    """
+    bookings = list(CoreBooking.objects.filter(holder__in=(holder, spare)))
+    left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
+    over = [b for b in bookings if b not in left]
+    changes: dict[int, int] = defaultdict(int)
+    for booking in over:
+        changes[booking.router_id] -= booking.load
+    for router, load in wanted.values():
+        changes[router] += load
+    for router in sorted(changes):
+        _add(router, changes[router])
+    CoreBooking.objects.filter(pk__in=[b.pk for b in over]).delete()
+    for booking in left:
+        CoreBooking.objects.filter(pk=booking.pk).update(holder=leftover[booking.side])
+    CoreBooking.objects.bulk_create(
+        CoreBooking(router_id=router, holder=holder, side=side, load=load)
+        for side, (router, load) in wanted.items()
+    )
+
+
+def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
+    for booking in CoreBooking.objects.filter(holder=holder).order_by("router_id", "side"):
+        if (booking.side, booking.router_id) in kept_at:
+            continue
+        gone, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
+        if gone:
+            _add(booking.router_id, -booking.load)
+
+
+def bookable_of(router: Router) -> int:
+    """The load that may be booked on a router."""
+    return bookable_load(cpu=router.cpu, cores=router.forwarding_cores)
+
+
+def booked_on(routers: Collection[Router]) -> dict[int, int]:
+    """The load that is booked on each of these, by id."""
+    ids = [router.pk for router in routers]
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOKED, {"routers": ids})
+        sums: dict[int, int] = dict(cursor.fetchall())
+    return {pk: sums.get(pk, 0) for pk in ids}
+
+
+def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> list[RouterCapacity]:
+    """What is left on the routers of these ends, in id order, for a line with this transport."""
+    routers = sorted({end.router for end in ends.values()}, key=lambda router: router.pk)
+    booked = booked_on(routers)
+    return [_capacity(router, booked[router.pk], transport, ends) for router in routers]
+
+
+def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
+    """By side what is not booked on that router yet; a smaller load asks for nothing."""
+    held: dict[tuple[str, int], int] = defaultdict(int)
+    if own:
+        for side, router, load in CoreBooking.objects.filter(holder__in=own).values_list(
+            "side", "router_id", "load"
+        ):
+            held[side, router] += load
+    return {side: max(0, end.load - held[side, end.router.pk]) for side, end in ends.items()}
+
+
+def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[Router, tuple[str, int]]:
+    """The routers that something is missing on, in id order, with their first side and the sum."""
+    found: dict[Router, tuple[str, int]] = {}
+    for side in sorted(ends, key=lambda side: (ends[side].router.pk, side)):
+        if missing[side]:
+            first, load = found.get(ends[side].router, (side, 0))
+            found[ends[side].router] = first, load + missing[side]
+    return found
+
+
+def _add(router: int, load: int) -> int:
+    """Add to the router's sum, and lock it; what is booked then."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, {"router": router, "load": load})
+        return int(cursor.fetchone()[0])
+
+
+def _full(
+    router: Router,
+    side: str,
+    load: int,
+    booked: int,
+    transport: Transport,
+    ends: Mapping[str, EndLoad],
+) -> RouterFull:
+    """``load`` is what is missing beside ``booked``; the figures are the whole line's, beside all others."""
+    asked = sum(end.load for end in ends.values() if end.router == router)
+    return RouterFull(
+        field=f"{side}_end.port",
+        transport=transport.value,
+        requested_cores=cores_of(router, asked),
+        **asdict(_capacity(router, booked - (asked - load), transport, ends)),
+    )
+
+
+def _capacity(
+    router: Router, booked: int, transport: Transport, ends: Mapping[str, EndLoad]
+) -> RouterCapacity:
+    bookable = bookable_of(router)
+    free = max(0, bookable - booked)
+    ends_here = sum(end.router == router for end in ends.values())
+    return RouterCapacity(
+        router=router.name,
+        bookable_cores=cores_of(router, bookable),
+        booked_cores=cores_of(router, booked),
+        free_cores=cores_of(router, free),
+        free_bps=largest_cir(free // ends_here, transport),
+    )
+
+
+def cores_of(router: Router, load: int) -> float:
+    """The cores of this router that a load takes, rounded to a thousandth."""
+    return round(load / load_per_core(router.cpu), 3)

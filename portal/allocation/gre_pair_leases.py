@@ -1,0 +1,99 @@
+"""Leasing pairs of tunnel addresses for GRE, of which VPP before 25.10 has one TEB tunnel each."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import product
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from portal.allocation.errors import GrePairsExhausted
+from portal.allocation.lease_cooldown import leases_end
+from portal.allocation.models import GrePairLease
+from portal.inventory.models import ObservedRoute, Router, TunnelAddress
+
+
+def gre_pair_lease(
+    *, a_router: Router, z_router: Router, family: int, holder: UUID, now: datetime
+) -> tuple[str, str]:
+    """Lease (A address, Z address), or raise ``GrePairsExhausted``.
+
+    Only addresses that the router's agent observes and that the far end has a route to are offered.
+    """
+    for a_address, z_address in _offered(a_router, z_router, family):
+        if _insert(a_address, z_address, holder, now):
+            return a_address, z_address
+    raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_look(*, a_router: Router, z_router: Router, family: int) -> None:
+    """Raise ``GrePairsExhausted`` where a lease would; writes nothing."""
+    for pair in _offered(a_router, z_router, family):
+        if not GrePairLease.objects.filter(low__in=pair, high__in=pair).exists():
+            return
+    raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: tuple[str, str] | None,
+    kept: QuerySet[GrePairLease],
+    rest: timedelta,
+    now: datetime,
+) -> None:
+    """Make ``holder`` hold the pair ``wanted``, in any order, and nothing else, out of what both hold now.
+
+    Another one begins its rest, or its quarantine if it is among ``kept``
+    (``portal.allocation.lease_cooldown``).
+    """
+    held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
+    stays = is_pair(wanted) if wanted else Q(pk=None)
+    leases_end(held.exclude(stays), kept=kept, rest=rest, now=now)
+    held.filter(stays).update(holder=holder)
+
+
+def gre_pair_release(*, holder: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of a holder's pair: it rests, or is quarantined if it is among ``kept``."""
+    leases_end(GrePairLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
+
+
+def is_pair(addresses: tuple[str, str]) -> Q:
+    """Leases of these two addresses, in any order."""
+    return Q(low__in=addresses, high__in=addresses)
+
+
+def rested_gre_pairs_free(*, now: datetime) -> int:
+    """Return the pairs whose rest is over; how many."""
+    return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
+
+
+def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[str, str]]:
+    return product(
+        usable_gre_addresses(a_router, far=z_router, family=family),
+        usable_gre_addresses(z_router, far=a_router, family=family),
+    )
+
+
+def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:
+    """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
+    routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
+    addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list(
+        "address", flat=True
+    )
+    of_family = [a for a in addresses if (":" in a) == (family == 6)]
+    return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
+
+
+def _insert(a_address: str, z_address: str, holder: UUID, now: datetime) -> bool:
+    # The database orders the pair: its inet order is the one that the constraint knows.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO allocation_grepairlease (low, high, holder, leased_at)"
+            " VALUES (least(%s::inet, %s::inet), greatest(%s::inet, %s::inet), %s, %s)"
+            " ON CONFLICT (low, high) DO NOTHING",
+            [a_address, z_address, a_address, z_address, holder, now],
+        )
+        return bool(cursor.rowcount)

@@ -1,0 +1,119 @@
+"""What is left of what lines lease: VNIs, GRE address pairs, bandwidth of ports, cores of routers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, FloatField, Q
+from django.db.models.functions import Cast
+
+from portal.allocation.cpu_core_usage import CoreUse, core_use_of
+from portal.allocation.models import GrePairLease, PortVlanLease, RouterLoad, VniLease
+from portal.allocation.vni_leases import FIRST_VNI, LAST_VNI
+from portal.inventory.models import Port, Router
+
+FULLEST = 10
+
+# Ranges may overlap: each value is counted once.
+_RESERVED = """
+SELECT coalesce(sum(upper(span) - lower(span)), 0)::bigint
+FROM unnest((SELECT range_agg(int4range(first, last, '[]')) FROM allocation_reservedvnirange)) AS span
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """``leased`` are in use, ``resting`` come free by themselves, ``quarantined`` wait for a router."""
+
+    leased: int
+    resting: int
+    quarantined: int
+
+    @property
+    def taken(self) -> int:
+        return self.leased + self.resting + self.quarantined
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """``vni_total`` counts all 24-bit values but 0."""
+
+    vni_total: int
+    vni_reserved: int
+    vnis: Leases
+    gre_pairs: Leases
+
+    @property
+    def vni_free(self) -> int:
+        return max(0, self.vni_total - self.vni_reserved - self.vnis.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """The fullest ports and routers come first.
+
+    ``busiest_ports``: those with most VLAN leases, each with ``leases``.
+    """
+
+    counts: PoolCounts
+    fullest_ports: list[Port]
+    busiest_ports: list[dict[str, Any]]
+    fullest_routers: list[tuple[Router, CoreUse]]
+
+
+def pool_counts() -> PoolCounts:
+    """Three statements, which read whole tables."""
+    return PoolCounts(
+        vni_total=LAST_VNI - FIRST_VNI + 1,
+        vni_reserved=_reserved(),
+        vnis=_leases(VniLease),
+        gre_pairs=_leases(GrePairLease),
+    )
+
+
+def pools() -> Pools:
+    """A fixed number of statements; the counts read whole tables."""
+    return Pools(
+        counts=pool_counts(),
+        fullest_ports=_fullest_ports(),
+        busiest_ports=_busiest_ports(),
+        fullest_routers=_fullest_routers(),
+    )
+
+
+def _reserved() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(_RESERVED)
+        return int(cursor.fetchone()[0])
+
+
+def _leases(model: type[VniLease] | type[GrePairLease]) -> Leases:
+    released = Q(released_at__isnull=False)
+    counts = model.objects.aggregate(
+        leased=Count("pk", filter=~released),
+        resting=Count("pk", filter=released & Q(free_at__isnull=False)),
+        quarantined=Count("pk", filter=released & Q(free_at__isnull=True)),
+    )
+    return Leases(**counts)
+
+
+def _fullest_ports() -> list[Port]:
+    rows = Port.objects.filter(booked_bps__gt=0).select_related("router", "customer")
+    part = Cast("booked_bps", FloatField()) / Cast("bookable_bps", FloatField())
+    return list(rows.order_by(part.desc(), "pk")[:FULLEST])
+
+
+def _busiest_ports() -> list[dict[str, Any]]:
+    counted = PortVlanLease.objects.values("port").annotate(leases=Count("pk")).order_by("-leases", "port")
+    first = list(counted[:FULLEST])
+    ports = Port.objects.select_related("router", "customer").in_bulk([row["port"] for row in first])
+    return [{"port": ports[row["port"]], "leases": row["leases"]} for row in first]
+
+
+def _fullest_routers() -> list[tuple[Router, CoreUse]]:
+    """By what is booked of all cores; that depends on each router's CPU, so the most booked are looked at."""
+    loads = RouterLoad.objects.filter(booked__gt=0).order_by("-booked", "router").values("router")
+    routers = list(Router.objects.filter(pk__in=loads[: 10 * FULLEST]).select_related("observed"))
+    use = core_use_of(routers)
+    fullest = sorted(routers, key=lambda router: (-use[router.pk].part, router.name))
+    return [(router, use[router.pk]) for router in fullest[:FULLEST]]

@@ -1,0 +1,73 @@
+"""Packets that routers can still forward: each VLL takes a share of the cores at both ends.
+
+The packet rates are measured: VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
+(portal/core/encapsulations.py), scaled to another CPU by its rate of plain IPv4 forwarding.
+
+What is booked is a *load*: the rate (bit/s) of local cross-connects, the cheapest there is, that would cost
+a router as much. It is a whole number that depends on neither the router nor the policy, so that sums stay
+exact and right when a router gets other cores or the operator another policy.
+"""
+
+import math
+from fractions import Fraction
+
+from django.conf import settings
+
+from portal.core.encapsulations import COST, TUNNELS, Transport
+
+# Plain IPv4 forwarding in millions of packets a second and core.
+IPV4_MPPS_PER_CORE = {"Atom C3558": 5.01, "Xeon D1518": 10.20, "Ryzen 5950X": 22.28}
+REFERENCE_CPU = "Ryzen 5950X"
+# A router whose CPU nobody named, or measured, is taken for the slowest.
+SLOWEST_CPU = min(IPV4_MPPS_PER_CORE, key=lambda cpu: IPV4_MPPS_PER_CORE[cpu])
+# Preamble, start of frame and inter-frame gap, in bytes (IEEE 802.3).
+WIRE_OVERHEAD = 20
+
+_CHEAPEST = Transport.L2XC
+_DEAREST = min(TUNNELS, key=lambda tunnel: COST[tunnel].mpps_per_core)
+
+
+def dearest(*, within_router: bool) -> Transport:
+    """The transport that costs most of those that may come to join two ports."""
+    return Transport.L2XC if within_router else _DEAREST
+
+
+def end_load(cir_bps: int, transport: Transport) -> int:
+    """What one end of a VLL asks of its router when both directions are full.
+
+    A tunnel's end handles each direction. A local cross-connect has both ends on one router, which handles
+    a frame once: there each end stands for the direction that comes in at it.
+    """
+    return math.ceil(cir_bps * _weight(transport))
+
+
+def largest_cir(load: int, transport: Transport) -> int:
+    """The rate (bit/s) whose end is no more than this load."""
+    return max(0, math.floor(load / _weight(transport)))
+
+
+def bookable_load(*, cpu: str, cores: int) -> int:
+    """The load that may be promised on so many cores, by the policy of headroom and frame size."""
+    return math.floor(cores * float(settings.LONGLINE_CORE_HEADROOM) * load_per_core(cpu))
+
+
+def load_per_core(cpu: str) -> float:
+    """The load that one core carries when all frames have the policy's size."""
+    bits: int = (settings.LONGLINE_CAPACITY_FRAME + WIRE_OVERHEAD) * 8
+    return packets_per_core(_CHEAPEST, cpu=cpu) * bits
+
+
+def packets_per_core(transport: Transport, *, cpu: str) -> float:
+    """Packets a second that one core carries."""
+    speed = IPV4_MPPS_PER_CORE.get(cpu, IPV4_MPPS_PER_CORE[SLOWEST_CPU])
+    return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]
+
+
+def _weight(transport: Transport) -> Fraction:
+    directions = 1 if transport is Transport.L2XC else 2
+    return directions * _exact(COST[_CHEAPEST].mpps_per_core) / _exact(COST[transport].mpps_per_core)
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal as it is written in the table of measurements."""
+    return Fraction(str(value))

@@ -1,0 +1,33 @@
+"""Which frames of a port a VLL end takes, as a range of integers that PostgreSQL can exclude.
+
+A key is ``tpid_bit << 24 | outer << 12 | inner``: ``tpid_bit`` is 1 for an outer 0x88a8 and 0 for 0x8100,
+``inner`` is 0 for a frame with one tag. Ranges are half-open.
+"""
+
+from portal.core.vlan_tags import Tagging
+
+Keys = tuple[int, int]
+WHOLE_PORT: Keys = (0, 2**25)
+
+
+def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Keys:
+    """The half-open range of keys.
+
+    A sub-interface that is not exact-match also takes frames with more tags than it names
+    (VPP src/vnet/ethernet/node.c), so one that names only an outer VLAN excludes every inner one.
+    """
+    if tagging is Tagging.UNTAGGED:
+        return WHOLE_PORT
+    if outer is None:
+        raise ValueError(f"{tagging} needs an outer VLAN")
+    base = (1 << 24 if tagging is Tagging.DOT1AD else 0) | outer << 12
+    if tagging is Tagging.DOT1Q:
+        return (base, base + 1) if exact_match else (base, base + 4096)
+    if inner is None:
+        raise ValueError(f"{tagging} needs an inner VLAN")
+    return (base | inner, (base | inner) + 1)
+
+
+def overlap(one: Keys, other: Keys) -> bool:
+    """Whether some frame belongs to both. Of two ranges that overlap, one always contains the other."""
+    return one[0] < other[1] and other[0] < one[1]

@@ -1,0 +1,133 @@
+"""Leasing VNIs: insert a random candidate, and let the unique key say whether it was free.
+
+With 16.7 million values and few leases the first try nearly always wins, and no lock orders the
+clients. Only where most values are leased or reserved are the gaps looked up, from a random place on and for
+so many values that it takes no more than about a second: a pool of up to a million is seen whole.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from portal.allocation.errors import VniPoolExhausted
+from portal.allocation.lease_cooldown import leases_end
+from portal.allocation.models import VniLease
+
+FIRST_VNI, LAST_VNI = 1, 2**24 - 1
+_RANDOM_TRIES = 8
+_GAP_ROUNDS = 8
+_GAPS_A_ROUND = 256
+# How many values a look for gaps reads at a time, and altogether.
+_PIECE, _SEEN = 2**14, 2**20
+
+_LEASE = """
+INSERT INTO allocation_vnilease (vni, holder, leased_at)
+SELECT %(vni)s, %(holder)s, %(now)s
+WHERE NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
+ON CONFLICT (vni) DO NOTHING
+"""
+# The ranges between reserved ones (islands and gaps), cut into pieces, those from the start on first; in each
+# piece the gaps between neighbours in the index. Pieces that are not needed for the limit are not read.
+_GAPS = """
+WITH reserved AS (
+    SELECT first, last FROM allocation_reservedvnirange
+    UNION ALL VALUES (%(first)s - 1, %(first)s - 1), (%(last)s + 1, %(last)s + 1)
+), covered AS (
+    SELECT max(last) OVER (ORDER BY first, last) AS until, lead(first) OVER (ORDER BY first, last) AS next
+    FROM reserved
+), pieces AS (
+    SELECT low, least(low + %(piece)s, next) - 1 AS high
+    FROM covered, generate_series(until + 1, next - 1, %(piece)s) AS low
+), in_turn AS (
+    SELECT low, high, sum(high - low + 1) OVER (ORDER BY high < %(start)s, low) AS values FROM pieces
+)
+SELECT gaps.low, gaps.high FROM (
+    -- To count is several times as quick as to compare neighbours.
+    SELECT low, high FROM in_turn WHERE values < %(piece)s + %(seen)s
+    AND (SELECT count(*) FROM allocation_vnilease WHERE vni BETWEEN low AND high) < high - low + 1
+) AS open, LATERAL (
+    SELECT vni + 1, next - 1 FROM (
+        SELECT vni, lead(vni) OVER (ORDER BY vni) FROM (
+            SELECT vni FROM allocation_vnilease WHERE vni BETWEEN open.low AND open.high
+            UNION ALL VALUES (open.low - 1), (open.high + 1)
+        ) AS taken
+    ) AS neighbours (vni, next) WHERE next > vni + 1
+) AS gaps (low, high)
+LIMIT %(count)s
+"""
+
+
+def vni_lease(*, holder: UUID, now: datetime) -> int:
+    """Lease a free VNI for ``holder``, or raise ``VniPoolExhausted``: in a bounded time, however full."""
+    for vni in _candidates():
+        if _insert(vni, holder, now):
+            return vni
+    raise VniPoolExhausted
+
+
+def vni_available() -> bool:
+    """Whether any VNI is neither reserved, leased nor resting."""
+    return bool(_gaps(1))
+
+
+def vni_settle(
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: int | None,
+    kept: QuerySet[VniLease],
+    rest: timedelta,
+    now: datetime,
+) -> None:
+    """Make ``holder`` hold the VNI ``wanted`` and nothing else, out of what it and ``spare`` hold now.
+
+    Another one begins its rest, or its quarantine if it is among ``kept``
+    (``portal.allocation.lease_cooldown``).
+    """
+    held = VniLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
+    others = held.exclude(vni=wanted) if wanted is not None else held
+    leases_end(others, kept=kept, rest=rest, now=now)
+    if wanted is not None:
+        held.filter(vni=wanted).update(holder=holder)
+
+
+def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
+    """End the lease of a holder's VNI: it rests, or is quarantined if it is among ``kept``."""
+    leases_end(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
+
+
+def rested_vnis_free(*, now: datetime) -> int:
+    """Return the VNIs whose rest is over to the pool; how many."""
+    return VniLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
+
+
+def _candidates() -> Iterator[int]:
+    for _ in range(_RANDOM_TRIES):
+        yield random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
+    for _ in range(_GAP_ROUNDS):
+        gaps = _gaps(_GAPS_A_ROUND)
+        if not gaps:
+            return
+        random.shuffle(gaps)
+        for low, high in gaps:
+            yield random.randint(low, high)  # noqa: S311 - not a secret
+
+
+def _gaps(count: int) -> list[tuple[int, int]]:
+    """First and last of some ranges of VNIs that are neither reserved nor held by a committed row."""
+    asked = {"first": FIRST_VNI, "last": LAST_VNI, "piece": _PIECE, "seen": _SEEN, "count": count}
+    start = random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
+    with connection.cursor() as cursor:
+        cursor.execute(_GAPS, {**asked, "start": start})
+        gaps: list[tuple[int, int]] = cursor.fetchall()
+    return gaps
+
+
+def _insert(vni: int, holder: UUID, now: datetime) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_LEASE, {"vni": vni, "holder": holder, "now": now})
+        return bool(cursor.rowcount)

@@ -1,0 +1,88 @@
+"""Who may speak at the agent API, and in what form: a router's certificate, and one JSON document."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from portal.api.agent.strict_json import Errors, Malformed, Read
+from portal.api.problem_details import problem_answer
+from portal.core.lazy_json_list import NotTold
+from portal.inventory.certificate_identity import NotAnIdentity, identity_of
+from portal.inventory.models import Router
+from portal.inventory.queries import router_of
+from portal.telemetry.observation_ingest import Busy
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 32 * 1024 * 1024
+Report = Callable[[Router, Any], dict[str, Any]]
+
+
+def report_endpoint(read: Read) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
+    """A view for ``POST`` of one kind of report: ``report(router, what was read) -> the answer``.
+
+    The router is the one whose certificate the TLS connection showed; nothing in the body can change it.
+    """
+
+    def wrap(report: Report) -> Callable[[HttpRequest], HttpResponse]:
+        @wraps(report)
+        def view(request: HttpRequest) -> HttpResponse:
+            answer = _answer(request, read, report)
+            # With its length an answer is one piece; without it gunicorn sends it in chunks.
+            answer["Content-Length"] = str(len(answer.content))
+            return answer
+
+        return view
+
+    return wrap
+
+
+def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
+    router = _router_at(request)
+    if router is None:
+        return problem_answer("wrong-role", "the client certificate is not accepted")
+    if request.method != "POST":
+        detail = f"{request.method} is not taken here"
+        return problem_answer("method-not-allowed", detail, headers={"Allow": "POST"})
+    body = request.read(MAX_BODY + 1)
+    if len(body) > MAX_BODY:
+        return problem_answer("too-large", f"at most {MAX_BODY} bytes")
+    errors = Errors(_known_lists(router))
+    try:
+        said = read(body, errors)
+    except Malformed as error:
+        # Not 400: the agent would send the same again for ever.
+        return problem_answer("malformed-json", str(error))
+    if errors:
+        log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
+        detail = f"{len(errors)} errors; nothing was stored"
+        return problem_answer("invalid-report", detail, errors=errors)
+    try:
+        return JsonResponse(report(router, said))
+    except NotTold as named:
+        detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
+        return problem_answer("not-stored", detail)
+    except Busy:
+        detail = "many routers come back at once; keep the report and send it again"
+        return problem_answer("busy", detail)
+
+
+def _known_lists(router: Router) -> dict[str, str]:
+    """The digests of what its agent said last, by their pointers in the report: it was found valid then."""
+    last = getattr(router, "observed", None)
+    return {} if last is None else {f"/{part}": digest for part, digest in last.digests.items()}
+
+
+def _router_at(request: HttpRequest) -> Router | None:
+    # gunicorn hands the connection itself over; a header could be forged by whoever stands in between.
+    connection = request.environ.get("gunicorn.socket")  # type: ignore[attr-defined]
+    certificate = connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
+    if certificate is None:
+        return None
+    try:
+        return router_of(identity_of(certificate))
+    except NotAnIdentity:
+        return None

@@ -1,0 +1,21 @@
+"""POST /api/agent/v1/counters (docs/agent-api.md)."""
+
+from typing import Any, Literal
+
+from portal.api.agent.client_certificate import report_endpoint
+from portal.api.agent.strict_structs import struct
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import CounterReport
+
+
+class _Document(CounterReport, frozen=True, kw_only=True):
+    schema: Literal[1]
+
+
+@report_endpoint(struct(_Document))
+def counters(router: Router, report: CounterReport) -> dict[str, Any]:
+    """Store the samples; the counts are of ends of samples."""
+    stored = counters_store(router=router, report=report, now=clock.now())
+    return {"accepted": stored.accepted, "duplicate": stored.duplicate, "quarantined": stored.quarantined}

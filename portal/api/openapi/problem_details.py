@@ -1,0 +1,106 @@
+"""How errors look in the schema: RFC 9457, with the portal's own members."""
+
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
+
+from portal.api.problem_details import CONTENT_TYPE, ERRORS_PAGE
+
+_PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "description": "RFC 9457: what went wrong, why, and what to do next.",
+    "required": ["type", "title", "status", "detail", "request_id"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "format": "uri",
+            "pattern": "/api/docs/errors/#[a-z0-9-]+$",
+            "description": "Where its meaning is told; what follows the # is its stable name, for programs.",
+        },
+        "title": {"type": "string"},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": {"type": "string", "description": "One or two sentences for people."},
+        "request_id": {"type": "string", "description": "Name it when you report an error."},
+        "errors": {
+            "type": "array",
+            "description": "Each thing that is in the way; all of them at once where that is possible.",
+            "items": {
+                "type": "object",
+                "required": ["field", "code", "detail"],
+                "properties": {
+                    "field": {"type": "string", "description": "Such as `a_end.outer_vlan`; may be empty."},
+                    "code": {"type": "string"},
+                    "detail": {"type": "string"},
+                    "facts": {"type": "object", "description": "Sizes in bytes, rates in bit/s."},
+                },
+            },
+        },
+    },
+}
+# Status: what it means here, and the example's name and sentence.
+_PROBLEMS: dict[int, tuple[str, str, str]] = {
+    400: ("The request cannot be read.", "parse-error", "This is no JSON: JSONDecodeError."),
+    401: ("No valid API token.", "authentication-failed", "This API token is unknown, expired or revoked."),
+    403: ("Seen, but not allowed.", "permission-denied", "Only NOC staff may see this."),
+    404: (
+        "No such object, or none that you may see.",
+        "not-found",
+        "There is no such object, or you may not see it.",
+    ),
+    406: ("Only JSON is spoken.", "not-acceptable", "Could not satisfy the request Accept header."),
+    409: (
+        "Taken, full, or in another state.",
+        "vlan-taken",
+        "On rhino:host-cust1, dot1q 100 is already taken by another line."
+        " Choose another VLAN, or leave the choice to us.",
+    ),
+    412: (
+        "Changed since you read it.",
+        "precondition-failed",
+        "It has changed since you read it; nothing was done. Read it again and decide anew.",
+    ),
+    413: ("Too large a body.", "too-large", "At most 1048576 bytes are taken."),
+    415: ("Not JSON.", "unsupported-media-type", 'Unsupported media type "text/plain" in request.'),
+    422: (
+        "Understood, but it cannot be done like that.",
+        "path-too-narrow",
+        "Link rhino:bb-next — hippo:bb-prev has an IP MTU of 9000 bytes; 9008 are needed, 8 more.",
+    ),
+    428: (
+        "If-Match is missing.",
+        "precondition-required",
+        "Say which version you are changing: send the ETag that you read as If-Match.",
+    ),
+    429: ("Asked too often.", "throttled", "Request was throttled. Expected available in 20 seconds."),
+    503: (
+        "The database does not answer.",
+        "unavailable",
+        "The database does not answer; nothing was done. Try again in a few seconds.",
+    ),
+}
+_RETRY_AFTER = {
+    "Retry-After": {"schema": {"type": "integer", "minimum": 1}, "description": "Seconds to wait."}
+}
+
+
+def problem_answers(registry: ComponentRegistry, statuses: list[int]) -> dict[str, Any]:
+    """The responses for these statuses, which share one component."""
+    component = ResolvedComponent(
+        name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="portal.api.problem_details"
+    )
+    registry.register_on_missing(component)
+    return {str(status): _answer(status, component.ref) for status in statuses}
+
+
+def _answer(status: int, schema: Any) -> dict[str, Any]:
+    meaning, kind, detail = _PROBLEMS[status]
+    example = {
+        "type": f"https://portal.example.net/{ERRORS_PAGE}#{kind}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "request_id": "4f6e1b3a0c0d4bb1a2d95f0f2f3c7a51",
+    }
+    answer = {"description": meaning, "content": {CONTENT_TYPE: {"schema": schema, "example": example}}}
+    return {**answer, "headers": _RETRY_AFTER} if status in (429, 503) else answer

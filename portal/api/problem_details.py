@@ -1,0 +1,72 @@
+"""Every 4xx and 5xx of the JSON APIs as RFC 9457: what, why, what to do next, and the request's id."""
+
+import sys
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, JsonResponse
+
+from portal.accounts import mail
+from portal.api.error_catalogue import KINDS, status_of
+from portal.core.errors import DomainError
+from portal.core.request_id import current_request_id
+
+CONTENT_TYPE = "application/problem+json"
+# Where each type leads: a page of the portal, with an entry for each code.
+ERRORS_PAGE = "api/docs/errors/"
+
+
+def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
+    """The document of one of KINDS."""
+    status, title = KINDS[code]
+    return _document(code, status, title, detail, members)
+
+
+def refusal(error: DomainError) -> dict[str, Any]:
+    """The document of a rule that stood against it."""
+    entry = {"field": error.field, "code": error.code, "detail": error.sentence, "facts": error.facts}
+    title = "The request was refused"
+    return _document(error.code, status_of(type(error)), title, error.sentence, {"errors": [entry]})
+
+
+def _document(code: str, status: int, title: str, detail: str, members: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": mail.link(f"/{ERRORS_PAGE}#{code}"),
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "request_id": current_request_id.get(),
+        **members,
+    }
+
+
+def problem_answer(
+    code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
+) -> JsonResponse:
+    """The same as an answer."""
+    document = problem(code, detail, **members)
+    return JsonResponse(document, status=document["status"], content_type=CONTENT_TYPE, headers=headers)
+
+
+def unavailable() -> JsonResponse:
+    """The answer while the database is away."""
+    detail = "The database does not answer; nothing was done. Try again in a few seconds."
+    return problem_answer("unavailable", detail, headers={"Retry-After": "5"})
+
+
+def bad_request(request: HttpRequest) -> JsonResponse:
+    """The answer to a request that Django distrusts, such as one for another host."""
+    return problem_answer("bad-request", "The request's address or headers are not acceptable.")
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    """The answer to an unknown path below a JSON API."""
+    return problem_answer("not-found", f"Nothing is served at {request.path}.")
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """The answer to an error that nobody foresaw, while it is being handled; 503 without a database."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return unavailable()
+    detail = "This is our mistake. Nothing was half done; name the request id when you report it."
+    return problem_answer("internal", detail)

@@ -1,0 +1,227 @@
+"""What each list can be narrowed by. An unknown name is refused: it would show too much in silence."""
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+from rest_framework.mixins import ListModelMixin
+from rest_framework.request import Request
+
+from portal.accounts.models import Customer, Invitation, Membership
+from portal.api.v1.pagination import CURSOR, LIMIT
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
+from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
+from portal.telemetry.models import Quarantine
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.search import vlls_found
+from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
+
+LARGEST_VNI = 2**24 - 1
+
+
+class StrictFilterBackend(DjangoFilterBackend):
+    """django-filter, which by itself ignores names that it does not know, and empty values."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        of_pages = {CURSOR, LIMIT} if view.pagination_class else set()
+        if not isinstance(view, ListModelMixin):
+            return queryset
+        filters = getattr(view, "filterset_class", None)
+        known = {*of_pages, *(filters.base_filters if filters else ())}
+        errors = {}
+        for name, values in request.query_params.lists():
+            if name not in known:
+                errors[name[:100]] = f"There is no such filter here; there are {', '.join(sorted(known))}."
+            elif len(values) > 1 or not values[0]:
+                errors[name] = "Write one value."
+        if errors:
+            raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
+        narrowed: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return narrowed
+
+
+@extend_schema_field({"type": "boolean"})
+class BooleanFilter(django_filters.TypedChoiceFilter):
+    """``true`` or ``false``."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        choices = [("true", "true"), ("false", "false")]
+        super().__init__(choices=choices, coerce=lambda text: text == "true", **kwargs)
+
+
+class WholeNumberField(forms.IntegerField):
+    """Digits only: Django's own field takes ``7.0`` and spaces too."""
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str) and value and not (value.isascii() and value.isdigit()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
+
+
+class WholeNumberFilter(django_filters.Filter):
+    field_class = WholeNumberField
+
+
+def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:
+    """A filter by a whole number within bounds, which the schema shows too."""
+    schema = {"type": "integer", "minimum": minimum, "maximum": maximum, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedNumberFilter", (WholeNumberFilter,), {}))
+    return kind(min_value=minimum, max_value=maximum, **kwargs)
+
+
+def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
+    """A filter by a text of 1 to 100 characters."""
+    schema = {"type": "string", "minLength": 1, "maxLength": 100, "description": about}
+    kind = extend_schema_field(schema)(type("BoundedTextFilter", (django_filters.CharFilter,), {}))
+    return kind(max_length=100, strip=False, **kwargs)
+
+
+class VllFilters(django_filters.FilterSet):
+    lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
+    oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
+    in_sync = BooleanFilter()
+    port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", about="The id of a port at either end.")
+    router = text(method="at_router", about="The name of a router at either end.")
+    customer = text(field_name="customer__name", about="A customer's name.")
+    vni = whole_number(1, LARGEST_VNI)
+    vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="A VLAN, outer or inner, of either end.")
+    q = text(
+        method="found",
+        about="Part of a description (shorter than three characters: the beginning of a word) or of a port's"
+        " name; a VNI, a VLAN; an id of a VLL or an order.",
+    )
+
+    class Meta:
+        model = Vll
+        fields: list[str] = []
+
+    def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port=value))
+
+    def at_router(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(_with_end(port__router__name=value))
+
+    def at_vlan(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
+        return rows.filter(_with_end(Q(outer_vlan=value) | Q(inner_vlan=value)))
+
+    def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
+        return rows.filter(vlls_found(value, user=caller(self.request)))
+
+
+class OrderFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=OrderState.choices)
+    action = django_filters.ChoiceFilter(choices=OrderAction.choices)
+    vll = django_filters.UUIDFilter(field_name="vll")
+
+    class Meta:
+        model = Order
+        fields: list[str] = []
+
+
+class PortFilters(django_filters.FilterSet):
+    router = text(field_name="router__name", about="A router's name.")
+    site = text(field_name="router__site__name", about="A site's name.")
+    q = text(
+        method="found",
+        about="Part of the name of interface, router or site, or of the description.",
+    )
+
+    class Meta:
+        model = Port
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Port], name: str, value: str) -> QuerySet[Port]:
+        return found(rows, value)
+
+
+class SiteFilters(django_filters.FilterSet):
+    q = text(method="found", about="Part of the name.")
+
+    class Meta:
+        model = Site
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Site], name: str, value: str) -> QuerySet[Site]:
+        return found(rows, value)
+
+
+class CustomerFilters(django_filters.FilterSet):
+    retired = BooleanFilter(field_name="retired_at", lookup_expr="isnull", exclude=True)
+    q = text(method="found", about="Part of the name.")
+
+    class Meta:
+        model = Customer
+        fields: list[str] = []
+
+    def found(self, rows: QuerySet[Customer], name: str, value: str) -> QuerySet[Customer]:
+        return found(rows, value)
+
+
+class MemberFilters(django_filters.FilterSet):
+    customer = text(field_name="customer__name", about="A customer's name.")
+    role = django_filters.ChoiceFilter(choices=Membership.Role.choices)
+
+    class Meta:
+        model = Membership
+        fields: list[str] = []
+
+
+class InvitationFilters(django_filters.FilterSet):
+    customer = text(field_name="customer__name", about="A customer's name.")
+
+    class Meta:
+        model = Invitation
+        fields: list[str] = []
+
+
+class RouterFilters(django_filters.FilterSet):
+    site = text(field_name="site__name", about="A site's name.")
+    status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
+    q = text(method="found", about="Part of the name of router or site.")
+
+    class Meta:
+        model = Router
+        fields: list[str] = []
+
+    def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
+        return routers_with_status(rows, value)
+
+    def found(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
+        return found(rows, value)
+
+
+class QuarantineFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
+    router = text(field_name="router__name", about="A router's name.")
+
+    class Meta:
+        model = Quarantine
+        fields: list[str] = []
+
+
+class LinkFilters(django_filters.FilterSet):
+    router = text(method="touching", about="The name of a router at either end.")
+    in_service = BooleanFilter()
+    q = text(method="found", about="Part of the name of a router or an interface at either end.")
+
+    class Meta:
+        model = BackboneLink
+        fields: list[str] = []
+
+    def touching(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
+        return links_touching(rows, value)
+
+    def found(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
+        return found(rows, value)
+
+
+def _with_end(*conditions: Q, **more: Any) -> Exists:
+    """Rows with such an end; a join would list a VLL twice whose both ends match."""
+    return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

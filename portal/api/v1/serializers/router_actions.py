@@ -1,0 +1,60 @@
+"""What the NOC does to a router while it works on it, and how far a drain is."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer
+from portal.vll.models import VllEnd
+from portal.vll.router_drain import DrainStep, drain_step
+
+CARE = (
+    *("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry"),
+    *("reconcile", "declare-dead", "declare-alive"),
+)
+
+
+class RouterActionSerializer(StrictSerializer):
+    """``accept_affected`` counts for drains: even if lines in service no longer fit the paths. ``reason``:
+    why a router is declared dead, which NOC admins do."""
+
+    do = serializers.ChoiceField(choices=CARE)
+    accept_affected = StrictBooleanField(required=False, default=False)
+    reason = StrictCharField(required=False, max_length=500, several_lines=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["do"] == "declare-dead" and "reason" not in attrs:
+            raise serializers.ValidationError(
+                {"reason": ["Say why: it is kept with the router."]}, code="required"
+            )
+        return attrs
+
+
+class DrainProgressSerializer(serializers.Serializer[Any]):
+    """``carrying``: ends that still forward, or may; ``leaving``: moved away, not confirmed gone yet."""
+
+    drained_since = serializers.DateTimeField(allow_null=True)
+    carrying = serializers.IntegerField()
+    stopped = serializers.IntegerField()
+    leaving = serializers.IntegerField()
+    is_drained = serializers.BooleanField()
+
+
+class DrainEndSerializer(serializers.ModelSerializer[VllEnd]):
+    """An end on the router, and what is to be done about its line."""
+
+    description = serializers.CharField(source="vll.description")
+    customer = serializers.CharField(source="vll.customer.name")
+    lifecycle = serializers.CharField(source="vll.lifecycle")
+    port_name = serializers.CharField(source="port.__str__")
+    step = serializers.SerializerMethodField(
+        help_text="move: the customer has a port on another router; suspend: it has none; wait: an order is"
+        " under way; stopped: it forwards nothing."
+    )
+
+    class Meta:
+        model = VllEnd
+        fields = ["vll", "side", "description", "customer", "lifecycle", "port", "port_name", "step"]
+
+    def get_step(self, end: VllEnd) -> DrainStep:
+        return drain_step(end)

@@ -1,0 +1,174 @@
+"""What was changed, from what to what, and by whom: of a VLL, and of what the NOC keeps."""
+
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.allocation.models import ReservedVniRange
+from portal.api.openapi.audit_history import HISTORY
+from portal.api.v1.permissions import IsNoc, caller
+from portal.audit.history import (
+    Change,
+    customer_history,
+    object_history,
+    person_history,
+    router_history,
+    vll_history,
+)
+from portal.inventory.models import BackboneLink, Port, Site
+from portal.notifications.models import Webhook
+from portal.vll.models import Vll
+
+
+class VllHistoryView(APIView):
+    """The newest 200 changes of the VLL, its ends and its orders, newest first."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: HISTORY})
+    def get(self, request: Request, pk: UUID) -> Response:
+        vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
+        return _answer(vll_history(vll))
+
+
+class InventoryHistoryView(APIView):
+    """``changes``: those of the object with an id."""
+
+    def changes(self, pk: int) -> list[Change]:
+        raise NotImplementedError
+
+    @extend_schema(responses={200: HISTORY})
+    def get(self, request: Request, pk: int) -> Response:
+        self.check_reader(request, pk)
+        found = self.changes(pk)
+        if not found:
+            raise Http404
+        return _answer(found)
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        """Raises Http404 to whoever may not know of the object, for views that let more than the NOC in."""
+
+
+class SiteHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a site, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(Site, pk)
+
+
+class RouterHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a router, its certificates and enrolments, also of one that is gone; for NOC
+    staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return router_history(pk)
+
+
+class PortHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a port, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsAuthenticated]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(Port, pk)
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        if not caller(request).is_noc:
+            get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
+            raise PermissionDenied(IsNoc.message)
+
+
+class LinkHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a link, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(BackboneLink, pk)
+
+
+class VniRangeHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a reserved range, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(ReservedVniRange, pk)
+
+
+class CustomerHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a customer, its members, invitations and holds; for NOC staff."""
+
+    permission_classes = [IsNoc]
+
+    def changes(self, pk: int) -> list[Change]:
+        return customer_history(pk)
+
+
+class WebhookHistoryView(InventoryHistoryView):
+    """The newest 200 changes of a webhook, newest first, also of one that is gone; for NOC staff."""
+
+    permission_classes = [IsAuthenticated]
+
+    def changes(self, pk: int) -> list[Change]:
+        return object_history(Webhook, pk)
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        if not caller(request).is_noc:
+            get_object_or_404(Webhook.objects.visible_to(caller(request)), pk=pk)
+            raise PermissionDenied(IsNoc.message)
+
+
+class PersonHistoryView(InventoryHistoryView):
+    """The newest 200 changes of an account, its roles and how it signs in: yours, or for the NOC."""
+
+    permission_classes = [IsAuthenticated]
+
+    def changes(self, pk: int) -> list[Change]:
+        return person_history(pk)
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        if pk != caller(request).pk and not caller(request).is_noc:
+            raise Http404
+
+
+def _answer(found: list[Change]) -> Response:
+    return Response({"results": [_change(change) for change in found]})
+
+
+def _change(change: Change) -> dict[str, Any]:
+    by = change.by
+    return {
+        "at": change.at,
+        "object": change.what,
+        "operation": change.operation,
+        "by": {name: by.get(name) for name in ("username", "token", "task", "request_id")},
+        "before": _plain(change.before),
+        "after": _plain(change.after),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for, as text."""
+    match value:
+        case dict():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case list():
+            return [_plain(inner) for inner in value]
+        case IPv4Network() | IPv6Network():
+            return str(value)
+        case _:
+            return value

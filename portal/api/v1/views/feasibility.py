@@ -1,0 +1,30 @@
+"""Asking whether a line could be ordered."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.openapi.feasibility import OUTLOOK
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.feasibility import feasibility_json
+from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
+from portal.core import clock
+from portal.vll.feasibility import feasibility_of
+from portal.vll.operations import LineRequest
+
+
+class ValidateView(APIView):
+    """Asks whether a line could be ordered."""
+
+    permission_classes = [IsAuthenticated]
+    writes = False
+
+    @extend_schema(request=OrderAddSerializer, responses={200: OUTLOOK})
+    def post(self, request: Request) -> Response:
+        """Check an order without placing it. Nothing is written; the answer holds all reasons at once."""
+        order = order_asked(request.data)
+        asked = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
+        found = feasibility_of(user=caller(request), request=asked, now=clock.now(), hold=order["hold"])
+        return Response(feasibility_json(found))

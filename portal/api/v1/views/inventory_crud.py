@@ -1,0 +1,87 @@
+"""What every kind of inventory has in the API: a list to add to, and items to change and remove."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from rest_framework import generics, status
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.serializers import BaseSerializer
+
+from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import caller
+from portal.core import clock
+
+
+class NocWrites(BasePermission):
+    """Everybody reads what their scope holds; NOC staff write; NOC admins remove."""
+
+    message = "Only NOC staff may change this, and only NOC admins remove it."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = caller(request)
+        if request.method in SAFE_METHODS:
+            return True
+        return user.is_noc_admin if request.method == "DELETE" else user.is_noc
+
+
+class NocAlone(NocWrites):
+    """The same, and nobody else reads."""
+
+    message = "Only NOC staff may see this, and only NOC admins remove it."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return caller(request).is_noc and super().has_permission(request, view)
+
+
+class InventoryListView(generics.ListAPIView[Any]):
+    """``item``: the name of the item's address. ``create`` is the operation, called once."""
+
+    pagination_class = KeysetPagination
+    write_serializer: ClassVar[type[BaseSerializer[Any]]]
+    create: ClassVar[Callable[..., Any]]
+    item: ClassVar[str]
+
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """Add one; for NOC staff."""
+        body = self.write_serializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        made = type(self).create(user=caller(request), now=clock.now(), **body.validated_data)
+        document = self.get_serializer(self.get_queryset().get(pk=made.pk)).data
+        location = reverse(f"api-v1:{self.item}", args=[made.pk], request=request)
+        headers = {"Location": location, "ETag": etag_of(document)}
+        return Response(document, status=status.HTTP_201_CREATED, headers=headers)
+
+
+class InventoryItemView(ConditionalRetrieveView[Any]):
+    """``keyword``: what the operations ``change`` and ``remove`` call the row."""
+
+    write_serializer: ClassVar[type[BaseSerializer[Any]]]
+    change: ClassVar[Callable[..., Any]]
+    remove: ClassVar[Callable[..., Any]]
+    keyword: ClassVar[str]
+
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, found: Any) -> Response:
+        """Change it; for NOC staff."""
+        body = self.write_serializer(data=request.data, partial=True)
+        body.is_valid(raise_exception=True)
+        row = {self.keyword: found}
+        type(self).change(**row, user=caller(request), now=clock.now(), **body.validated_data)
+        rows: QuerySet[Any] = self.get_queryset()
+        document = self.get_serializer(rows.get(pk=found.pk)).data
+        return Response(document, headers={"ETag": etag_of(document)})
+
+    @once_per_key
+    @if_match(required=False)
+    def delete(self, request: Request, found: Any) -> Response:
+        """Remove it; for NOC admins. What is in use stays."""
+        type(self).remove(**{self.keyword: found}, user=caller(request), now=clock.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)

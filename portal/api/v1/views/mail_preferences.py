@@ -1,0 +1,43 @@
+"""The caller's own choice of mails, as on the page *Mails*."""
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import User
+from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.mail_preferences import MailsSerializer
+from portal.core import clock
+from portal.notifications.mail_preferences import mails_choose
+
+
+class MailsView(ConditionalRetrieveView[User]):
+    """Which mails you get, by group."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = User.objects.none()
+    serializer_class = MailsSerializer
+
+    def get_queryset(self) -> QuerySet[User]:
+        return User.objects.filter(pk=caller(self.request).pk)
+
+    def get_object(self) -> User:
+        return caller(self.request)
+
+    @extend_schema(request=MailsSerializer, responses={200: MailsSerializer})
+    @once_per_key
+    @if_match(required=True)
+    def patch(self, request: Request, found: User) -> Response:
+        """Choose which mails you get. Groups that you do not name stay as they are."""
+        body = self.get_serializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        chosen = {**self.get_serializer(found).data, **body.validated_data}
+        wanted = [name for name, is_wanted in chosen.items() if is_wanted]
+        # The caller and not the row: a token may leave some of its user's rights, and their groups, behind.
+        mails_choose(user=caller(request), wanted=wanted, now=clock.now())
+        document = self.get_serializer(found).data
+        return Response(document, headers={"ETag": etag_of(document)})

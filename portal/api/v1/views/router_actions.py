@@ -1,0 +1,99 @@
+"""Maintenance, drain, hold and retry of a router, and what is left on one that is drained."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.inventory import RouterSerializer
+from portal.api.v1.serializers.router_actions import (
+    DrainEndSerializer,
+    DrainProgressSerializer,
+    RouterActionSerializer,
+)
+from portal.api.v1.views.inventory_crud import NocAlone
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.vll import router_actions, router_drain
+from portal.vll.models import VllEnd
+
+_ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
+_DO: dict[str, Callable[..., None]] = {
+    "maintenance-begin": lambda **asked: router_actions.router_maintenance_set(on=True, **asked),
+    "maintenance-end": lambda **asked: router_actions.router_maintenance_set(on=False, **asked),
+    "drain-begin": router_drain.drain_begin,
+    "drain-end": router_drain.drain_end,
+    "hold": lambda **asked: router_actions.router_hold_set(on=True, **asked),
+    "release": lambda **asked: router_actions.router_hold_set(on=False, **asked),
+    "retry": router_actions.router_retry,
+    "reconcile": router_actions.generation_adopt_ask,
+    "declare-dead": router_actions.router_declare_dead,
+    "declare-alive": router_actions.router_declare_alive,
+}
+
+
+class RouterActionsView(APIView):
+    """What the NOC does to a router while it works on it."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Begin or end maintenance, a drain or a hold, try again now, count on from what the agent holds; for
+        NOC staff. Declare a router dead, or alive again; for NOC admins."""
+        router = get_object_or_404(_ROUTERS, pk=pk)
+        body = RouterActionSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        asked = body.validated_data
+        do: str = asked["do"]
+        more: dict[str, Any] = {}
+        if do.startswith("drain"):
+            more["accept_affected"] = asked["accept_affected"]
+        elif do == "declare-dead":
+            more["reason"] = asked["reason"]
+        _DO[do](router=router, user=caller(request), now=clock.now(), **more)
+        return Response(RouterSerializer(_ROUTERS.get(pk=pk)).data)
+
+
+class RouterDrainView(APIView):
+    """How far a drain is."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(responses={200: DrainProgressSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """How many ends are left on a router; for NOC staff."""
+        router = get_object_or_404(_ROUTERS, pk=pk)
+        found = router_drain.drain_progress(router)
+        document: dict[str, Any] = {
+            "drained_since": router.drained_since,
+            "carrying": found.carrying,
+            "stopped": found.steps[router_drain.DrainStep.STOPPED],
+            "leaving": found.leaving,
+            "is_drained": found.is_drained,
+        }
+        return Response(DrainProgressSerializer(document).data)
+
+
+class RouterEndsView(generics.ListAPIView[VllEnd]):
+    """The ends on a router of lines that are not over, and what a drain does about each; for NOC staff."""
+
+    permission_classes = [NocAlone]
+    queryset = VllEnd.objects.none()
+    serializer_class = DrainEndSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[VllEnd]:
+        if "pk" not in self.kwargs:
+            return VllEnd.objects.none()
+        return router_drain.ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))

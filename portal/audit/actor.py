@@ -1,0 +1,102 @@
+"""Who is at work, for the triggers: each transaction that writes is told once."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+from uuid import uuid4
+
+from celery import Task
+from django.db import connection, transaction
+from django.http import HttpRequest, HttpResponseBase
+
+from portal.core.postgres_pipeline import pipelined
+from portal.core.request_id import current_request_id
+
+_READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
+_WRITING = ("insert", "update", "delete", "merge", "with")
+# What pghistory's triggers read. It ends with its transaction: nobody inherits it with the connection.
+_TELL = (
+    "SELECT set_config('pghistory.context_id', %s, true), set_config('pghistory.context_metadata', %s, true)"
+)
+
+
+class AuditMiddleware:
+    """Names the session's user and the request in whatever the request changes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.method in _READING:
+            return self.get_response(request)
+        with working(request_id=current_request_id.get()):
+            if request.user.is_authenticated:
+                acting(user_id=request.user.pk, username=request.user.get_username())
+            return self.get_response(request)
+
+
+def acting(*, user_id: int, username: str, token: str = "") -> None:
+    """From now on in this request it is this user, through the API token of that prefix if there is one."""
+    if work := _at_work.get():
+        work.add(user=user_id, username=username, **({"token": token} if token else {}))
+
+
+class AuditedTask(Task):  # type: ignore[type-arg]
+    """Names the task in whatever it changes."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with working(task=self.name):
+            return super().__call__(*args, **kwargs)
+
+
+@contextmanager
+def working(**who: Any) -> Iterator[None]:
+    """Put ``who`` to whatever is changed inside. Within another one it only adds to that."""
+    if outer := _at_work.get():
+        outer.add(**who)
+        yield
+        return
+    work = _Work(who)
+    token = _at_work.set(work)
+    try:
+        with connection.execute_wrapper(work):
+            yield
+    finally:
+        _at_work.reset(token)
+
+
+class _Work:
+    """Goes along with the first statement of each transaction that writes.
+
+    pghistory's own context goes along with every single one, which costs as much as the statement.
+    """
+
+    def __init__(self, who: dict[str, Any]) -> None:
+        self._id = str(uuid4())
+        self._who = who
+        self._told_in: list[Any] | None = None
+
+    def add(self, **who: Any) -> None:
+        self._who = {**self._who, **who}
+        self._told_in = None
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        database = context["connection"]
+        if self._is_known(database) or not sql.lstrip()[:6].lower().startswith(_WRITING):
+            return execute(sql, params, many, context)
+        with nullcontext() if database.in_atomic_block else transaction.atomic(), pipelined():
+            execute(_TELL, (self._id, json.dumps(self._who)), False, context)
+            self._told_in = database.run_on_commit
+            return execute(sql, params, many, context)
+
+    def _is_known(self, database: Any) -> bool:
+        # Django begins another list with each transaction, and where it rolls back to a savepoint:
+        # exactly where PostgreSQL forgets what it was told.
+        return bool(database.in_atomic_block) and self._told_in is database.run_on_commit
+
+
+_at_work: ContextVar[_Work | None] = ContextVar("at_work", default=None)

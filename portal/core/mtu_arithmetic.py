@@ -1,0 +1,97 @@
+"""Frame arithmetic: from the customer's packet to the IP MTU that the underlay must have.
+
+All sizes in bytes. Frames are counted without FCS.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.errors import DomainError
+from portal.core.vlan_tags import Tagging
+
+ETHERNET_HEADER = 14
+VLAN_TAG = 4
+
+# The smallest MTU that IPv4 allows (RFC 791), and the largest whose frame, with two tags, still
+# has a 16-bit length: a frame longer than 65535 bytes fits no IP packet.
+MIN_SVC_MTU = 68
+MAX_FRAME = 65535
+MAX_SVC_MTU = MAX_FRAME - ETHERNET_HEADER - 2 * VLAN_TAG
+
+IP_HEADER = {Family.V4: 20, Family.V6: 40}  # RFC 791, RFC 8200
+# What follows the IP header, down to the carried frame.
+UDP_VXLAN = 8 + 8  # RFC 768, RFC 7348
+UDP_GENEVE = 8 + 8  # RFC 768, RFC 8926 without options
+GRE = 4  # RFC 2784
+GRE_KEY = 4  # RFC 2890
+GRE_SEQUENCE = 4  # RFC 2890
+GENEVE_OPTIONS = 16  # what planning sets aside for options that may be added later
+
+
+class MtuPolicy(StrEnum):
+    """Count the headers that are sent today (exact), or leave room for what may be added (planning)."""
+
+    EXACT = "exact"
+    PLANNING = "planning"
+
+
+@dataclass(eq=False, kw_only=True)
+class SvcMtuOutOfRange(DomainError):
+    """No VLL carries such a packet, whatever its underlay."""
+
+    value: int
+    minimum: int = MIN_SVC_MTU
+    maximum: int = MAX_SVC_MTU
+    field: str = "svc_mtu"
+
+
+def carried_frame(svc_mtu: int, *, carried_tags: int) -> int:
+    """The largest frame inside the tunnel. Raises SvcMtuOutOfRange."""
+    if not MIN_SVC_MTU <= svc_mtu <= MAX_SVC_MTU:
+        raise SvcMtuOutOfRange(value=svc_mtu)
+    return svc_mtu + ETHERNET_HEADER + VLAN_TAG * carried_tags
+
+
+def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
+    """The largest frame on the wire of a UNI with this tagging; its port must allow it.
+
+    ``carried_tags`` is the maximum over both ends. Raises SvcMtuOutOfRange.
+    """
+    return carried_frame(svc_mtu, carried_tags=carried_tags) + VLAN_TAG * tagging.selecting_tags
+
+
+def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) -> int:
+    """The bytes from the outer IP header up to the carried frame; 0 for L2XC.
+
+    ``gre_key``: GRE tunnels carry a key (VPP 25.10 and later); planning has room for it already.
+    """
+    if transport.family is None:
+        return 0
+    planning = policy is MtuPolicy.PLANNING
+    match transport.encapsulation:
+        case Encapsulation.VXLAN:
+            tunnel = UDP_VXLAN
+        case Encapsulation.GENEVE:
+            tunnel = UDP_GENEVE + (GENEVE_OPTIONS if planning else 0)
+        case _:
+            tunnel = GRE + (GRE_KEY if gre_key or planning else 0) + (GRE_SEQUENCE if planning else 0)
+    return IP_HEADER[transport.family] + tunnel
+
+
+def required_ip_mtu(
+    frame: int, transport: Transport, policy: MtuPolicy, *, gre_key: bool = False
+) -> int | None:
+    """The IP MTU that every underlay link must have to carry this frame whole; None for L2XC."""
+    if transport is Transport.L2XC:
+        return None
+    return frame + overhead(transport, policy, gre_key=gre_key)
+
+
+def largest_svc_mtu(
+    ip_mtu: int, transport: Transport, policy: MtuPolicy, *, carried_tags: int, gre_key: bool = False
+) -> int | None:
+    """The largest svc_mtu that a tunnel over this IP MTU carries; None when not even the smallest."""
+    frame = ip_mtu - overhead(transport, policy, gre_key=gre_key)
+    svc_mtu = min(frame - ETHERNET_HEADER - VLAN_TAG * carried_tags, MAX_SVC_MTU)
+    return svc_mtu if svc_mtu >= MIN_SVC_MTU else None

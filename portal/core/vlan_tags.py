@@ -1,0 +1,118 @@
+"""Which frames of a port belong to a VLL, by their VLAN tags (IEEE 802.1Q, 802.1ad)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from portal.core.errors import DomainError
+
+TPID_DOT1Q = 0x8100
+TPID_DOT1AD = 0x88A8
+
+# IEEE 802.1Q-2018 table 9-2: 0 is "priority only" and 4095 is reserved.
+MIN_VLAN = 1
+MAX_VLAN = 4094
+
+# Customer tags that a port-based service (EPL) promises to carry unchanged.
+PORT_BASED_TAGS = 2
+
+
+@dataclass(eq=False, kw_only=True)
+class VlanOutOfRange(DomainError):
+    """A VLAN id outside 1..4094, or no whole number at all."""
+
+    field: str
+    value: object
+    minimum: int = MIN_VLAN
+    maximum: int = MAX_VLAN
+
+
+@dataclass(eq=False, kw_only=True)
+class VlanMissing(DomainError):
+    """This tagging selects by a VLAN that was not named."""
+
+    field: str
+    tagging: "Tagging"
+
+
+@dataclass(eq=False, kw_only=True)
+class VlanNotWanted(DomainError):
+    """A VLAN was named that this tagging does not look at."""
+
+    field: str
+    tagging: "Tagging"
+
+
+class WholePortIsExact(DomainError):
+    """A whole-port end takes every frame: there is no sub-interface that could match inexactly."""
+
+    field = "exact_match"
+
+
+class Tagging(StrEnum):
+    """How an end point selects its frames: the whole port, or one or two tags."""
+
+    UNTAGGED = "untagged"
+    DOT1Q = "dot1q"
+    QINQ = "qinq"
+    DOT1AD = "dot1ad"
+
+    @property
+    def tpids(self) -> tuple[int, ...]:
+        """The TPIDs of the selecting tags, outermost first."""
+        return _TPIDS[self]
+
+    @property
+    def selecting_tags(self) -> int:
+        """How many tags select a frame; they are popped on entry and pushed on exit."""
+        return len(self.tpids)
+
+    def carried_tags(self, *, exact_match: bool) -> int:
+        """The largest number of customer tags that enter the tunnel at such an end.
+
+        A sub-interface that is not exact-match also takes frames with one tag more than it names.
+        """
+        if self is Tagging.UNTAGGED:
+            return PORT_BASED_TAGS
+        return 0 if exact_match else 1
+
+
+_TPIDS = {
+    Tagging.UNTAGGED: (),
+    Tagging.DOT1Q: (TPID_DOT1Q,),
+    Tagging.QINQ: (TPID_DOT1Q, TPID_DOT1Q),
+    Tagging.DOT1AD: (TPID_DOT1AD, TPID_DOT1Q),
+}
+
+
+def carried_tags(ends: Iterable[tuple[Tagging, bool]]) -> int:
+    """Tags carried inside the tunnel: the maximum over ``(tagging, exact_match)`` of both ends."""
+    return max(tagging.carried_tags(exact_match=exact_match) for tagging, exact_match in ends)
+
+
+def check_vlan(value: object, *, field: str) -> int:
+    """The VLAN id, if it is a whole number in 1..4094; else VlanOutOfRange naming ``field``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not MIN_VLAN <= value <= MAX_VLAN:
+        raise VlanOutOfRange(field=field, value=value)
+    return value
+
+
+def check_tagging(
+    tagging: Tagging, *, outer_vlan: int | None, inner_vlan: int | None, exact_match: bool = True
+) -> None:
+    """Whether the VLANs are exactly those that the tagging selects by, each in range.
+
+    Raises VlanMissing, VlanNotWanted, VlanOutOfRange or WholePortIsExact; ``field`` is
+    ``outer_vlan``, ``inner_vlan`` or ``exact_match``.
+    """
+    named = [("outer_vlan", outer_vlan), ("inner_vlan", inner_vlan)]
+    for position, (field, vlan) in enumerate(named):
+        if position >= tagging.selecting_tags:
+            if vlan is not None:
+                raise VlanNotWanted(field=field, tagging=tagging)
+        elif vlan is None:
+            raise VlanMissing(field=field, tagging=tagging)
+        else:
+            check_vlan(vlan, field=field)
+    if tagging is Tagging.UNTAGGED and not exact_match:
+        raise WholePortIsExact

@@ -1,0 +1,80 @@
+"""Announce a fact, or ask for a task, inside the caller's transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from portal.core.compiled_insert import insert
+from portal.core.request_id import current_request_id
+from portal.events.models import Event
+from portal.events.public_events import TOLD
+
+CHANNEL = "longline_outbox"
+_SEND = f"""
+INSERT INTO events_outbox (task, args, created_at)
+SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
+"""  # noqa: S608 - a constant
+_ANNOUNCE_OF_LINES = """
+INSERT INTO events_event (at, kind, vll_id, actor, request_id, data, untold)
+SELECT at, %(kind)s, line, '', %(request_id)s, '{}', %(untold)s
+FROM unnest(%(lines)s::uuid[], %(at)s::timestamptz[]) AS happened (line, at)
+"""
+
+
+def announce(
+    kind: str,
+    *,
+    now: datetime,
+    customer_id: int | None = None,
+    vll_id: UUID | None = None,
+    order_id: UUID | None = None,
+    router_id: int | None = None,
+    actor: str = "",
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Record that ``kind`` happened. Must run in the transaction that made it true."""
+    insert(
+        Event(
+            at=now,
+            kind=kind,
+            customer_id=customer_id,
+            vll_id=vll_id,
+            order_id=order_id,
+            router_id=router_id,
+            actor=actor,
+            request_id=current_request_id.get(),
+            data=data or {},
+            untold=kind in TOLD,
+        )
+    )
+
+
+def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
+    """Record that ``kind`` happened to each of these lines, and when. Must run in the same transaction."""
+    if not at:
+        return
+    told: dict[str, Any] = {
+        "kind": kind,
+        "lines": list(at),
+        "at": list(at.values()),
+        "request_id": current_request_id.get(),
+        "untold": kind in TOLD,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ANNOUNCE_OF_LINES, told)
+
+
+def send_task(task: str, *args: int | str, now: datetime) -> None:
+    """Ask for ``task(*args)`` once this transaction commits; the relay wakes up by NOTIFY or by polling."""
+    send_tasks(task, [args], now=now)
+
+
+def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime) -> None:
+    """Ask for ``task(*args)`` for each ``args`` of ``calls``, in one statement."""
+    asked: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
+    with connection.cursor() as cursor:
+        cursor.execute(_SEND, asked)

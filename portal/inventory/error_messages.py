@@ -1,0 +1,69 @@
+"""The words for refusals about the inventory, with the errors' facts in them."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.errors import TEXTS, wording
+from portal.core.units import rate_text
+from portal.inventory import errors
+
+TEXTS |= {
+    errors.LinkInService: gettext_noop("{link} is in service. Take it out of service, then remove it."),
+    errors.Retired: gettext_noop(
+        "The {what} {name} is retired and kept for the record only. Choose another one."
+    ),
+    errors.ValueTaken: gettext_noop("{value} belongs to another {what} already. Choose another one."),
+    errors.InterfaceTaken: gettext_noop(
+        "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
+    ),
+    errors.LinkWithinRouter: gettext_noop(
+        "Both sides are on {router}. A backbone link joins two different routers."
+    ),
+    errors.OutOfRange: gettext_noop("{value} is outside {minimum} to {maximum}."),
+    errors.NotAnInterfaceName: gettext_noop(
+        "This is no interface name. Write it as VPP shows it: 1 to 63 visible ASCII characters."
+    ),
+    errors.EnrolmentRefused: gettext_noop(
+        "This is no enrolment token, or a newer one has taken its place. Ask the NOC for another."
+    ),
+    errors.EnrolmentUsed: gettext_noop(
+        "This enrolment token of {router} has been used, with another key. Ask the NOC for another; if nobody"
+        " of yours used it, have {router}'s certificates revoked."
+    ),
+    errors.EnrolmentExpired: gettext_noop(
+        "This enrolment token of {router} is too old, or {router} is retired. Ask the NOC for another."
+    ),
+    errors.EnrolmentOfAnother: gettext_noop(
+        "This enrolment token is for {router}, and {asking} asks. Ask the NOC for a token of {asking}."
+    ),
+    errors.BadCertificateRequest: gettext_noop(
+        "This is no certificate request. Send a PEM of PKCS #10 that an ECDSA P-256 or P-384 key has signed."
+    ),
+    errors.NoAuthorityHere: gettext_noop(
+        "The portal does not hold the key of its CA. Issue the certificate where the key is (manage.py pki)."
+    ),
+}
+
+
+@wording.register
+def _bookable_below_booked(error: errors.BookableBelowBooked) -> str:
+    return _(
+        "{booked} are booked on {port}; {bookable} would not hold them. Remove lines from it first."
+    ).format(booked=rate_text(error.booked_bps), port=error.port, bookable=rate_text(error.bookable_bps))
+
+
+@wording.register
+def _bookable_twice(error: errors.BookableTwice) -> str:
+    return _("{percent} % of {speed} is not {bookable}. Say one of them, and leave the other out.").format(
+        percent=error.oversubscription_percent,
+        speed=rate_text(error.speed_bps),
+        bookable=rate_text(error.bookable_bps),
+    )
+
+
+@wording.register
+def _in_use(error: errors.InUse) -> str:
+    users = ", ".join(error.used_by)
+    if error.count > len(error.used_by):
+        users = _("{users} and {more} more").format(users=users, more=error.count - len(error.used_by))
+    return _("{name} is in use by {users}. Remove these first.").format(name=error.name, users=users)

@@ -1,0 +1,27 @@
+"""Leases: how many of each kind are out, rest, or wait for a router's word; and how many VNIs are left."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.allocation.models import PortVlanLease
+from portal.allocation.pool_usage import pool_counts
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    counts = pool_counts()
+    leases = GaugeMetricFamily(
+        "longline_leases",
+        "Leases: leased, resting until they may serve again, or quarantined until a router confirms.",
+        labels=["pool", "state"],
+    )
+    for pool, of_pool in (("vni", counts.vnis), ("gre_pair", counts.gre_pairs)):
+        leases.add_metric([pool, "leased"], of_pool.leased)
+        leases.add_metric([pool, "resting"], of_pool.resting)
+        leases.add_metric([pool, "quarantined"], of_pool.quarantined)
+    # These neither rest nor wait.
+    leases.add_metric(["port_vlan", "leased"], PortVlanLease.objects.count())
+    yield leases
+    yield GaugeMetricFamily("longline_vnis_free", "VNIs that may be leased now.", counts.vni_free)

@@ -1,0 +1,82 @@
+"""Routers: when each reported last, how the tries to reach it went, until when its certificate holds."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.inventory.models import Router, RouterSilence
+from portal.vll.operations.oper_status import FRESH
+
+# Series for one router each; beyond that only the counts are whole.
+LISTED = 1000
+_NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    with_agent = Router.objects.exclude(agent_url="")
+    yield _by_state(with_agent.aggregate(**_states(now)))
+    reported = _of_each("last_report_timestamp_seconds", "When the portal took the last report of its agent.")
+    connected = _of_each("vpp_connected", "1 if its agent says that it has a VPP to work with.")
+    hangs = _of_each("vpp_hangs", "1 if its agent says that its VPP answers nothing any more.")
+    failures = _of_each("failures", "Tries to reach its agent that failed since the last that did not.")
+    valid = _of_each("certificate_expiry_timestamp_seconds", "When the last of its certificates ends.")
+    offset = _of_each("clock_offset_seconds", "The portal's clock minus its own, as its last counters came.")
+    rows = with_agent.annotate(
+        reported_at=F("observed__reported_at"),
+        connected=F("observed__vpp_connected"),
+        hung=F("observed__vpp_hangs"),
+        failures=F("convergence__failures"),
+        valid_until=_NAMES_VALID_UNTIL,
+        offset_ms=F("agent_clock__offset_ms"),
+    ).order_by("name")
+    for name, reported_at, is_connected, is_hung, failed, valid_until, offset_ms in rows.values_list(
+        "name", "reported_at", "connected", "hung", "failures", "valid_until", "offset_ms"
+    )[:LISTED]:
+        if reported_at is not None:
+            reported.add_metric([name], reported_at.timestamp())
+            connected.add_metric([name], is_connected)
+            hangs.add_metric([name], is_hung)
+        failures.add_metric([name], failed or 0)
+        if valid_until is not None:
+            valid.add_metric([name], valid_until.timestamp())
+        if offset_ms is not None:
+            offset.add_metric([name], offset_ms / 1000)
+    yield from (reported, connected, hangs, failures, valid, offset)
+
+
+def _states(now: datetime) -> dict[str, Count]:
+    fresh = Q(observed__reported_at__gte=now - FRESH)
+    return {
+        "reporting": Count("pk", filter=fresh),
+        "silent": Count("pk", filter=Q(observed__isnull=False) & ~fresh),
+        "never_reported": Count("pk", filter=Q(observed__isnull=True)),
+        "silent_down": Count("pk", filter=Exists(_silences().filter(counts_as_down=True))),
+        "silent_forwarding": Count(
+            "pk", filter=Exists(_silences().filter(counts_as_down=False, forwarded_at__isnull=False))
+        ),
+        "ahead": Count("pk", filter=Q(observed__generation_held__gt=F("generation"))),
+        "held": Count("pk", filter=Q(held_since__isnull=False)),
+        "in_maintenance": Count("pk", filter=Q(maintenance_since__isnull=False)),
+    }
+
+
+def _silences() -> QuerySet[RouterSilence]:
+    return RouterSilence.objects.filter(router=OuterRef("pk"), until__isnull=True)
+
+
+def _by_state(counts: dict[str, int]) -> Metric:
+    routers = GaugeMetricFamily(
+        "longline_routers",
+        "Routers with an agent: reporting, silent or never_reported; and those of which another state holds.",
+        labels=["state"],
+    )
+    for state, number in counts.items():
+        routers.add_metric([state], number)
+    return routers
+
+
+def _of_each(name: str, help_text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"longline_router_{name}", help_text, labels=["router"])

@@ -1,0 +1,97 @@
+"""Changes -> rows, by the inventory's own operations: their rules, events and audit hold here too."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.core.errors import DomainError
+from portal.inventory import operations
+from portal.netbox_sync.import_diff import REFERENCES, Change
+from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, Finding
+from portal.netbox_sync.local_state import MODELS
+from portal.netbox_sync.models import NetboxObject
+from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
+
+# As whom the sync works when nobody asked for it; never stored.
+ACTOR = "NetBox"
+_CHANGE: dict[str, Callable[..., Any]] = {
+    SITE: lambda *, row, **more: operations.site_change(site=row, **more),
+    CUSTOMER: lambda *, row, **more: operations.customer_change(customer=row, **more),
+    ROUTER: lambda *, row, **more: router_change(router=row, **more),
+    PORT: lambda *, row, **more: port_change(port=row, **more),
+    LINK: lambda *, row, **more: link_change(link=row, **more),
+}
+_CREATE: dict[str, Callable[..., Any]] = {
+    SITE: operations.site_create,
+    CUSTOMER: operations.customer_create,
+    ROUTER: operations.router_create,
+    PORT: operations.port_create,
+    LINK: link_create,
+}
+
+
+class Missing(Exception):
+    """A row that this one refers to could not be made."""
+
+
+class Applier:
+    """Makes changes one by one, each in its own transaction: what is interrupted goes on where it was."""
+
+    def __init__(self, *, actor: str, now: datetime) -> None:
+        self._user = User(username=actor or ACTOR)
+        self._now = now
+        self._rows = {
+            (each.kind, each.netbox_id): each.row_id
+            for each in NetboxObject.objects.only("kind", "netbox_id", "row_id").iterator(1000)
+        }
+
+    def apply(self, change: Change) -> Finding | None:
+        """None when it is done, else why not."""
+        try:
+            with transaction.atomic():
+                row_id = self._write(change)
+                self._remember(change, row_id)
+        except DomainError as error:
+            return Finding("refused_here", change.name, {"what": change.kind, "why": error.sentence})
+        except Missing as error:
+            return Finding("depends", change.name, {"what": change.kind, "on": str(error)})
+        self._rows[change.kind, change.id] = row_id
+        return None
+
+    def _write(self, change: Change) -> int:
+        values = {name: self._ours(name, after) for name, (_, after) in change.fields.items()}
+        common = {"user": self._user, "now": self._now}
+        if change.row is None:
+            made = _CREATE[change.kind](**self._place(change), **values, **common)
+            return int(made.pk)
+        if values:
+            row = MODELS[change.kind].objects.get(pk=change.row)
+            _CHANGE[change.kind](row=row, **values, **common)
+        return change.row
+
+    def _place(self, change: Change) -> dict[str, Any]:
+        """What of a new row is for good, and so none of its fields."""
+        if change.kind == ROUTER:
+            return {"name": change.place[0]}
+        if change.kind == PORT:
+            return {"router": self._ours("a_router", change.place[0]), "interface": change.place[1]}
+        return {}
+
+    def _ours(self, name: str, value: Any) -> Any:
+        kind = REFERENCES.get(name)
+        if kind is None or value is None:
+            return value
+        row = MODELS[kind].objects.filter(pk=self._rows.get((kind, value))).first()
+        if row is None:
+            raise Missing(f"{kind} {value}")
+        return row
+
+    def _remember(self, change: Change, row_id: int) -> None:
+        # The row may have been another object's, and the object another row's that is gone.
+        NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
+        NetboxObject.objects.update_or_create(
+            kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}
+        )

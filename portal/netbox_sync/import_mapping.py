@@ -1,0 +1,292 @@
+"""Seen -> Wanted: what NetBox's objects amount to here. Pure; what cannot be is a finding, and left out.
+
+Nothing is invented: a null MTU makes a link of unknown MTU, which blocks orders, and no port at all.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from portal.core.plain_text import is_plain, made_plain
+from portal.inventory.field_limits import LIMITS, is_interface_name
+from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.netbox_objects import Device, Interface, Named, Seen
+
+SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
+# In this order rows can be made: each refers to those before it.
+KINDS = (SITE, CUSTOMER, ROUTER, PORT, LINK)
+# NetBox's MTU is that of IP; a port's limit is of frames: Ethernet and two tags more (docs/netbox.md).
+FRAME_OVER_MTU = 22
+_ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
+# 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28: the nominal rate is in the name (IEEE 802.3).
+_RATE = re.compile(r"(\d+(?:\.\d+)?)(g|t)?base-")
+_UNIT_BPS = {None: 10**6, "g": 10**9, "t": 10**12}
+_DESCRIPTION = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not taken over, or to be looked at. ``code`` names its sentence in ``words``."""
+
+    code: str
+    subject: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A row as NetBox has it. ``id``: that of its object there; references are such ids too.
+
+    ``place``: what tells it from all others of its kind, and finds one that was made here by hand.
+    ``fields``: what it should say; a field that NetBox leaves open is not there. ``lacks``: why it cannot be
+    made, should there be none yet.
+    """
+
+    kind: str
+    id: int
+    place: tuple[Any, ...]
+    name: str
+    fields: dict[str, Any]
+    lacks: str = ""
+
+
+@dataclass(slots=True)
+class Wish:
+    """The wanted inventory, by kind in the order of KINDS."""
+
+    rows: dict[str, list[Wanted]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    findings: list[Finding] = field(default_factory=list)
+
+
+def wanted(seen: Seen, configuration: Configuration) -> Wish:
+    """What NetBox wants here."""
+    wish = Wish()
+    routers = _routers(seen, configuration, wish)
+    interfaces = _interfaces(seen.interfaces, routers, wish)
+    _links(interfaces, routers, configuration, wish)
+    tenants = {tenant.id: tenant for tenant in seen.tenants}
+    _ports(interfaces, routers, configuration, tenants, wish)
+    _named(SITE, (routers[each].site for each in sorted(routers)), wish)
+    _named(CUSTOMER, tenants.values(), wish)
+    return wish
+
+
+def sides_place(*sides: tuple[Any, str]) -> tuple[Any, ...]:
+    """The place of a link: its two (router, interface), in one order whatever stands for a router."""
+    return tuple(sorted(sides, key=repr))
+
+
+def _routers(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, Device]:
+    loopbacks = _loopbacks(seen, configuration, wish)
+    names = Counter(device.name.lower() for device in seen.devices)
+    good = {}
+    for device in sorted(seen.devices, key=lambda device: device.id):
+        name = device.name.lower()
+        if not _ROUTER_NAME.match(name):
+            wish.findings.append(Finding("router_name", _known_as(device)))
+            continue
+        if names[name] > 1:
+            wish.findings.append(Finding("duplicate", name, {"what": ROUTER, "id": device.id}))
+            continue
+        good[device.id] = device
+        fields = {"site": device.site.id, **loopbacks.get(device.id, {})}
+        wish.rows[ROUTER].append(Wanted(ROUTER, device.id, (name,), name, fields))
+    shared = Counter(
+        address
+        for row in wish.rows[ROUTER]
+        for key, address in row.fields.items()
+        if key != "site" and address
+    )
+    for row in wish.rows[ROUTER]:
+        for key in ("loopback4", "loopback6"):
+            if shared[row.fields.get(key)] > 1:
+                address = row.fields.pop(key)
+                wish.findings.append(Finding("address_twice", row.name, {"address": address}))
+    return good
+
+
+def _loopbacks(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, dict[str, str | None]]:
+    """By device; a family of which there are two addresses is left open."""
+    if not configuration.loopback_interface:
+        return {
+            device.id: {"loopback4": device.primary4, "loopback6": device.primary6} for device in seen.devices
+        }
+    hosts: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for address in seen.addresses:
+        hosts[address.device, address.family].append(address.host)
+    found: dict[int, dict[str, str | None]] = {}
+    for device in seen.devices:
+        fields = found.setdefault(device.id, {})
+        for family in (4, 6):
+            there = sorted(set(hosts[device.id, family]))
+            if len(there) > 1:
+                facts = {"addresses": ", ".join(there), "interface": configuration.loopback_interface}
+                wish.findings.append(Finding("two_addresses", _known_as(device), facts))
+            else:
+                fields[f"loopback{family}"] = there[0] if there else None
+        if not hosts[device.id, 4] and not hosts[device.id, 6]:
+            facts = {"interface": configuration.loopback_interface}
+            wish.findings.append(Finding("no_loopback", _known_as(device), facts))
+    return found
+
+
+def _interfaces(seen: Iterable[Interface], routers: Mapping[int, Device], wish: Wish) -> dict[int, Interface]:
+    """Those of routers, by id, but for names that no VPP interface can have."""
+    good = {}
+    for interface in sorted(seen, key=lambda each: each.id):
+        if interface.device not in routers:
+            continue
+        if is_interface_name(interface.name):
+            good[interface.id] = interface
+        else:
+            wish.findings.append(Finding("interface_name", made_plain(_at(interface, routers))))
+    return good
+
+
+def _links(
+    interfaces: Mapping[int, Interface],
+    routers: Mapping[int, Device],
+    configuration: Configuration,
+    wish: Wish,
+) -> None:
+    for a, z, reachable in _pairs(interfaces, routers, configuration, wish):
+        name = f"{_at(a, routers)} — {_at(z, routers)}"
+        if a.device == z.device:
+            wish.findings.append(Finding("cable_within_router", name))
+            continue
+        if not reachable:
+            wish.findings.append(Finding("cable_not_connected", name))
+            continue
+        fields: dict[str, Any] = {}
+        for side, interface in (("a", a), ("z", z)):
+            fields |= {f"{side}_router": interface.device, f"{side}_interface": interface.name}
+            fields[f"{side}_ip_mtu"] = _within("a_ip_mtu", interface.mtu)
+            if interface.mtu is None:
+                wish.findings.append(Finding("link_mtu_missing", _at(interface, routers), {"link": name}))
+            elif fields[f"{side}_ip_mtu"] is None:
+                facts = {"mtu": interface.mtu}
+                wish.findings.append(Finding("mtu_impossible", _at(interface, routers), facts))
+        place = sides_place((a.device, a.name), (z.device, z.name))
+        wish.rows[LINK].append(Wanted(LINK, a.id, place, name, fields))
+
+
+def _pairs(
+    interfaces: Mapping[int, Interface],
+    routers: Mapping[int, Device],
+    configuration: Configuration,
+    wish: Wish,
+) -> Iterator[tuple[Interface, Interface, bool]]:
+    """Each two interfaces that cables join, once, the lower id first; of bundles, the bundles themselves."""
+    told: dict[tuple[int, int], bool] = {}
+    of_customers = {configuration.uni_tag, configuration.enni_tag}
+    for here in interfaces.values():
+        if not here.far or here.tags & of_customers:
+            continue
+        if len(here.far) > 1:
+            wish.findings.append(Finding("cable_to_many", _at(here, routers), {"count": len(here.far)}))
+            continue
+        there = interfaces.get(here.far[0])
+        if there is None or there.tags & of_customers:
+            # To a customer's device, a switch, or a router that is not ours: no link of the backbone.
+            continue
+        a, z = sorted((_bundle(here, interfaces), _bundle(there, interfaces)), key=lambda each: each.id)
+        told[a.id, z.id] = told.get((a.id, z.id), False) or here.reachable
+    uses = Counter(interface for pair in told for interface in pair)
+    for (a_id, z_id), reachable in told.items():
+        a, z = interfaces[a_id], interfaces[z_id]
+        if a_id != z_id and (uses[a_id] > 1 or uses[z_id] > 1):
+            twice = a if uses[a_id] > 1 else z
+            wish.findings.append(Finding("interface_in_two_links", _at(twice, routers)))
+            continue
+        yield a, z, reachable
+
+
+def _bundle(interface: Interface, interfaces: Mapping[int, Interface]) -> Interface:
+    """What the link is of: the bundle (LAG) that the interface is a member of, or itself."""
+    return interfaces.get(interface.lag, interface) if interface.lag is not None else interface
+
+
+def _ports(
+    interfaces: Mapping[int, Interface],
+    routers: Mapping[int, Device],
+    configuration: Configuration,
+    tenants: dict[int, Named],
+    wish: Wish,
+) -> None:
+    in_links = {
+        (row.fields[f"{side}_router"], row.fields[f"{side}_interface"])
+        for row in wish.rows[LINK]
+        for side in "az"
+    }
+    for interface in interfaces.values():
+        kinds = [
+            kind
+            for kind, tag in (("uni", configuration.uni_tag), ("enni", configuration.enni_tag))
+            if tag in interface.tags
+        ]
+        if not kinds:
+            continue
+        name = _at(interface, routers)
+        if len(kinds) > 1 or (interface.device, interface.name) in in_links:
+            wish.findings.append(Finding("two_uses", name))
+            continue
+        if interface.tenant is not None:
+            tenants.setdefault(interface.tenant.id, interface.tenant)
+        fields: dict[str, Any] = {
+            "kind": kinds[0],
+            "description": made_plain(interface.description)[:_DESCRIPTION],
+            "customer": interface.tenant.id if interface.tenant else None,
+        }
+        lacks = ""
+        if speed := _within("speed_bps", _speed(interface)):
+            fields["speed_bps"] = speed
+        else:
+            lacks = "speed_missing"
+        if interface.mtu is None:
+            lacks = "port_mtu_missing"
+        elif frame := _within("max_frame", interface.mtu + FRAME_OVER_MTU):
+            fields["max_frame"] = frame
+        else:
+            lacks = "mtu_impossible"
+        if lacks:
+            wish.findings.append(Finding(lacks, name, {"mtu": interface.mtu}))
+        place = (interface.device, interface.name)
+        wish.rows[PORT].append(Wanted(PORT, interface.id, place, name, fields, lacks))
+
+
+def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
+    """Sites and customers: each once, by its name, which is as plain as one that is typed here."""
+    by_id = {row.id: row for row in rows}
+    names = Counter(row.name for row in by_id.values())
+    for row in sorted(by_id.values(), key=lambda row: row.id):
+        if not is_plain(row.name):
+            wish.findings.append(Finding("not_plain_text", made_plain(row.name), {"what": kind}))
+        elif names[row.name] > 1:
+            wish.findings.append(Finding("duplicate", row.name, {"what": kind, "id": row.id}))
+        else:
+            wish.rows[kind].append(Wanted(kind, row.id, (row.name,), row.name, {"name": row.name}))
+
+
+def _speed(interface: Interface) -> int | None:
+    """bit/s: as NetBox says, or as the name of the interface's type does."""
+    if interface.speed_kbps:
+        return interface.speed_kbps * 1000
+    named = _RATE.match(interface.type)
+    return int(float(named[1]) * _UNIT_BPS[named[2]]) if named else None
+
+
+def _within(limit: str, value: int | None) -> int | None:
+    """The value, or None where the inventory cannot mean anything by it."""
+    minimum, maximum = LIMITS[limit]
+    return value if value is not None and minimum <= value <= maximum else None
+
+
+def _known_as(device: Device) -> str:
+    """For a finding: its name may be any."""
+    return made_plain(device.name).strip() or f"device {device.id}"
+
+
+def _at(interface: Interface, routers: Mapping[int, Device]) -> str:
+    return f"{routers[interface.device].name}:{interface.name}"

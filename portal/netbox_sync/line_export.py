@@ -1,0 +1,293 @@
+"""Lines -> NetBox. Level-triggered: what NetBox holds is read, and only what differs is written.
+
+A field of ours is written when ours changes. Where NetBox's differs from what was written last, somebody has
+edited it there: it stays. What was made, but not noted here any more because a worker was killed, is found
+again by its custom field: nothing is made twice.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from portal.netbox_sync import l2vpn
+from portal.netbox_sync.client import Client, Row
+from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.errors import CannotExport, NetboxRefused
+from portal.netbox_sync.import_mapping import CUSTOMER, PORT, ROUTER
+from portal.netbox_sync.models import ExportedVll, NetboxObject
+from portal.netbox_sync.netbox_reader import Progress
+from portal.vll.models import Vll
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+AT_ONCE = 40
+_INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
+
+
+def lines_due() -> QuerySet[Vll]:
+    """The lines of which NetBox does not hold the newest; one that was over before it came there, too."""
+    stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
+    return Vll.objects.filter(Q(netbox__isnull=True) | stale)
+
+
+def lines_to_check() -> QuerySet[Vll]:
+    """Every line that NetBox is to hold, and those that are due or could not be written."""
+    still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
+    return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
+
+
+class Exporter:
+    """Writes lines, a handful at a time; each is noted as soon as it is done."""
+
+    def __init__(self, client: Client, configuration: Configuration, *, now: datetime) -> None:
+        self._client, self._configuration, self._now = client, configuration, now
+        self._fields_are_there = False
+
+    def export(self, lines: QuerySet[Vll], progress: Progress) -> int:
+        """How many were written or checked. Raises NetboxError where it is NetBox that fails, not a line."""
+        ids, done = list(lines.order_by("pk").values_list("pk", flat=True)), 0
+        for at in range(0, len(ids), AT_ONCE):
+            some = Vll.objects.filter(pk__in=ids[at : at + AT_ONCE]).order_by("pk")
+            for line in self._exported(list(some.select_related("netbox").prefetch_related("ends__port"))):
+                line.save()
+                done += 1
+                progress("lines", done, len(ids))
+        return done
+
+    def _exported(self, lines: list[Vll]) -> Iterator[ExportedVll]:
+        self._custom_fields_exist()
+        there = self._l2vpns(lines)
+        terminations = self._terminations(row["id"] for rows in there.values() for row in rows)
+        for line in lines:
+            noted = getattr(line, "netbox", None) or ExportedVll(vll=line)
+            try:
+                _Line(self._client, self._configuration, line, noted).write(
+                    there.get(str(line.pk), []), terminations
+                )
+            except (CannotExport, NetboxRefused) as error:
+                noted.error = error.told
+            else:
+                noted.error, noted.done_at = None, self._now
+            # Tried is tried: what is wrong with it alone is looked at again with the next whole check.
+            noted.revision, noted.lifecycle = line.revision, line.lifecycle
+            yield noted
+
+    def _custom_fields_exist(self) -> None:
+        """Made when they are missing. Raises NotPermitted where the token may not."""
+        if self._fields_are_there:
+            return
+        wanted = {
+            l2vpn.ID_FIELD: ("text", "Longline id", "exact"),
+            l2vpn.URL_FIELD: ("url", "Longline", "disabled"),
+        }
+        both = ["dcim.interface", "vpn.l2vpn"]
+        there = self._client.rows(
+            "extras.custom-fields", fields=("id", "name", "object_types"), name=list(wanted)
+        )
+        found = {row["name"]: row for row in there if row["name"] in wanted}
+        for name, (kind, label, logic) in wanted.items():
+            if name not in found:
+                values = {"name": name, "type": kind, "label": label, "object_types": both}
+                self._client.create(
+                    "extras.custom-fields", {**values, "filter_logic": logic, "ui_editable": "no"}
+                )
+            elif missing := set(both) - set(found[name]["object_types"]):
+                types = sorted(missing | set(found[name]["object_types"]))
+                self._client.change("extras.custom-fields", found[name]["id"], {"object_types": types})
+        self._fields_are_there = True
+
+    def _l2vpns(self, lines: list[Vll]) -> dict[str, list[Row]]:
+        """By line. NetBox leaves out filters that it does not know, so answers are looked at again."""
+        ids = {str(line.pk) for line in lines}
+        fields = ["id", "identifier", "tenant", "custom_fields"]
+        if self._client.version >= (4, 3):
+            fields.append("status")
+        found: dict[str, list[Row]] = {}
+        for row in self._client.rows(_L2VPNS, fields=fields, **{f"cf_{l2vpn.ID_FIELD}": sorted(ids)}):
+            line = (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD)
+            if line in ids:
+                found.setdefault(line, []).append(row)
+        return found
+
+    def _terminations(self, ids: Iterable[int]) -> dict[int, list[Row]]:
+        """By L2VPN."""
+        asked, found = sorted(ids), dict[int, list[Row]]()
+        if not asked:
+            return found
+        fields = ("id", "l2vpn", "assigned_object_type", "assigned_object_id")
+        for row in self._client.rows(_TERMINATIONS, fields=fields, l2vpn_id=asked):
+            found.setdefault(row["l2vpn"]["id"], []).append(row)
+        return found
+
+
+class _Line:
+    """One line in NetBox."""
+
+    def __init__(self, client: Client, configuration: Configuration, vll: Vll, noted: ExportedVll) -> None:
+        self._client, self._configuration = client, configuration
+        self._vll, self._noted = vll, noted
+
+    def write(self, there: list[Row], terminations: dict[int, list[Row]]) -> None:
+        """Raises CannotExport, NetboxError."""
+        if len(there) > 1:
+            raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
+        row = there[0] if there else None
+        if l2vpn.is_over(self._vll):
+            self._end(row, terminations)
+            return
+        ends = self._wanted_ends()
+        row_id = self._l2vpn(row)
+        self._ends(row_id, ends, terminations.get(row_id, []))
+
+    def _l2vpn(self, row: Row | None) -> int:
+        wanted = l2vpn.fields(self._vll, self._tenant(), self._client.version)
+        if row is None:
+            values = {**l2vpn.first_values(self._vll, self._configuration.base_url), **wanted}
+            row_id = int(self._client.create(_L2VPNS, values)["id"])
+        else:
+            row_id = row["id"]
+            self._update(row, wanted)
+        self._note(l2vpn=row_id, fields=wanted)
+        return row_id
+
+    def _update(self, row: Row, wanted: dict[str, Any]) -> None:
+        current = {name: _plain(row.get(name)) for name in wanted}
+        # Of one that was not noted, nothing is known to be anybody's edit.
+        written = self._noted.written.get("fields", {})
+        changed = {
+            name: value
+            for name, value in wanted.items()
+            if current[name] != value and (name not in written or written[name] != value)
+        }
+        if changed:
+            self._client.change(_L2VPNS, row["id"], changed)
+
+    def _wanted_ends(self) -> dict[str, l2vpn.End]:
+        found = {}
+        for end in sorted(self._vll.ends.all(), key=lambda end: end.side):
+            parent, device = _object_of(PORT, end.port_id), _object_of(ROUTER, end.port.router_id)
+            if device is not None and parent is None:
+                parent = self._interface_id(device, end.port.interface)
+            if device is None or parent is None:
+                raise CannotExport("port_not_there", port=str(end.port))
+            found[end.side] = l2vpn.End(device, parent, l2vpn.interface_name(end))
+        return found
+
+    def _ends(self, l2vpn_id: int, ends: dict[str, l2vpn.End], terminations: list[Row]) -> None:
+        """Each end on its interface; what is left of where they were before goes first: two is the limit."""
+        noted: dict[str, Any] = self._noted.written.get("ends", {})
+        on = {
+            row["assigned_object_id"]: row["id"]
+            for row in terminations
+            if row["assigned_object_type"] == "dcim.interface"
+        }
+        settled = {
+            side: noted[side]["interface"]
+            for side, end in ends.items()
+            if noted.get(side, {}).get("end") == [end.device, end.parent, end.name]
+            and noted[side]["interface"] in on
+        }
+        if len(settled) == len(ends) == len(terminations):
+            return
+        interfaces = dict(settled)
+        for side in sorted(ends.keys() - settled.keys()):
+            interfaces[side] = self._interface(ends[side], l2vpn_id)
+        stale = [row for row in terminations if row["assigned_object_id"] not in interfaces.values()]
+        self._client.remove(_TERMINATIONS, [row["id"] for row in stale])
+        missing = [each for each in interfaces.values() if each not in on]
+        if missing:
+            self._client.create_all(
+                _TERMINATIONS,
+                [
+                    {
+                        "l2vpn": l2vpn_id,
+                        "assigned_object_type": "dcim.interface",
+                        "assigned_object_id": interface,
+                    }
+                    for interface in missing
+                ],
+            )
+        self._interfaces_remove(but=set(interfaces.values()))
+        now_noted = {
+            side: {"interface": interfaces[side], "end": [end.device, end.parent, end.name]}
+            for side, end in ends.items()
+        }
+        self._note(ends=now_noted)
+
+    def _interface(self, end: l2vpn.End, l2vpn_id: int) -> int:
+        """Made, or found: made by us for this line, or by hand, if nothing else ends on it."""
+        fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
+        for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
+            if row["name"] != end.name:
+                continue
+            other = (row.get("l2vpn_termination") or {}).get("l2vpn") or {}
+            if other and other.get("id") != l2vpn_id:
+                raise CannotExport("interface_taken", interface=end.name, by=str(other.get("display", "")))
+            owner = (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD)
+            if owner not in (None, "", str(self._vll.pk)):
+                raise CannotExport("interface_taken", interface=end.name, by=str(owner))
+            return int(row["id"])
+        values = {
+            "device": end.device,
+            "name": end.name,
+            "type": "virtual",
+            "parent": end.parent,
+            "custom_fields": l2vpn.custom_fields(self._vll, self._configuration.base_url),
+        }
+        return int(self._client.create(_INTERFACES, values)["id"])
+
+    def _interfaces_remove(self, *, but: set[int]) -> None:
+        """What was made for this line; interfaces that people made stay."""
+        rows = self._client.rows(
+            _INTERFACES,
+            fields=("id", "custom_fields"),
+            **{f"cf_{l2vpn.ID_FIELD}": [str(self._vll.pk)]},
+        )
+        ours = [
+            row["id"]
+            for row in rows
+            if (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD) == str(self._vll.pk)
+            and row["id"] not in but
+        ]
+        self._client.remove(_INTERFACES, ours)
+
+    def _end(self, row: Row | None, terminations: dict[int, list[Row]]) -> None:
+        """Its ends go, and so does the L2VPN, unless it is to stay as a record."""
+        if row is None:
+            if self._noted.written:
+                self._interfaces_remove(but=set())
+            return
+        stays = not self._configuration.removes_at_the_end and "status" in row
+        self._client.remove(_TERMINATIONS, [each["id"] for each in terminations.get(row["id"], [])])
+        self._interfaces_remove(but=set())
+        if stays:
+            wanted = l2vpn.fields(self._vll, self._tenant(), self._client.version)
+            self._update(row, {"status": wanted["status"]})
+        else:
+            self._client.remove(_L2VPNS, [row["id"]])
+
+    def _interface_id(self, device: int, name: str) -> int | None:
+        """Of a port that was made here by hand, and is in NetBox under the same name."""
+        rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
+        return next((row["id"] for row in rows if row["name"] == name), None)
+
+    def _tenant(self) -> int | None:
+        return _object_of(CUSTOMER, self._vll.customer_id)
+
+    def _note(self, **written: Any) -> None:
+        """At once: a worker that is killed now must not take its own edits for somebody's."""
+        self._noted.written = {**self._noted.written, **written}
+        self._noted.save()
+
+
+def _object_of(kind: str, row_id: int) -> int | None:
+    found = NetboxObject.objects.filter(kind=kind, row_id=row_id).values_list("netbox_id", flat=True).first()
+    return None if found is None else int(found)
+
+
+def _plain(value: Any) -> Any:
+    """A choice's value, a nested object's id, anything else as it is."""
+    if isinstance(value, dict):
+        return value["value"] if "value" in value else value.get("id")
+    return value

@@ -1,0 +1,154 @@
+"""NetBox -> Seen: which objects are asked for, with which fields, and what of their answers is kept."""
+
+from collections.abc import Callable, Iterator
+from ipaddress import ip_interface
+from typing import Any
+
+from portal.netbox_sync.client import Client, Row
+from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.errors import NetboxNonsense
+from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Seen
+
+# (what is read, how many so far, of how many; None: unknown)
+Progress = Callable[[str, int, int | None], None]
+# So many ids fit into an address line that every proxy takes.
+DEVICES_AT_ONCE = 100
+_DEVICE = ("id", "name", "site", "primary_ip4", "primary_ip6")
+_INTERFACE = (
+    "id",
+    "device",
+    "name",
+    "type",
+    "mtu",
+    "speed",
+    "tags",
+    "lag",
+    "description",
+    "connected_endpoints",
+    "connected_endpoints_type",
+    "connected_endpoints_reachable",
+    "custom_fields",
+)
+_ADDRESS = ("id", "address", "assigned_object")
+
+
+def read(client: Client, configuration: Configuration, progress: Progress) -> Seen:
+    """Everything, page by page; what no router, port or link can be made of is dropped at once.
+
+    Raises NetboxError: half an answer is none.
+    """
+    reader = _Reader(client, configuration, progress)
+    seen = Seen()
+    try:
+        seen.devices = list(reader.devices())
+        for some in _batched([device.id for device in seen.devices]):
+            seen.interfaces += reader.interfaces(some)
+            seen.addresses += reader.addresses(some)
+        if configuration.tenant_tags:
+            seen.tenants = list(reader.tenants())
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NetboxNonsense(what=reader.reading, why=f"{type(error).__name__}: {error}") from error
+    return seen
+
+
+class _Reader:
+    def __init__(self, client: Client, configuration: Configuration, progress: Progress) -> None:
+        self._client, self._configuration, self._progress = client, configuration, progress
+        self._done: dict[str, int] = {}
+        self.reading = ""
+
+    def devices(self) -> Iterator[Device]:
+        asked: dict[str, Any] = {"status": ["active"]}
+        if self._configuration.roles:
+            asked["role"] = list(self._configuration.roles)
+        if self._configuration.device_tags:
+            asked["tag"] = list(self._configuration.device_tags)
+        for row in self._rows("dcim.devices", "devices", _DEVICE, **asked):
+            site = _named(row.get("site"))
+            if site is None:
+                raise NetboxNonsense(what="dcim.devices", why=f"device {row['id']} has no site")
+            yield Device(
+                id=row["id"],
+                name=str(row.get("name") or ""),
+                site=site,
+                primary4=_host((row.get("primary_ip4") or {}).get("address")),
+                primary6=_host((row.get("primary_ip6") or {}).get("address")),
+            )
+
+    def interfaces(self, devices: list[int]) -> Iterator[Interface]:
+        """Ports, sides of cables and bundles; not the sub-interfaces, of which there may be many."""
+        for asked in ({"kind": "physical"}, {"type": ["lag"]}):
+            for row in self._rows("dcim.interfaces", "interfaces", _INTERFACE, device_id=devices, **asked):
+                interface = self._interface(row)
+                if self._matters(interface):
+                    yield interface
+
+    def addresses(self, devices: list[int]) -> Iterator[Address]:
+        wanted = self._configuration.loopback_interface
+        if not wanted:
+            return
+        for row in self._rows("ipam.ip-addresses", "addresses", _ADDRESS, device_id=devices):
+            on = row.get("assigned_object") or {}
+            host = _host(row.get("address"))
+            if on.get("name") == wanted and host and (device := (on.get("device") or {}).get("id")):
+                yield Address(device, wanted, 6 if ":" in host else 4, host)
+
+    def tenants(self) -> Iterator[Named]:
+        tags = list(self._configuration.tenant_tags)
+        for row in self._rows("tenancy.tenants", "tenants", ("id", "name"), tag=tags):
+            yield Named(row["id"], str(row["name"]))
+
+    def _matters(self, interface: Interface) -> bool:
+        of_ours = {self._configuration.uni_tag, self._configuration.enni_tag}
+        return bool(interface.far or interface.type == "lag" or interface.tags & of_ours)
+
+    def _interface(self, row: Row) -> Interface:
+        far = row.get("connected_endpoints") or []
+        ends_on_interfaces = row.get("connected_endpoints_type") == "dcim.interface"
+        return Interface(
+            id=row["id"],
+            device=int((row.get("device") or {})["id"]),
+            name=str(row["name"]),
+            type=_choice(row.get("type")),
+            mtu=row.get("mtu"),
+            speed_kbps=row.get("speed"),
+            tags=frozenset(str(tag["slug"]) for tag in row.get("tags") or []),
+            lag=(row.get("lag") or {}).get("id"),
+            far=tuple(sorted(int(each["id"]) for each in far)) if ends_on_interfaces else (),
+            reachable=bool(row.get("connected_endpoints_reachable")),
+            description=str(row.get("description") or ""),
+            tenant=_named((row.get("custom_fields") or {}).get(self._configuration.customer_field)),
+        )
+
+    def _rows(self, path: str, what: str, fields: tuple[str, ...], **filters: Any) -> Iterator[Row]:
+        self.reading = path
+        for row in self._client.rows(path, fields=fields, **filters):
+            self._done[what] = self._done.get(what, 0) + 1
+            self._progress(what, self._done[what], None)
+            yield row
+
+
+def _batched(ids: list[int]) -> Iterator[list[int]]:
+    for at in range(0, len(ids), DEVICES_AT_ONCE):
+        yield ids[at : at + DEVICES_AT_ONCE]
+
+
+def _named(row: Any) -> Named | None:
+    """A nested object; None where there is none, or where a field of another kind has that name."""
+    if not isinstance(row, dict) or not isinstance(row.get("id"), int) or not row.get("name"):
+        return None
+    return Named(row["id"], str(row["name"]))
+
+
+def _choice(value: Any) -> str:
+    return str(value["value"]) if isinstance(value, dict) else str(value or "")
+
+
+def _host(address: Any) -> str | None:
+    """``10.0.0.1/32`` -> ``10.0.0.1``."""
+    if not address:
+        return None
+    try:
+        return str(ip_interface(str(address)).ip)
+    except ValueError as error:
+        raise NetboxNonsense(what="ipam.ip-addresses", why=str(error)) from error

@@ -1,0 +1,50 @@
+"""How it stands with NetBox, for pages, alarms and the API."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.netbox_sync import messages
+from portal.netbox_sync.configuration import configuration
+from portal.netbox_sync.line_export import lines_due
+from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
+from portal.netbox_sync.sync_runs import stale_after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """``stale``: what is known is older than two rounds; ``waiting``: lines that are not there yet."""
+
+    url: str
+    state: NetboxState
+    stale: bool
+    waiting: int
+    in_error: int
+    error: str
+
+
+def standing(now: datetime) -> Standing | None:
+    """None where no NetBox is configured. Writes nothing."""
+    at = configuration()
+    if at is None:
+        return None
+    state = NetboxState.objects.filter(pk=1).first() or NetboxState(pk=1)
+    known_at = state.imported_at
+    return Standing(
+        url=at.url,
+        state=state,
+        stale=known_at is None or known_at < now - stale_after(at),
+        waiting=lines_due().count(),
+        in_error=ExportedVll.objects.filter(error__isnull=False).count(),
+        error=messages.error_sentence(state.error) if state.error else "",
+    )
+
+
+def last_look() -> NetboxRun | None:
+    """The last run that read all of NetBox: what it found is what there is to find."""
+    return NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True).order_by("-id").first()
+
+
+def lines_in_error() -> Any:
+    """Lines that NetBox does not take, with why."""
+    return ExportedVll.objects.filter(error__isnull=False).select_related("vll__customer").order_by("vll_id")

@@ -1,0 +1,94 @@
+"""One round with NetBox: read it, take over what is new, and write the lines that it does not hold yet."""
+
+import logging
+from datetime import datetime
+
+from portal.core import clock
+from portal.netbox_sync.client import Client
+from portal.netbox_sync.configuration import Configuration, configuration
+from portal.netbox_sync.errors import NetboxError
+from portal.netbox_sync.import_apply import Applier
+from portal.netbox_sync.import_diff import Difference, differences
+from portal.netbox_sync.import_mapping import wanted
+from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
+from portal.netbox_sync.local_state import held
+from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.netbox_reader import Progress, read
+from portal.netbox_sync.sync_lock import Claim, ClaimLost, claim, state
+from portal.netbox_sync.sync_runs import Report, next_run, runs_abandoned_end
+
+log = logging.getLogger(__name__)
+
+
+def sync_due(*, now: datetime) -> None:
+    """What is due now: asked-for and scheduled runs, and lines to write. Nothing while another works at it.
+
+    NetBox's failures end here: orders never wait for it, and the next round takes up what this one left.
+    """
+    at = configuration()
+    if at is None:
+        return
+    mine = claim(now)
+    if mine is None:
+        return
+    try:
+        runs_abandoned_end(now=now)
+        run = next_run(at, now=now)
+        if run is not None:
+            run_make(run, at, mine)
+        elif state().may_be_tried(now) and lines_due().exists():
+            _export(Client(at), at, mine, whole=False, progress=lambda *_: mine.extend())
+    except NetboxError as error:
+        log.warning("NetBox: %s %s", error.code, error.facts)
+        mine.failed(error)
+    except ClaimLost:
+        log.warning("NetBox: another worker has taken over")
+    finally:
+        mine.release()
+
+
+def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
+    """A whole run, noted as it goes. Raises NetboxError once that is noted, ClaimLost."""
+    report = Report(run, mine)
+    mine.note(tried_at=report.run.started_at)
+    difference = Difference()
+    try:
+        client = Client(at)
+        difference = _looked_at(client, at, report.progress)
+        if not run.dry:
+            _apply(difference, run, report.progress)
+        mine.note(release=client.release, imported_at=run.started_at)
+        if not (run.dry and run.why == NetboxRun.Why.PERSON):
+            _export(client, at, mine, whole=True, progress=report.progress)
+    except NetboxError as error:
+        report.finish(difference=difference, error=error.told)
+        raise
+    report.finish(difference=difference)
+
+
+def looked_at(at: Configuration, progress: Progress) -> Difference:
+    """A dry run: what would be done, and nothing noted. Raises NetboxError."""
+    return _looked_at(Client(at), at, progress)
+
+
+def _looked_at(client: Client, at: Configuration, progress: Progress) -> Difference:
+    return differences(wanted(read(client, at, progress), at), held())
+
+
+def _apply(difference: Difference, run: NetboxRun, progress: Progress) -> None:
+    applier, total = Applier(actor=run.asked_by, now=clock.now()), len(difference.changes)
+    done = []
+    for number, change in enumerate(difference.changes, start=1):
+        progress("changes", number, total)
+        if finding := applier.apply(change):
+            difference.findings.append(finding)
+        else:
+            done.append(change)
+    difference.changes = done
+
+
+def _export(client: Client, at: Configuration, mine: Claim, *, whole: bool, progress: Progress) -> None:
+    now = clock.now()
+    Exporter(client, at, now=now).export(lines_to_check() if whole else lines_due(), progress)
+    mine.succeeded()
+    mine.note(release=client.release, **({"exported_at": now} if whole else {}))

@@ -1,0 +1,114 @@
+"""Runs: who asks for one, which is next, how far it is, and what is kept of it."""
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from portal.core import clock
+from portal.events.outbox import send_task
+from portal.netbox_sync.configuration import Configuration
+from portal.netbox_sync.import_diff import Difference
+from portal.netbox_sync.models import NetboxRun, NetboxState
+from portal.netbox_sync.sync_lock import Claim, state
+
+SYNC = "netbox.sync"
+# Nobody reads more at once; the counts are whole.
+KEPT_ROWS = 500
+KEPT_RUNS = 100
+_EVERY_S = 1.0
+
+
+@transaction.atomic
+def run_ask(*, dry: bool, asked_by: str, now: datetime) -> None:
+    """Ask for a run; one that waits already is as good."""
+    try:
+        with transaction.atomic():
+            NetboxRun.objects.create(why=NetboxRun.Why.PERSON, asked_by=asked_by, asked_at=now, dry=dry)
+    except IntegrityError:
+        return
+    send_task(SYNC, now=now)
+
+
+@transaction.atomic
+def change_announced(*, now: datetime) -> None:
+    """NetBox says that something has changed there: the next import comes at once. Many make one."""
+    state()
+    row = NetboxState.objects.select_for_update().get(pk=1)
+    NetboxState.objects.filter(pk=1).update(wanted_at=now)
+    if not row.change_waits:
+        send_task(SYNC, now=now)
+
+
+def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
+    """What somebody asked for first; else what NetBox or the schedule asks for, once NetBox may be tried."""
+    if asked := NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id").first():
+        return asked
+    row = state()
+    if not row.may_be_tried(now):
+        return None
+    why = None
+    if row.change_waits:
+        why = NetboxRun.Why.WEBHOOK
+    elif row.tried_at is None or row.failures or row.tried_at <= now - configuration.every:
+        why = NetboxRun.Why.SCHEDULE
+    if why is None:
+        return None
+    return NetboxRun(why=why, asked_at=now, dry=not configuration.applies)
+
+
+class Report:
+    """A run's row while it runs: progress about every second, and the whole of it at the end."""
+
+    def __init__(self, run: NetboxRun, claim: Claim) -> None:
+        self.run, self._claim, self._next = run, claim, 0.0
+        run.started_at = clock.now()
+        run.save()
+
+    def progress(self, phase: str, done: int, total: int | None) -> None:
+        """Raises ClaimLost."""
+        if phase == self.run.phase and monotonic() < self._next:
+            return
+        self._next = monotonic() + _EVERY_S
+        self._claim.extend()
+        self.run.phase, self.run.done, self.run.total = phase, done, total
+        self.run.save(update_fields=["phase", "done", "total"])
+
+    def finish(
+        self,
+        *,
+        difference: Difference | None = None,
+        error: dict[str, Any] | None = None,
+    ) -> None:
+        """What was found, the first rows of it, and how many there are in all."""
+        difference = difference or Difference()
+        written, found = difference.written, difference.findings
+        counts: dict[str, int] = {"changes": len(written), "findings": len(found)}
+        for change in written:
+            counts[change.kind] = counts.get(change.kind, 0) + 1
+        self.run.changes = [difference.told(change) for change in written[:KEPT_ROWS]]
+        self.run.findings = [asdict(finding) for finding in found[:KEPT_ROWS]]
+        self.run.counts, self.run.error = {**self.run.counts, **counts}, error
+        self.run.finished_at, self.run.phase = clock.now(), ""
+        self.run.save()
+        _forget_old()
+
+
+def runs_abandoned_end(*, now: datetime) -> None:
+    """Say of runs whose worker was killed that they ended."""
+    cut_off = {"code": "cut_off", "facts": {}}
+    begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
+    begun.update(finished_at=now, error=cut_off, phase="")
+
+
+def stale_after(configuration: Configuration) -> timedelta:
+    """Two rounds missed, and then some."""
+    return 2 * configuration.every + timedelta(minutes=1)
+
+
+def _forget_old() -> None:
+    oldest = NetboxRun.objects.order_by("-id").values_list("id", flat=True)[KEPT_RUNS : KEPT_RUNS + 1]
+    for first in oldest:
+        NetboxRun.objects.filter(id__lte=first).delete()

@@ -1,0 +1,107 @@
+"""What a mail says: the folder below templates/mail, and the values in it, read when it is sent."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from portal.accounts import mail
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
+from portal.inventory.models import Router
+from portal.notifications.models import Group, Mail, MailLine, Webhook
+from portal.notifications.monthly_report import report
+from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, Told
+from portal.notifications.root_causes import cause_sentence
+from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_change_content
+from portal.vll.models import Vll
+
+MailContent = tuple[str, dict[str, Any]]
+# The templates of what is about the reader's own account.
+_ACCOUNT = {PASSWORD_RESET_ASKED: "password_reset", ACCOUNT_OPENED: "account_opened"}
+
+
+# More lines are on the portal's pages.
+MOST_LINES = 500
+
+
+def mail_content(found: Mail, told: Sequence[Told]) -> MailContent | None:
+    """Template and values of a mail, or None when what it is about is gone. ``told``: the lines it names."""
+    if found.kind in _ACCOUNT:
+        link = mail.link(password_path(found.user))
+        return _ACCOUNT[found.kind], {"username": found.user.username, "link": link}
+    if found.kind == RECEIVER_CHANGED:
+        return webhook_change_content(found)
+    settings_page = mail.link(reverse("web:notifications"))
+    if found.month is not None:
+        said = report(found)
+    elif found.kind == "webhook.disabled":
+        said = _webhook(found)
+    elif found.kind in ABOUT_ROUTERS:
+        said = _router(found, told)
+    elif found.kind in ABOUT_LINES and len(told) > 1:
+        said = "lines", {"what": found.kind.partition(".")[2], **_lines(found, told)}
+    else:
+        said = _line(found, told[0].line.pk if told else found.vll_id)
+    if said is None:
+        return None
+    template, values = said
+    return template, {"settings": settings_page, "group": found.group, **values}
+
+
+def _router(found: Mail, told: Sequence[Told]) -> MailContent | None:
+    router = Router.objects.filter(pk=found.cause.partition(":")[2]).first()
+    if router is None:
+        return None
+    values = {"what": found.kind.partition(".")[2], "router": router.name, **_lines(found, told)}
+    if found.group == Group.NOC:
+        values["link"] = mail.link(reverse("web:noc-router", args=[router.pk]))
+    return "router", values
+
+
+def _lines(found: Mail, told: Sequence[Told]) -> dict[str, Any]:
+    return {
+        "count": len(told),
+        "reason": "" if found.kind in ABOUT_ROUTERS else cause_sentence(found.cause),
+        "rows": [
+            {
+                "line": mail.one_line(str(each.line)),
+                "customer": mail.one_line(each.line.customer.name),
+                "is_up": each.said == MailLine.Said.UP,
+                "link": mail.link(reverse("web:vll", args=[each.line.pk])),
+            }
+            for each in told[:MOST_LINES]
+        ],
+        "more": max(0, len(told) - MOST_LINES),
+        "link": mail.link(reverse("web:overview")),
+    }
+
+
+def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
+    """About a line or an order: ``what`` is the part of the kind that the sentence goes by."""
+    line = Vll.objects.select_related("customer").filter(pk=vll_id).first()
+    if line is None:
+        return None
+    subject, _, what = found.kind.partition(".")
+    failure = found.data.get("failure") or {}
+    values = {
+        "what": what,
+        "line": str(line),
+        "customer": line.customer.name,
+        "link": mail.link(reverse("web:vll", args=[line.pk])),
+        "action": found.data.get("action", ""),
+        "reason": str(failure.get("message") or failure.get("code") or cause_sentence(found.cause)),
+    }
+    return ("order" if subject == "order" else "line", values)
+
+
+def _webhook(found: Mail) -> MailContent | None:
+    webhook = Webhook.objects.filter(pk=found.data["webhook"]).first()
+    if webhook is None:
+        return None
+    return "webhook_disabled", {
+        "webhook": str(webhook),
+        "address": webhook.url,
+        "because": found.data["because"],
+        "link": mail.link(reverse("web:webhook", args=[webhook.pk])),
+    }

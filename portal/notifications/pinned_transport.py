@@ -1,0 +1,143 @@
+"""Connections that go where was checked, end in time, and read no more than they are to.
+
+The name is resolved once, here, every address of it is checked, and the connection goes to one of these: a
+second answer of the name server (DNS rebinding) is never asked for. TLS and Host keep the name.
+"""
+
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from typing import Any
+
+import httpcore
+
+from portal.notifications.public_address_check import Address, Rules
+
+# Names with more addresses than these are tried no further.
+_MOST_ADDRESSES = 8
+_WRITTEN_AT_ONCE = 16 * 1024
+Resolve = Callable[[str, int], list[Address]]
+
+
+class NoSuchHost(Exception):
+    """The name resolves to nothing."""
+
+
+class TooMuch(Exception):
+    """More came than is read."""
+
+
+def resolve(host: str, port: int) -> list[Address]:
+    """Every address of ``host``. Raises NoSuchHost."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise NoSuchHost(host) from error
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+
+class PinnedBackend(httpcore.NetworkBackend):
+    """One exchange: ``total_s`` seconds for all of it, ``most_bytes`` to read.
+
+    Raises NotAllowed, NoSuchHost and TooMuch besides httpcore's own.
+    """
+
+    def __init__(self, *, rules: Rules, total_s: float, most_bytes: int, resolve: Resolve = resolve) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._limits = _Limits(total_s, most_bytes)
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        addresses = self._resolved(host, port)
+        for address in addresses:
+            self._rules.check(address, port)
+        refusal: Exception = NoSuchHost(host)
+        for address in addresses[:_MOST_ADDRESSES]:
+            try:
+                made = httpcore.SyncBackend().connect_tcp(str(address), port, timeout=self._limits.left())
+            except httpcore.ConnectError as error:
+                refusal = error
+            else:
+                return _LimitedStream(made, self._limits)
+        raise refusal
+
+    def _resolved(self, host: str, port: int) -> list[Address]:
+        """In a thread of its own: nothing else ends a look-up that hangs."""
+        answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
+
+        def look_up() -> None:
+            try:
+                answers.put(self._resolve(host, port))
+            except Exception as error:
+                answers.put(error)
+
+        threading.Thread(target=look_up, daemon=True).start()
+        try:
+            answer = answers.get(timeout=self._limits.left())
+        except queue.Empty as error:
+            raise httpcore.ConnectTimeout("the name was not resolved in time") from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class _Limits:
+    def __init__(self, total_s: float, most_bytes: int) -> None:
+        self._end = time.monotonic() + total_s
+        self._bytes_left = most_bytes
+
+    def left(self) -> float:
+        """Seconds; raises when there are none, however slowly something still comes."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the time for this exchange is over")
+        return left
+
+    def allowance(self, wanted: int) -> int:
+        if self._bytes_left <= 0:
+            raise TooMuch
+        return min(wanted, self._bytes_left)
+
+    def took(self, count: int) -> None:
+        self._bytes_left -= count
+
+
+class _LimitedStream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, limits: _Limits) -> None:
+        self._stream = stream
+        self._limits = limits
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        found = self._stream.read(self._limits.allowance(max_bytes), timeout=self._limits.left())
+        self._limits.took(len(found))
+        return found
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _WRITTEN_AT_ONCE):
+            self._stream.write(buffer[start : start + _WRITTEN_AT_ONCE], timeout=self._limits.left())
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        secured = self._stream.start_tls(ssl_context, server_hostname, timeout=self._limits.left())
+        return _LimitedStream(secured, self._limits)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

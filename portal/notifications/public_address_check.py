@@ -1,0 +1,123 @@
+"""Where a webhook may lead: by the address that its name resolves to, never by the name itself.
+
+Whoever may enter a URL could otherwise make the portal speak to what only the portal reaches (SSRF).
+"""
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+import httpx
+from django.conf import settings
+
+from portal.accounts.cidr_field import Network
+from portal.notifications.errors import (
+    WebhookAddressNotPublic,
+    WebhookPlainHttp,
+    WebhookPortRefused,
+    WebhookUrlUnreadable,
+)
+
+Address = IPv4Address | IPv6Address
+LONGEST_URL = 500
+_PORTS = {"https": 443, "http": 80}
+# IPv6 that carries an IPv4 address: judged by that one. RFC 4291 (mapped) and RFC 6052 (NAT64).
+_WITH_IPV4_LAST = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+# All that is global unicast IPv6 (RFC 4291, section 2.4).
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
+# Not the Internet's, although ipaddress counts some of them as global, which differs with Python's release:
+# protocol assignments (RFC 6890), 6to4 and its relays (RFC 3056, 7526), Teredo and its neighbours (RFC 2928).
+_NEVER = tuple(
+    ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")
+)
+
+
+class NotAllowed(Exception):
+    """What a target was refused for when it was to be called: ``notPublic``, ``port`` or ``plainHttp``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``networks``: allowed although they are not public, on any port."""
+
+    networks: tuple[Network, ...]
+    ports: frozenset[int]
+    plain_http: bool
+
+    def check(self, address: Address, port: int) -> None:
+        """Raises NotAllowed."""
+        if any(address.version == network.version and address in network for network in self.networks):
+            return
+        if not is_public(address):
+            raise NotAllowed("notPublic")
+        if port not in self.ports:
+            raise NotAllowed("port")
+
+
+def rules(*, of_the_noc: bool) -> Rules:
+    """The deployment's rules; the NOC's own webhooks may also lead to the ISP's own systems."""
+    networks = [*settings.LONGLINE_WEBHOOK_NETWORKS]
+    if of_the_noc:
+        networks += settings.LONGLINE_WEBHOOK_NOC_NETWORKS
+    return Rules(
+        networks=tuple(ip_network(text) for text in networks),
+        ports=frozenset(settings.LONGLINE_WEBHOOK_PORTS),
+        plain_http=settings.LONGLINE_WEBHOOK_ALLOW_HTTP,
+    )
+
+
+def is_public(address: Address) -> bool:
+    """Whether anybody on the Internet has that address, rather than this host or a network behind it."""
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return False
+        if any(address in prefix for prefix in _WITH_IPV4_LAST):
+            return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _GLOBAL_IPV6:
+            return False
+    if any(address.version == network.version and address in network for network in _NEVER):
+        return False
+    return address.is_global and not address.is_multicast
+
+
+def usable_url(text: str, *, allowed: Rules) -> str:
+    """``text`` as it is stored. What it resolves to is asked when it is called, and each time anew.
+
+    Raises WebhookUrlUnreadable, WebhookPlainHttp, WebhookPortRefused and, where the host is a number,
+    WebhookAddressNotPublic.
+    """
+    url = _read(text)
+    if url.scheme == "http" and not allowed.plain_http:
+        raise WebhookPlainHttp
+    port = url.port or _PORTS[url.scheme]
+    for address in _written_as_number(url.host):
+        try:
+            allowed.check(address, port)
+        except NotAllowed as refusal:
+            if str(refusal) == "port":
+                raise WebhookPortRefused(port=port, allowed=sorted(allowed.ports)) from refusal
+            raise WebhookAddressNotPublic(host=url.host) from refusal
+    if port not in allowed.ports and not allowed.networks:
+        raise WebhookPortRefused(port=port, allowed=sorted(allowed.ports))
+    return str(url)
+
+
+def _read(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text.strip()).copy_with(fragment=None)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise WebhookUrlUnreadable from error
+    # What no host name has, httpx writes with per cents.
+    named = url.host and "%" not in url.host
+    if url.scheme not in _PORTS or not named or url.userinfo or len(str(url)) > LONGEST_URL:
+        raise WebhookUrlUnreadable
+    return url
+
+
+def _written_as_number(host: str) -> list[Address]:
+    """The address that a host is by itself, also as ``2130706433`` or ``0x7f.1``. No name server is asked."""
+    try:
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [ip_address(entry[4][0]) for entry in found]

@@ -1,0 +1,210 @@
+"""Who is mailed about what: which events are mailed at all, to whom of a customer, to the NOC, and to the
+owner of an account."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from portal.accounts.models import Membership, User
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.events.models import Event
+from portal.notifications.models import Group, Mail, MailOptOut
+from portal.notifications.root_causes import silent_router
+from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
+from portal.telemetry.router_silences import REPORTING, SILENT
+from portal.vll.models import Order, VllEnd
+from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.states import IN_SERVICE, OrderAction
+
+# A line's status is mailed when it has lasted so long: what flaps mails nobody
+# (portal.notifications.mail_delivery).
+SETTLES_IN = timedelta(minutes=2)
+# For members of the line's or the order's customer.
+_MEMBERS: dict[str, Group] = {
+    "order.acknowledged": Group.ORDERS,
+    "order.held": Group.ORDERS,
+    "order.completed": Group.ORDERS,
+    "order.rejected": Group.ORDERS,
+    "order.cancelled": Group.ORDERS,
+    "order.failed": Group.FAILURES,
+    "vll.active": Group.LINES,
+    "vll.suspended": Group.LINES,
+    "vll.terminated": Group.LINES,
+    "vll.op-down": Group.STATUS,
+    "vll.op-up": Group.STATUS,
+    SILENT: Group.STATUS,
+    "webhook.disabled": Group.WEBHOOKS,
+}
+_NOC: dict[str, Group] = {
+    "order.held": Group.NOC,
+    "order.overdue": Group.NOC,
+    "vll.drift": Group.NOC,
+    SILENT: Group.NOC,
+    "webhook.disabled": Group.WEBHOOKS,
+}
+_OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED}
+# Their end is told by the line itself: it is suspended, in service again, or on its way out.
+_TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    user: int
+    is_admin: bool
+
+
+class Recipients:
+    """Everybody whom a batch of events concerns, read at once; ``customers``: whose each event is."""
+
+    def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
+        events = list(events)
+        mailed = [event for event in events if event.kind in _MEMBERS or event.kind in _NOC]
+        self._customers = customers
+        self._served = _served({event.router_id for event in mailed if event.kind == SILENT} - {None})
+        self._told = _told_silent({event.router_id for event in events if event.kind == REPORTING} - {None})
+        self._held = {event.order_id for event in mailed if event.kind == "order.held"}
+        orders = {event.order_id for event in mailed if event.kind == "order.completed"} - {None}
+        self._orders = Order.objects.in_bulk(orders) if orders else {}
+        concerned = {customer for event in mailed for customer in self._concerned(event)}
+        self._members = members_of(concerned)
+        self._noc = _noc() if any(event.kind in _NOC for event in mailed) else []
+        everybody = {reader.user for readers in self._members.values() for reader in readers}
+        everybody |= {user for told in self._told.values() for user in told}
+        self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
+
+    def of(self, event: Event) -> dict[int, Group]:
+        """Who hears of an event, each in one group also where he is two kinds of reader."""
+        groups: dict[int, Group] = {}
+        for reader in self._noc:
+            if group := self._noc_group(event, self._customers[event.pk]):
+                groups[reader.user] = group
+        for customer in self._concerned(event):
+            for reader in self._members.get(customer, []):
+                if group := self._member_group(event, reader):
+                    groups[reader.user] = group
+        if event.kind == REPORTING and event.router_id is not None:
+            groups = self._told.get(event.router_id, {})
+        return {user: group for user, group in groups.items() if (user, group.value) not in self._opted_out}
+
+    def mails(self, event: Event, *, now: datetime) -> list[Mail]:
+        """A mail for each reader of an event."""
+        if event.kind in _OWNERS:
+            return [_mail(event, event.data["user"], now=now, at=now)]
+        if event.kind == RECEIVER_CHANGED:
+            people = who_runs_it(event.customer_id).values_list("pk", flat=True)
+            return [_mail(event, user, customer_id=event.customer_id, now=now, at=now) for user in people]
+        is_of_router = event.kind in (SILENT, REPORTING) and event.router_id is not None
+        return [
+            _mail(
+                event,
+                user,
+                customer_id=self._customers[event.pk],
+                group=group,
+                cause=silent_router(event.router_id) if is_of_router and event.router_id else "",
+                now=now,
+                at=event.at + SETTLES_IN if is_of_router else now,
+            )
+            for user, group in self.of(event).items()
+        ]
+
+    def _concerned(self, event: Event) -> set[int]:
+        """The customers whom an event concerns: its own, or those with lines on its router."""
+        if event.kind == SILENT and event.router_id is not None:
+            return self._served.get(event.router_id, set())
+        customer = self._customers[event.pk]
+        return set() if customer is None else {customer}
+
+    def _noc_group(self, event: Event, customer: int | None) -> Group | None:
+        if event.kind == "webhook.disabled" and customer is not None:
+            return None
+        return _NOC.get(event.kind)
+
+    def _member_group(self, event: Event, reader: _Reader) -> Group | None:
+        if event.kind == "webhook.disabled" and not reader.is_admin:
+            return None
+        # Held says accepted too.
+        if event.kind == "order.acknowledged" and event.order_id in self._held:
+            return None
+        if event.kind == "order.completed" and not self._is_news(event):
+            return None
+        return _MEMBERS.get(event.kind)
+
+    def _is_news(self, event: Event) -> bool:
+        """Whether the line does not tell of the order's end itself."""
+        order = self._orders.get(event.order_id) if event.order_id else None
+        return (
+            order is not None
+            and order.action == OrderAction.MODIFY
+            and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
+        )
+
+
+def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
+    """By router, the customers with lines in service there."""
+    found: dict[int, set[int]] = defaultdict(set)
+    if routers:
+        ends = VllEnd.objects.filter(port__router__in=routers, vll__lifecycle__in=IN_SERVICE)
+        for router, customer in ends.values_list("port__router_id", "vll__customer_id").distinct():
+            found[router].add(customer)
+    return found
+
+
+def _told_silent(routers: Collection[int | None]) -> dict[int, dict[int, Group]]:
+    """By router, who was or is about to be told that it is silent."""
+    found: dict[int, dict[int, Group]] = {}
+    for router in routers:
+        if router is not None:
+            told = Mail.objects.filter(
+                kind=SILENT, cause=silent_router(router), state__in=(Mail.State.PENDING, Mail.State.SENT)
+            )
+            found[router] = {user: Group(group) for user, group in told.values_list("user_id", "group")}
+    return found
+
+
+def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Reader]]:
+    """By customer, its members who can be mailed; none for one that is retired."""
+    found: dict[int | None, list[_Reader]] = defaultdict(list)
+    members = Membership.objects.filter(
+        customer__in=customers, customer__retired_at__isnull=True, user__is_active=True
+    )
+    rows = members.exclude(user__email="").values_list("customer_id", "user_id", "role")
+    for customer, user, role in rows:
+        found[customer].append(_Reader(user, role == Membership.Role.ADMIN))
+    return found
+
+
+def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
+    """Who does not want what."""
+    return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
+
+
+def _mail(
+    event: Event,
+    user: int,
+    *,
+    now: datetime,
+    at: datetime,
+    customer_id: int | None = None,
+    group: Group | None = None,
+    cause: str = "",
+) -> Mail:
+    """``at``: when it is sent first."""
+    return Mail(
+        user_id=user,
+        customer_id=customer_id,
+        group=group or "",
+        kind=event.kind,
+        cause=cause,
+        event_id=event.pk,
+        vll_id=event.vll_id,
+        order_id=event.order_id,
+        data=event.data,
+        created_at=now,
+        next_try_at=at,
+    )
+
+
+def _noc() -> list[_Reader]:
+    staff = User.objects.filter(is_active=True).exclude(noc_role=User.NocRole.NONE).exclude(email="")
+    return [_Reader(user, True) for user in staff.values_list("pk", flat=True)]

@@ -1,0 +1,159 @@
+"""A webhook's turn: what is due for it is sent, one request after the other, until one fails.
+
+One turn per webhook is in flight, and whoever failed last waits in another queue, so that slow and hostile
+receivers hold up each other and nobody else. Rows are the truth: a message that is lost costs a minute.
+"""
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from portal.accounts.secret_encryption import decrypt_secret
+from portal.events.outbox import send_tasks
+from portal.notifications.http_post import Outcome, post
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.public_address_check import rules
+from portal.notifications.retry_after import asked_wait
+from portal.notifications.retry_schedule import cooldown_until, next_try
+from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
+from portal.notifications.webhook_signing import signed_headers
+
+WEBHOOK_TURN = "notifications.webhook_deliver"
+DOUBTFUL_WEBHOOK_TURN = "notifications.doubtful_webhook_turn"
+# A message that did not arrive by then counts as lost.
+_CALLED_FOR = timedelta(seconds=60)
+# Longer than one try may take (posting.TOTAL_S): two never send at once.
+_CLAIMED_FOR = timedelta(seconds=60)
+# After that others have their turn.
+_TURN = timedelta(seconds=20)
+_LOGGED = 20
+Post = Callable[..., Outcome]
+
+
+@transaction.atomic
+def webhooks_call(*, now: datetime) -> int:
+    """Ask for a turn of each webhook that has something due and that nobody is at; how many."""
+    rows = list(_waiting(now).select_for_update(skip_locked=True, no_key=True).values_list("pk", "failures"))
+    Webhook.objects.filter(pk__in=[pk for pk, _ in rows]).update(called_until=now + _CALLED_FOR)
+    for task, calls in (
+        (WEBHOOK_TURN, [[pk] for pk, failures in rows if not failures]),
+        (DOUBTFUL_WEBHOOK_TURN, [[pk] for pk, failures in rows if failures]),
+    ):
+        if calls:
+            send_tasks(task, calls, now=now)
+    return len(rows)
+
+
+def webhook_deliver(
+    *,
+    webhook_id: int,
+    clock: Callable[[], datetime],
+    post: Post = post,
+    draw: Callable[[], float] = random.random,
+) -> int:
+    """Send what is due for this webhook, unless somebody is at it; how many tries that took."""
+    claim = uuid4()
+    began = clock()
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=began)
+    mine = Webhook.objects.filter(free, pk=webhook_id, disabled_at__isnull=True)
+    if not mine.update(claim=claim, claimed_until=began + _CLAIMED_FOR, called_until=None):
+        return 0
+    tries = 0
+    try:
+        while (now := clock()) < began + _TURN and (delivery := _next(webhook_id, claim, now)):
+            outcome = _send(delivery, now, post)
+            tries += 1
+            if not _settle(delivery, claim, outcome, clock(), draw):
+                break
+    finally:
+        Webhook.objects.filter(pk=webhook_id, claim=claim).update(claim=None, claimed_until=None)
+    return tries
+
+
+def _waiting(now: datetime) -> Any:
+    due = Delivery.objects.filter(webhook=OuterRef("pk"), next_try_at__lte=now)
+    return (
+        Webhook.objects.filter(Exists(due), disabled_at__isnull=True)
+        .filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
+        .filter(Q(called_until__isnull=True) | Q(called_until__lt=now))
+        .filter(Q(resting_until__isnull=True) | Q(resting_until__lte=now))
+    )
+
+
+def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
+    """What is due longest, with the claim renewed for it; None also where the claim was lost."""
+    rested = Q(resting_until__isnull=True) | Q(resting_until__lte=now)
+    mine = Webhook.objects.filter(rested, pk=webhook_id, claim=claim, disabled_at__isnull=True)
+    if not mine.update(claimed_until=now + _CLAIMED_FOR):
+        return None
+    due = Delivery.objects.select_related("webhook").filter(webhook=webhook_id, next_try_at__lte=now)
+    found: Delivery | None = due.order_by("next_try_at", "created_at").first()
+    return found
+
+
+def _send(delivery: Delivery, now: datetime, post: Post) -> Outcome:
+    webhook = delivery.webhook
+    secrets = [webhook.secret]
+    if webhook.previous_until is not None and now < webhook.previous_until:
+        secrets.append(webhook.previous_secret)
+    body = delivery.body.encode()
+    plain = map(partial(decrypt_secret, purpose=SEALED_FOR), secrets)
+    headers = signed_headers(body, message_id=delivery.message_id, at=now, secrets=list(plain))
+    return post(webhook.url, body, headers=headers, rules=rules(of_the_noc=webhook.customer_id is None))
+
+
+@transaction.atomic
+def _settle(
+    delivery: Delivery, claim: Any, outcome: Outcome, now: datetime, draw: Callable[[], float]
+) -> bool:
+    """Note how a try went; whether the turn goes on."""
+    # The webhook first, as everybody locks them. It may have been removed, or claimed by another meanwhile.
+    webhook = (
+        Webhook.objects.select_for_update(no_key=True).filter(pk=delivery.webhook_id, claim=claim).first()
+    )
+    if webhook is None:
+        return False
+    delivery.log = [*delivery.log, _entry(outcome, now)][-_LOGGED:]
+    delivery.answer = outcome.answer
+    delivery.tries += 1
+    if outcome.delivered:
+        _moved(delivery, Delivery.State.DELIVERED, None)
+        if webhook.failures:
+            Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, resting_until=None)
+        return True
+    asked = asked_wait(outcome.retry_after, now=now)
+    again = next_try(delivery.tries, now=now, draw=draw, asked=asked)
+    gone = outcome.error == Delivery.Error.GONE
+    _moved(
+        delivery, *((Delivery.State.PENDING, again) if again and not gone else (Delivery.State.FAILED, None))
+    )
+    failures, since = webhook.failures + 1, webhook.failing_since or now
+    Webhook.objects.filter(pk=webhook.pk).update(
+        failures=failures, failing_since=since, resting_until=cooldown_until(failures, now=now, asked=asked)
+    )
+    if gone:
+        webhook_disable(webhook=webhook, because=Webhook.Disabled.GONE, now=now)
+    elif now - since >= timedelta(days=settings.LONGLINE_WEBHOOK_DISABLE_DAYS):
+        webhook_disable(webhook=webhook, because=Webhook.Disabled.FAILING, now=now)
+    return False
+
+
+def _moved(delivery: Delivery, state: str, next_try_at: datetime | None) -> None:
+    delivery.state, delivery.next_try_at = state, next_try_at
+    delivery.save(update_fields=["state", "next_try_at", "log", "answer", "tries"])
+
+
+def _entry(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    return {
+        "at": now.isoformat(),
+        "status": outcome.status,
+        "error": outcome.error,
+        "took_ms": outcome.took_ms,
+    }

@@ -1,0 +1,61 @@
+"""What a webhook is sent about an event: the letters of the body, which are signed as they are."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from portal.events.models import Event
+from portal.inventory.models import Router
+from portal.notifications.event_catalogue import BY_ANNOUNCED, EventType
+from portal.vll.models import Vll
+from portal.vll.states import OperStatus
+
+
+def payload(event: Event, *, line: Vll | None, router: Router | None, customer: str | None) -> str | None:
+    """The body for a public event, or None for one whose line is gone. ``line`` comes with its customer.
+
+    It says what was so when it happened: what is so by now is the API's to say.
+    """
+    kind = BY_ANNOUNCED[event.kind]
+    if event.kind.startswith("webhook."):
+        return body(kind.name, event.at, {**event.data, "customer": customer})
+    if event.kind.startswith("router."):
+        return body(kind.name, event.at, {"router": router.name}) if router else None
+    if line is None:
+        return None
+    return body(kind.name, event.at, {**_facts(event, kind), **_line(line)})
+
+
+def body(name: str, at: datetime, data: dict[str, Any]) -> str:
+    """The JSON text, without a needless space."""
+    timestamp = at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    document = {"type": name, "timestamp": timestamp, "data": data}
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def _facts(event: Event, kind: EventType) -> dict[str, Any]:
+    said = event.data
+    subject, _, what = event.kind.partition(".")
+    if subject == "order":
+        return {
+            "order": str(event.order_id),
+            "action": said["action"],
+            "state": said["state"] if event.kind == "order.overdue" else what,
+            "failure": said.get("failure"),
+        }
+    match what:
+        case "described":
+            return {"before": said["before"], "after": said["after"]}
+        case "in_sync" | "drift":
+            return {"in_sync": what == "in_sync"}
+        case "not_carried":
+            return {}
+        case _ if what in OperStatus.values:
+            return {"oper_status": what}
+        case _:
+            return {"lifecycle": what}
+
+
+def _line(line: Vll) -> dict[str, Any]:
+    customer: Any = line.customer
+    return {"vll": str(line.pk), "description": line.description, "customer": customer.name}

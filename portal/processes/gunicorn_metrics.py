@@ -1,0 +1,14 @@
+"""How gunicorn serves Prometheus.
+
+gunicorn --config python:portal.processes.gunicorn_metrics --bind 127.0.0.1:9471
+
+Nobody is asked who he is: bind it to loopback or to an address of the management network.
+"""
+
+from portal.processes.gunicorn_logging import GunicornLog
+from portal.processes.gunicorn_web import TimeoutWorker
+
+wsgi_app = "portal.processes.wsgi_metrics"
+worker_class = TimeoutWorker
+logger_class = GunicornLog
+threads = 2

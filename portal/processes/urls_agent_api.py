@@ -1,0 +1,15 @@
+"""The agent API's paths; it asks for client certificates."""
+
+from django.urls import path
+
+from portal.api.agent.counters_view import counters
+from portal.api.agent.events_view import events
+from portal.api.agent.observed_view import observed
+
+urlpatterns = [
+    path("api/agent/v1/counters", counters),
+    path("api/agent/v1/events", events),
+    path("api/agent/v1/observed", observed),
+]
+handler404 = "portal.api.problem_details.not_found"
+handler500 = "portal.api.problem_details.server_error"

@@ -1,0 +1,12 @@
+"""The server for Prometheus; ``portal.processes.gunicorn_metrics`` serves it, at an address of its own."""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+django.setup()
+
+from portal.metrics.metrics_view import application  # noqa: E402 - its modules need Django
+
+__all__ = ["application"]

@@ -1,0 +1,234 @@
+"""Reading counted buckets: from the rollups, and where those are stale from what they are made of.
+
+The answer is always what the samples would give. A bucket is read whole, however the range cuts it: so it
+says the same in every graph.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from portal.telemetry.counter_report import LONGEST_SAMPLE
+from portal.telemetry.graph_units import Unit
+from portal.telemetry.rates_and_percentiles import Bucket
+from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
+from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES
+from portal.vll.models import Vll
+
+SIDES = ("a", "z")
+Columns = tuple[str, ...]
+Rows = dict[int, tuple[Any, ...]]
+# Samples are read in series, each of which PostgreSQL takes for 1,000 rows: it would compile for longer than
+# it then runs.
+_UNCOMPILED = "SET LOCAL jit = off"
+_THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
+
+
+def starts_of(since: datetime, until: datetime, step_s: int) -> range:
+    """The starts (epoch s) of all buckets that touch the range."""
+    first = int(since.timestamp() // step_s) * step_s
+    last = -int(-until.timestamp() // step_s) * step_s
+    return range(first, last, step_s)
+
+
+def buckets_of(
+    vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
+) -> tuple[dict[str, dict[int, Bucket]], bool]:
+    """Per side, the buckets that have anything, by their start (epoch s); and whether any is simulated."""
+    starts = starts_of(since, until, step_s)
+    table = coarsest_for(step_s)
+    if table is SAMPLES:
+        return _of_samples(vll, starts, unit)
+    rows = rolled_up(vll, starts, table, _THROUGHPUT)
+    found: dict[str, dict[int, Bucket]] = {}
+    for side in SIDES:
+        into, out = (_THROUGHPUT.index(f"{side}_{way}_{unit.counted}") for way in ("in", "out"))
+        covered = _THROUGHPUT.index(f"{side}_covered_ms")
+        found[side] = {
+            start: Bucket(row[into] * unit.factor, row[out] * unit.factor, row[covered] / 1000)
+            for start, row in rows.items()
+            if row[covered]
+        }
+    return found, any(row[-1] for row in rows.values())
+
+
+def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
+    """These columns (sums, and last whether any is simulated), by start (epoch s), of the rows of ``table``.
+
+    What is marked there, or below, is made of the next finer rows. Where ``starts`` are further apart than
+    the rows, they are added up.
+    """
+    with connection.cursor() as cursor:
+        # The marks come first: what is rolled up after this look can still be read where it was.
+        stale = _stale(cursor, vll, starts, table)
+        if starts.step == table.step_s:
+            return _read(cursor, vll, starts, table, stale, columns)
+        return _longer(cursor, vll, starts, table, stale, columns)
+
+
+def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
+    """Per step, the starts of the marked buckets."""
+    cursor.execute(
+        "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"
+        " WHERE vll_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
+        [vll.pk, table.step_s, _time(starts.start), _time(starts.stop)],
+    )
+    stale: dict[int, set[int]] = {one.step_s: set() for one in ROLLUPS}
+    for step_s, start in cursor.fetchall():
+        for one in ROLLUPS:
+            if step_s <= one.step_s <= table.step_s:
+                stale[one.step_s].add(start - start % one.step_s)
+    return stale
+
+
+_ROWS = """
+SELECT extract(epoch FROM start_at)::bigint, {columns} FROM {table}
+WHERE vll_id = %s AND start_at >= %s AND start_at <= %s
+"""
+
+
+def _read(
+    cursor: Any, vll: Vll, wanted: Collection[int], table: Table, stale: dict[int, set[int]], columns: Columns
+) -> Rows:
+    finer = stale[table.step_s].intersection(wanted)
+    rows: Rows = {}
+    if len(finer) < len(wanted):
+        among = wanted if isinstance(wanted, range) else set(wanted)
+        cursor.execute(
+            _ROWS.format(table=table.name, columns=", ".join(columns)),
+            [vll.pk, _time(min(wanted)), _time(max(wanted))],
+        )
+        rows = {row[0]: row[1:] for row in cursor if row[0] in among and row[0] not in finer}
+    if finer and table is FIVE_MINUTES:
+        with transaction.atomic():
+            counted = counted_now(cursor, [(vll.pk, _time(start)) for start in finer], columns)
+        rows |= {int(row[1].timestamp()): row[2:] for row in counted}
+    elif finer:
+        below = ROLLUPS[ROLLUPS.index(table) - 1]
+        parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
+        rows |= _summed(_read(cursor, vll, parts, below, stale, columns), table.step_s)
+    return rows
+
+
+# PostgreSQL has added a year of hours up long before Python has read them.
+_LONGER_ROWS = """
+SELECT extract(epoch FROM longer_at)::bigint, {sums}, bool_or(simulated)
+FROM (SELECT date_bin(%s, start_at, timestamptz 'epoch') AS longer_at, {columns} FROM {table}
+      WHERE vll_id = %s AND start_at >= %s AND start_at < %s) AS shorter
+GROUP BY longer_at
+"""
+
+
+def _longer(
+    cursor: Any, vll: Vll, starts: range, table: Table, stale: dict[int, set[int]], columns: Columns
+) -> Rows:
+    sums = ", ".join(f"sum({column})::float8" for column in columns[:-1])
+    cursor.execute(
+        _LONGER_ROWS.format(sums=sums, table=table.name, columns=", ".join(columns)),
+        [timedelta(seconds=starts.step), vll.pk, _time(starts.start), _time(starts.stop)],
+    )
+    marked = {start - start % starts.step for start in stale[table.step_s]}.intersection(starts)
+    rows: Rows = {row[0]: row[1:] for row in cursor if row[0] not in marked}
+    if marked:
+        parts = [part for start in marked for part in range(start, start + starts.step, table.step_s)]
+        rows |= _summed(_read(cursor, vll, parts, table, stale, columns), starts.step)
+    return rows
+
+
+_MARKED = (
+    "SELECT DISTINCT vll_id, start_at FROM telemetry_stale_bucket"
+    " WHERE vll_id = ANY(%(vlls)s) AND step_s = 300 AND start_at >= %(since)s AND start_at < %(until)s"
+)
+_FIVE_MINUTES = (
+    "SELECT vll_id, start_at, {columns} FROM telemetry_five_minutes"
+    " WHERE vll_id = ANY(%(vlls)s) AND start_at >= %(since)s AND start_at < %(until)s"
+)
+
+
+def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
+    """The line, the start and these columns of many lines' 5 minutes, in a fixed number of statements."""
+    asked: dict[str, Any] = {"vlls": list(vlls), "since": _time(starts.start), "until": _time(starts.stop)}
+    with transaction.atomic(), connection.cursor() as cursor:
+        # The marks come first, as for a single line: what is rolled up after this look can still be read
+        # where it was.
+        cursor.execute(_MARKED, asked)
+        marked = set(cursor.fetchall())
+        cursor.execute(_FIVE_MINUTES.format(columns=", ".join(columns)), asked)
+        rows = [row for row in cursor.fetchall() if row[:2] not in marked]
+        return rows + counted_now(cursor, sorted(marked), columns) if marked else rows
+
+
+def counted_now(
+    cursor: Any, marked: Collection[tuple[UUID, datetime]], columns: Columns
+) -> list[tuple[Any, ...]]:
+    """The line, the start and these columns of marked 5 minutes, as far as there are samples to make them of.
+
+    For a caller in a transaction that is about to end.
+    """
+    vlls, starts = [vll for vll, _start in marked], [start for _vll, start in marked]
+    cursor.execute(_UNCOMPILED)
+    cursor.execute(FROM_SAMPLES, {"vlls": vlls, "starts": starts, "reach": LONGEST_SAMPLE})
+    kept = [0, 1, *(2 + COLUMNS.index(column) for column in columns)]
+    return [tuple(row[at] for at in kept) for row in cursor.fetchall()]
+
+
+def _summed(rows: Rows, step_s: int) -> Rows:
+    longer: Rows = {}
+    for start, row in rows.items():
+        known = longer.get(start - start % step_s)
+        longer[start - start % step_s] = row if known is None else tuple(map(_plus, known, row))
+    return longer
+
+
+def _plus(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return one if other is None else other
+    return one or other if isinstance(one, bool) else one + other
+
+
+def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int, Bucket]], bool]:
+    asked: dict[str, Any] = {
+        "vll": vll.pk,
+        "since": _time(starts.start),
+        "until": _time(starts.stop),
+        "step": starts.step * 1000,
+        "reach": _time(starts.stop) + LONGEST_SAMPLE,
+    }
+    found: dict[str, dict[int, Bucket]] = {side: {} for side in SIDES}
+    any_simulated = False
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_UNCOMPILED)
+        cursor.execute(_BUCKETS.format(counted=unit.counted, factor=unit.factor), asked)
+        for side, number, into, out, covered_s, simulated in cursor.fetchall():
+            found[side][starts.start + number * starts.step] = Bucket(into, out, covered_s)
+            any_simulated = any_simulated or simulated
+    return found, any_simulated
+
+
+# Milliseconds since the first bucket, as whole numbers: what agents measure in. The bound on to_at lets
+# PostgreSQL leave out the other days' partitions.
+_BUCKETS = """
+WITH clipped AS (
+    SELECT side, simulated, in_{counted} AS counted_in, out_{counted} AS counted_out,
+           round(1000 * extract(epoch FROM to_at - from_at))::float8 AS length_ms,
+           round(1000 * extract(epoch FROM greatest(from_at, %(since)s) - %(since)s))::bigint AS first,
+           round(1000 * extract(epoch FROM least(to_at, %(until)s) - %(since)s))::bigint AS last
+    FROM telemetry_sample
+    WHERE vll_id = %(vll)s AND to_at > %(since)s AND to_at <= %(reach)s AND from_at < %(until)s
+), shared AS (
+    SELECT side, simulated, counted_in, counted_out, length_ms, number,
+           least(last, (number + 1) * %(step)s) - greatest(first, number * %(step)s) AS overlap_ms
+    FROM clipped, generate_series(first / %(step)s, (last - 1) / %(step)s) AS number
+)
+SELECT side, number, {factor} * sum(counted_in * (overlap_ms / length_ms)),
+       {factor} * sum(counted_out * (overlap_ms / length_ms)), sum(overlap_ms)::float8 / 1000,
+       bool_or(simulated)
+FROM shared GROUP BY side, number
+"""
+
+
+def _time(epoch_s: int) -> datetime:
+    return datetime.fromtimestamp(epoch_s, tz=UTC)

@@ -1,0 +1,239 @@
+"""Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+
+from django.db import IntegrityError, connection
+from msgspec.structs import astuple
+from psycopg.errors import CheckViolation, UniqueViolation
+
+from portal.core.postgres_pipeline import transaction_with_pipelined_end
+from portal.core.unix_time import to_ms, to_time
+from portal.inventory.models import Router
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
+from portal.telemetry.counter_watermark import (
+    NO_MARKS,
+    LastCounters,
+    Marks,
+    clock_found,
+    clock_read,
+    clock_write,
+    marks_of,
+)
+from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.rollups import hold_buckets
+from portal.telemetry.sample_quarantine import (
+    PER_END,
+    POLICER,
+    Suspect,
+    contradiction,
+    correction_ms,
+    set_aside,
+)
+from portal.vll.models import EndMove
+
+# Where each end has a sample of its own.
+_ROWS = """
+INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
+                              conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
+                              violate_packets, boot_id, router_id, simulated)
+SELECT vll_id, side, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
+       'epoch'::timestamptz + to_ms * interval '1 millisecond', in_bytes, in_packets, out_bytes,
+       out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
+       violate_packets, %s::uuid, %s, %s
+FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+            %s::bigint[], %s::bigint[], %s::bigint[])
+     AS reported (vll_id, side, seq, from_ms, to_ms, in_bytes, in_packets, out_bytes, out_packets,
+                  conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
+                  violate_packets)
+"""
+# Where all ends are of one sample that has not come before.
+_NEW_ROWS = """
+INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
+                              conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
+                              boot_id, router_id, simulated, seq, from_at, to_at)
+SELECT reported.*, %s::uuid, %s, %s, %s, %s, %s
+FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
+"""
+# A sample that was set aside when it came first is a duplicate ever after: when it is sent again, its time
+# may not be in the future any more.
+_INSERT = f"""
+WITH inserted AS ({_ROWS}
+    WHERE NOT EXISTS (
+        SELECT FROM telemetry_quarantinedrun AS run
+        WHERE run.router_id = %s AND run.boot_id = %s AND run.seqs @> reported.seq
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING vll_id, side, from_at, to_at
+), marked AS (
+    INSERT INTO telemetry_stale_bucket (vll_id, step_s, start_at, side)
+    SELECT DISTINCT vll_id, 300, start_at, side
+    FROM inserted, generate_series(date_bin('5 minutes', from_at, 'epoch'),
+                                   to_at - interval '1 microsecond', '5 minutes') AS start_at
+    ORDER BY vll_id, start_at, side
+    ON CONFLICT ON CONSTRAINT a_bucket_is_marked_once DO NOTHING
+)
+SELECT count(*) FROM inserted
+"""  # noqa: S608 - a constant
+_ELSEWHERE = """
+SELECT reported.vll_id::text, reported.side FROM unnest(%s::uuid[], %s::text[]) AS reported (vll_id, side)
+WHERE (vll_id, side) NOT IN (
+    SELECT vll_id, side FROM vll_vllend
+    WHERE port_id = ANY(ARRAY(SELECT id FROM inventory_port WHERE router_id = %s)))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a report, in ends of samples. ``rejected``: those that were not on this router then."""
+
+    accepted: int
+    duplicate: int
+    quarantined: int
+    rejected: int
+
+
+_Row = tuple[CounterSample, EndCount]
+
+
+def counters_store(*, router: Router, report: CounterReport, now: datetime) -> Stored:
+    """Store a router's samples, each once however often it is sent."""
+    try:
+        return _store(router, report, now)
+    except IntegrityError as error:
+        if _lacks_partition(error):
+            # They are made days ahead, but not for whatever comes late.
+            good = (sample for sample in report.samples if not contradiction(sample, now))
+            partitions_ensure({to_time(sample.to_ms).date() for sample in good})
+        elif not isinstance(error.__cause__, UniqueViolation):
+            raise
+    return _store(router, report, now, by_number=False)
+
+
+def _store(router: Router, report: CounterReport, now: datetime, *, by_number: bool = True) -> Stored:
+    """``by_number``: samples with higher numbers than any before are new, and nobody looks for them."""
+    reasons = [contradiction(sample, now) for sample in report.samples]
+    with transaction_with_pipelined_end() as together_from_here:
+        together_from_here()
+        last, own = _look(router, report, reasons, now)
+        rows: list[_Row] = []
+        suspects: list[Suspect] = []
+        rejected = 0
+        for sample, reason in zip(report.samples, reasons, strict=True):
+            from_ms = sample.from_ms + correction_ms(report, reason, now)
+            ends = [end for end in sample.ends if own.counts(end, from_ms)]
+            rejected += len(sample.ends) - len(ends)
+            good = [end for end in ends if not _is_negative(end)]
+            if len(good) < len(ends):
+                suspects.append(Suspect(sample, "negative", [end for end in ends if _is_negative(end)]))
+            if reason is None:
+                rows += [(sample, end) for end in good]
+            elif good:
+                suspects.append(Suspect(sample, reason, good))
+        accepted, marks = _insert(router, report, rows, last if by_number else None, now)
+        quarantined = set_aside(router=router, report=report, suspects=suspects, now=now) if suspects else 0
+        with connection.cursor() as cursor:
+            clock_write(cursor, router=router, report=report, last=last, marks=marks, now=now)
+    told_again = sum(len(each.ends) for each in suspects) - quarantined
+    return Stored(accepted, len(rows) - accepted + told_again, quarantined, rejected)
+
+
+def _look(
+    router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
+) -> tuple[LastCounters | None, "_Ends"]:
+    """Lock what has to be, and read what these samples are compared with."""
+    times_ms = {
+        (sample.from_ms, sample.to_ms)
+        for sample, reason in zip(report.samples, reasons, strict=True)
+        if not reason
+    }
+    ends = list(dict.fromkeys((end.vll, end.side) for sample in report.samples for end in sample.ends))
+    told = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
+    with connection.cursor() as clock, connection.cursor() as elsewhere:
+        clock_read(clock, router)
+        hold_buckets(times_ms)
+        elsewhere.execute(_ELSEWHERE, [*told, router.pk])
+        own = _ends_on(router, set(elsewhere.fetchall()))
+        last = clock_found(clock)
+        if last is None:
+            # Held from now on too.
+            clock_write(clock, router=router, report=report, last=None, now=now)
+    return last, own
+
+
+def _lacks_partition(error: IntegrityError) -> bool:
+    """PostgreSQL calls it a violated check, and names the table and no constraint."""
+    cause = error.__cause__
+    return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The reported ends that are not on the router, and until when (ms) they were."""
+
+    elsewhere: set[tuple[str, str]]
+    left_ms: dict[tuple[str, str], int]
+
+    def counts(self, end: EndCount, from_ms: int) -> bool:
+        """Whether the router may speak of it: an end that has left counted there in samples begun before."""
+        key = (end.vll, end.side)
+        return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
+
+
+def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
+    """Of the reported ends those that are or were this router's, whatever their life cycle: a report may come
+    late, and be about a time before the end moved away."""
+    if not elsewhere:
+        return _Ends(elsewhere, {})
+    moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
+    return _Ends(
+        elsewhere=elsewhere,
+        left_ms={
+            (str(vll), side): to_ms(at) for vll, side, at in moves.values_list("vll_id", "side", "left_at")
+        },
+    )
+
+
+def _is_negative(end: EndCount) -> bool:
+    policed: tuple[int, ...] = astuple(end.policer) if end.policer else ()
+    return min(end.in_bytes, end.in_packets, end.out_bytes, end.out_packets, *policed) < 0
+
+
+def _insert(
+    router: Router, report: CounterReport, rows: list[_Row], last: LastCounters | None, now: datetime
+) -> tuple[int, Marks]:
+    """One statement for all rows: how many were new, and what is marked with them."""
+    if not rows:
+        return 0, NO_MARKS
+    samples = [sample for sample, _ in rows]
+    ends = [end for _, end in rows]
+    named = [_array(end.vll for end in ends), _array(end.side for end in ends)]
+    # PostgreSQL fills a list that is shorter than the others up with nulls.
+    policed = ends if any(end.policer for end in ends) else []
+    counted = [
+        *(_array(map(attrgetter(name), ends)) for name in PER_END),
+        *(_array(getattr(end.policer, name, "NULL") for end in policed) for name in POLICER),
+    ]
+    told_by: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
+    is_new = last is not None and last.are_before(report)
+    marks = marks_of(report.samples, "".join(named)) if is_new else NO_MARKS
+    with connection.cursor() as cursor:
+        if last is not None and len(report.samples) == 1 and marks == last.marks and marks.stand(now):
+            (sample,) = report.samples
+            times = (sample.seq, to_time(sample.from_ms), to_time(sample.to_ms))
+            cursor.execute(_NEW_ROWS, (*told_by, *times, *named, *counted))
+            return len(rows), marks
+        numbers = (_array(map(attrgetter(name), samples)) for name in ("seq", "from_ms", "to_ms"))
+        cursor.execute(_INSERT, (*told_by, *named, *numbers, *counted, router.pk, report.boot_id))
+        return int(cursor.fetchone()[0]), marks
+
+
+def _array(values: Iterable[int | str]) -> str:
+    """What needs no quotes as PostgreSQL writes its arrays: psycopg looks at each element for longer than
+    the server takes to store it."""
+    return "{" + ",".join(map(str, values)) + "}"

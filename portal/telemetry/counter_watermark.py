@@ -1,0 +1,98 @@
+"""What is kept of a router's last report of counters: its clock, and what need not be looked for again."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from portal.core.unix_time import to_ms, to_time
+from portal.inventory.models import Router
+from portal.telemetry.counter_report import CounterReport, CounterSample
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+
+_READ = """
+SELECT boot_id::text, newest_seq, marked_at, marked_ends
+FROM telemetry_agentclock WHERE router_id = %s FOR NO KEY UPDATE
+"""
+_WRITE = """
+INSERT INTO telemetry_agentclock (router_id, boot_id, offset_ms, measured_at, dropped, newest_seq, marked_at,
+                                  marked_ends)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (router_id) DO UPDATE
+SET boot_id = EXCLUDED.boot_id, offset_ms = EXCLUDED.offset_ms, measured_at = EXCLUDED.measured_at,
+    dropped = EXCLUDED.dropped, newest_seq = EXCLUDED.newest_seq, marked_at = EXCLUDED.marked_at,
+    marked_ends = EXCLUDED.marked_ends
+"""
+_STEP = timedelta(seconds=FIVE_MINUTES.step_s)
+
+
+class Marks(NamedTuple):
+    """These 5 minutes are marked as stale (portal.telemetry.rollups) for all ends of a digest."""
+
+    at: datetime | None
+    ends: str
+
+    def stand(self, now: datetime) -> bool:
+        """Whether nobody has taken them away: who rolls up takes marks of 5 minutes that have been over for
+        REPORTING_DELAY, and the clocks of the portal's machines are not that far apart."""
+        return self.at is not None and now < self.at + _STEP
+
+
+NO_MARKS = Marks(None, "")
+
+
+class LastCounters(NamedTuple):
+    """Of the last report: its ``boot_id``, the highest number of its samples, and what it has marked."""
+
+    boot_id: str
+    newest_seq: int | None
+    marks: Marks
+
+    def are_before(self, report: CounterReport) -> bool:
+        """Whether these samples cannot have come before: agents number them."""
+        newest = self.newest_seq
+        return (
+            newest is not None
+            and self.boot_id == report.boot_id
+            and all(sample.seq > newest for sample in report.samples)
+        )
+
+
+def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
+    """What storing these samples marks, if all are within the same 5 minutes. ``ends``: theirs, as text."""
+    step_ms = FIVE_MINUTES.step_s * 1_000
+    touched = {at for sample in samples for at in (sample.from_ms // step_ms, (sample.to_ms - 1) // step_ms)}
+    if len(touched) != 1:
+        return NO_MARKS
+    return Marks(to_time(touched.pop() * step_ms), blake2b(ends.encode(), digest_size=16).hexdigest())
+
+
+def clock_read(cursor: Any, router: Router) -> None:
+    """Ask for the row and lock it: one report of a router comes after the other."""
+    cursor.execute(_READ, [router.pk])
+
+
+def clock_found(cursor: Any) -> LastCounters | None:
+    """What was asked for; None before the router's first report."""
+    row = cursor.fetchone()
+    return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
+
+
+def clock_write(
+    cursor: Any,
+    *,
+    router: Router,
+    report: CounterReport,
+    last: LastCounters | None,
+    marks: Marks = NO_MARKS,
+    now: datetime,
+) -> None:
+    """Keep the offset of the agent's clock, and what the next report is compared with."""
+    told = [sample.seq for sample in report.samples]
+    if last is not None and last.boot_id == report.boot_id and last.newest_seq is not None:
+        told.append(last.newest_seq)
+    newest = max(told, default=None)
+    offset_ms = to_ms(now) - report.sent_ms
+    cursor.execute(
+        _WRITE, [router.pk, report.boot_id, offset_ms, now, report.dropped, newest, marks.at, marks.ends]
+    )

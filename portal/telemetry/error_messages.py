@@ -1,0 +1,36 @@
+"""The words for refused graphs and decisions."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.errors import TEXTS, wording
+from portal.telemetry.sample_quarantine_decisions import DecidedOtherwise, TimeUnknown
+from portal.telemetry.throughput import RangeEmpty, StepRefused
+
+TEXTS |= {
+    RangeEmpty: gettext_noop("The range ends before it begins. Write a `to` that is later than `from`."),
+    TimeUnknown: gettext_noop(
+        "Nobody knows when these samples were counted, so they cannot be added. Discard them."
+    ),
+}
+
+
+@wording.register
+def _step_refused(error: StepRefused) -> str:
+    return _(
+        "A step of {step} s is not offered or draws more than {points} points. Choose from: {offered}."
+    ).format(step=error.step_s, points=error.maximum_points, offered=", ".join(map(str, error.offered_s)))
+
+
+_DECIDED = {
+    "accepted": gettext_noop(
+        "These samples were accepted already. What counts by now cannot be taken out again."
+    ),
+    "discarded": gettext_noop("These samples were discarded already; nothing is left of them."),
+    "expired": gettext_noop("Nobody decided about these samples in time; nothing is left of them."),
+}
+
+
+@wording.register
+def _decided_otherwise(error: DecidedOtherwise) -> str:
+    return _(_DECIDED[error.state])

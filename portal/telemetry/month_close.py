@@ -1,0 +1,180 @@
+"""Freezing the 95th percentiles of a calendar month, before its 5 minutes are dropped.
+
+A month is frozen at its time, also while samples of it are in quarantine: its readers are told how many 5
+minutes are undecided. What the NOC accepts later makes a correction, which stands beside what was frozen
+first.
+"""
+
+from collections import defaultdict
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Count
+
+from portal.events.outbox import announce
+from portal.telemetry.bucket_queries import SIDES, buckets_of
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile, Quarantine, QuarantinedFiveMinutes
+from portal.telemetry.partitions import months_unfrozen
+from portal.telemetry.rollup_tables import SAMPLES
+from portal.telemetry.throughput import P95_BUCKET_S, expected_of, percentiles
+from portal.telemetry.time_in_service import service_time
+from portal.telemetry.time_spans import month_span
+from portal.vll.models import Vll
+
+# Agents keep what they counted while they cannot send it, and a sample is accepted for as long as its like
+# are stored. This is for a report that is being taken in at that moment.
+GRACE = timedelta(hours=1)
+# Who freezes a line's month sees what was added before, and who corrects it what was frozen before.
+_LOCK = 7_305_004
+_FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
+# By month, the 5 minutes of each side that wait for a decision.
+Undecided = dict[date, dict[str, int]]
+
+
+def months_freeze(*, now: datetime) -> int:
+    """Freeze each whole month (UTC) that no sample can join any more; how many ends. Again it adds none.
+
+    Not the last one alone: the portal may have been away over the end of several.
+    """
+    frozen = 0
+    for month in months_unfrozen():
+        since, until = month_span(month)
+        if now < until + SAMPLES.retention + GRACE:
+            break
+        done = MonthlyPercentile.objects.filter(month=month).values("vll_id")
+        vlls = Vll.objects.filter(created_at__lt=until).exclude(pk__in=done)
+        frozen += sum(_freeze(vll, since, until, now) for vll in vlls.iterator(chunk_size=500))
+        FrozenMonth.objects.get_or_create(month=month, defaults={"frozen_at": now})
+    return frozen
+
+
+@transaction.atomic
+def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
+    _hold()
+    rows = _measured(vll, since, until, now)
+    return len(MonthlyPercentile.objects.bulk_create(rows, ignore_conflicts=True))
+
+
+@transaction.atomic
+def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
+    """Where a line's month is frozen and its 5 minutes say otherwise by now, put what they say beside it."""
+    _hold()
+    frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
+    if frozen is None:
+        return False
+    since, until = month_span(month)
+    rows = _measured(vll, since, until, now)
+    if all(_figures(row) == _figures(frozen[row.side]) for row in rows if row.side in frozen):
+        return False
+    for row in rows:
+        row.correction = 1 + max(each.correction for each in frozen.values())
+    MonthlyPercentile.objects.bulk_create(rows)
+    data = {"month": f"{month:%Y-%m}"}
+    announce("vll.month_corrected", now=now, customer_id=vll.customer_id, vll_id=vll.pk, data=data)
+    return True
+
+
+def _hold() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+
+
+def _figures(row: MonthlyPercentile) -> list[Any]:
+    return [getattr(row, name) for name in _FIGURES]
+
+
+def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list[MonthlyPercentile]:
+    """Both ends' percentiles as the 5 minutes have them; nothing of a month without service."""
+    served = service_time(vll)
+    if served.began is None or served.began >= until or (served.ended and served.ended <= since):
+        return []
+    counted, simulated = buckets_of(vll, since, until, P95_BUCKET_S)
+    expected = expected_of(served, since, until, P95_BUCKET_S, now)
+    rows = []
+    for side in SIDES:
+        found = percentiles(counted[side], expected)
+        rows.append(
+            MonthlyPercentile(
+                vll_id=vll.pk,
+                side=side,
+                month=since.date(),
+                in_bps=found["in"],
+                out_bps=found["out"],
+                max_bps=found["max"],
+                counted=len(counted[side]),
+                missing=found["missing"] or 0,
+                simulated=simulated,
+                frozen_at=now,
+            )
+        )
+    return rows
+
+
+def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, MonthlyPercentile]]:
+    """By line and side, what counts of a month: what was frozen, or its last correction."""
+    found: dict[UUID, dict[str, MonthlyPercentile]] = defaultdict(dict)
+    for row in MonthlyPercentile.objects.filter(month=month, vll_id__in=vlls).order_by("correction"):
+        found[row.vll_id][row.side] = row
+    return dict(found)
+
+
+def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
+    """By line and month, how many 5 minutes of each side are in quarantine and may still be added."""
+    waiting = QuarantinedFiveMinutes.objects.filter(
+        vll_id__in=vlls,
+        accepted=False,
+        quarantine__state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
+    )
+    found: dict[UUID, Undecided] = {}
+    for vll, month, side, number in waiting.values_list("vll_id", "quarantine__month", "side").annotate(
+        Count("start_at", distinct=True)
+    ):
+        found.setdefault(vll, {}).setdefault(month, {})[side] = number
+    return found
+
+
+def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> list[dict[str, object]]:
+    """All frozen months of a VLL, newest first; rates in bit/s.
+
+    ``undecided`` per end: 5 minutes that wait in quarantine. ``earlier``: what stood there before each
+    correction, the newest first. A caller that has read what is undecided hands it over.
+    """
+    if undecided is None:
+        undecided = undecided_of([vll_id]).get(vll_id, {})
+    months: dict[date, dict[int, dict[str, MonthlyPercentile]]] = {}
+    rows = MonthlyPercentile.objects.filter(vll_id=vll_id).order_by("-month", "-correction", "side")
+    for row in rows:
+        months.setdefault(row.month, {}).setdefault(row.correction, {})[row.side] = row
+    return [
+        {"month": f"{month:%Y-%m}", "unit": "bit/s"}
+        | _told(list(versions.values()), undecided.get(month, {}))
+        for month, versions in months.items()
+    ]
+
+
+def _told(versions: list[dict[str, MonthlyPercentile]], undecided: dict[str, int]) -> dict[str, object]:
+    told = _version(versions[0])
+    for side in versions[0]:
+        told[f"{side}_end"] |= {"undecided": undecided.get(side, 0)}
+    replaced = [_version(each) for each in versions]
+    return told | {
+        "earlier": [
+            was | {"corrected_at": by["frozen_at"]} for was, by in zip(replaced[1:], replaced, strict=False)
+        ]
+    }
+
+
+def _version(sides: dict[str, MonthlyPercentile]) -> dict[str, Any]:
+    one = next(iter(sides.values()))
+    return {"frozen_at": one.frozen_at, "simulated": one.simulated} | {
+        f"{side}_end": {
+            "in": row.in_bps,
+            "out": row.out_bps,
+            "max": row.max_bps,
+            "counted": row.counted,
+            "missing": row.missing,
+        }
+        for side, row in sides.items()
+    }

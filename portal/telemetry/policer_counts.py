@@ -1,0 +1,62 @@
+"""What the policers at both ends of a VLL counted (MEF 10.4: frames are green, yellow or red).
+
+Like all counts: differences over time, rolled up, and nothing where nothing can be trusted.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from portal.telemetry.bucket_queries import SIDES, rolled_up, starts_of
+from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, finest_kept
+from portal.telemetry.rollups import COLOURS
+from portal.telemetry.throughput import RangeEmpty
+from portal.vll.models import Vll
+
+_WHATS = ("bytes", "packets")
+
+
+def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
+    """The answer of ``GET /vlls/<id>/policing``, over the buckets that touch the range.
+
+    Per end ``counted_s``, the seconds for which a policer was counted at all, and of that time the bytes
+    and packets that conformed, exceeded (both forwarded) and violated (dropped); None where nothing was
+    counted, never zero. ``violate_ratio``: the dropped part of the packets, from 0 to 1, None without any.
+    Raises RangeEmpty.
+    """
+    if since >= until:
+        raise RangeEmpty
+    finest = finest_kept(since, now=now)
+    table = finest if finest in ROLLUPS else FIVE_MINUTES
+    columns = tuple(column for side in SIDES for column in _columns(side))
+    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, (*columns, "simulated"))
+    width = len(columns) // len(SIDES)
+    ends = {
+        side: [counts for row in rows.values() if (counts := row[at * width : (at + 1) * width])[-1]]
+        for at, side in enumerate(SIDES)
+    }
+    return {
+        "step_s": table.step_s,
+        **{f"{side}_end": _summary(counted) for side, counted in ends.items()},
+        "simulated": any(row[-1] for row in rows.values() if row[width - 1] or row[-2]),
+    }
+
+
+def _columns(side: str) -> tuple[str, ...]:
+    """What is counted at an end, colour by colour, and last for how long."""
+    return (*(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS), f"{side}_policed_ms")
+
+
+def _summary(counted: list[tuple[Any, ...]]) -> dict[str, Any]:
+    if not counted:
+        return {"counted_s": 0, **dict.fromkeys(COLOURS), "violate_ratio": None}
+    totals = [round(sum(row[at] for row in counted)) for at in range(len(COLOURS) * len(_WHATS))]
+    colours = {
+        colour: dict(zip(_WHATS, totals[at : at + 2], strict=True))
+        for colour, at in zip(COLOURS, (0, 2, 4), strict=True)
+    }
+    packets = sum(colours[colour]["packets"] for colour in COLOURS)
+    return {
+        "counted_s": round(sum(row[-1] for row in counted) / 1000),
+        **colours,
+        "violate_ratio": colours["violate"]["packets"] / packets if packets else None,
+    }

@@ -1,0 +1,89 @@
+"""What agents say has happened on their routers: each event once, however often it is sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from portal.core.unix_time import to_ms, to_time
+from portal.events.models import Event
+from portal.inventory.models import Router
+
+_CLAIM = """
+INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
+SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
+ON CONFLICT DO NOTHING
+RETURNING seq
+"""
+# By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
+_FORGET = """
+WITH old AS (
+    DELETE FROM telemetry_routerevent WHERE stored_at < %s RETURNING router_id, boot_id, seq
+)
+DELETE FROM events_event AS event USING old
+WHERE event.router_id = old.router_id
+  AND event.data ->> 'boot_id' = old.boot_id::text AND event.data ->> 'seq' = old.seq::text
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedEvent:
+    """One event of an agent (docs/agent-api.md); ``at_ms`` is its clock, milliseconds since the epoch."""
+
+    seq: int
+    at_ms: int
+    kind: str
+    interface: str | None
+    vll: UUID | None
+    side: str | None
+    generation: int | None
+    detail: str | None
+
+
+@transaction.atomic
+def router_events_store(
+    *, router: Router, boot_id: UUID, reported: Sequence[ReportedEvent], now: datetime
+) -> int:
+    """Store a router's events and return how many were new.
+
+    An event is dated by the agent's clock, and never later than now: its own word stays in ``at_ms``.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [router.pk, boot_id, now, sorted({each.seq for each in reported})])
+        new = {seq for (seq,) in cursor.fetchall()}
+    events = [_event(router, boot_id, each, now) for each in reported if each.seq in new]
+    Event.objects.bulk_create(events)
+    return len(events)
+
+
+def router_events_forget(*, before: datetime) -> int:
+    """Delete what agents said that was stored before then; how many events.
+
+    One that an agent sends again after that counts as new.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [before])
+        return int(cursor.rowcount)
+
+
+def _event(router: Router, boot_id: UUID, reported: ReportedEvent, now: datetime) -> Event:
+    said: dict[str, Any] = {
+        "boot_id": str(boot_id),
+        "seq": reported.seq,
+        "at_ms": reported.at_ms,
+        "interface": reported.interface,
+        "vll": str(reported.vll) if reported.vll else None,
+        "end": reported.side,
+        "generation": reported.generation,
+        "detail": reported.detail,
+    }
+    return Event(
+        # Compared as integers: a clock may be wrong by more than a datetime can say.
+        at=now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms),
+        kind=f"router.{reported.kind}",
+        router_id=router.pk,
+        data={name: value for name, value in said.items() if value is not None},
+    )

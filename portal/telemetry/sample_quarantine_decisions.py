@@ -1,0 +1,137 @@
+"""What the NOC decides about samples that were set aside, and what becomes of them without a decision."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q
+
+from portal.accounts.models import User
+from portal.core.errors import Conflict
+from portal.events.outbox import announce, send_task
+from portal.telemetry.models import (
+    Quarantine,
+    QuarantinedFiveMinutes,
+    QuarantinedRun,
+    QuarantinedSample,
+)
+from portal.telemetry.rollup_tables import SAMPLES
+from portal.telemetry.time_spans import month_span
+
+log = logging.getLogger(__name__)
+
+COUNT_ACCEPTED = "telemetry.count_accepted"
+_State = Quarantine.State
+
+
+@dataclass(eq=False)
+class TimeUnknown(Conflict):
+    """Nobody knows when these were counted, so they can only be discarded."""
+
+    reason: str
+
+
+@dataclass(eq=False)
+class DecidedOtherwise(Conflict):
+    """Somebody has decided already, or nobody did in time."""
+
+    state: str
+
+
+@transaction.atomic
+def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> None:
+    """Let these samples count, at the time that the measured offset gives; what is accepted stays so.
+
+    They are added, and frozen months corrected, by a task. Raises TimeUnknown, DecidedOtherwise.
+    """
+    locked = _locked(quarantine.pk)
+    if locked.state == _State.ACCEPTED:
+        return
+    _check_undecided(locked)
+    if locked.month is None:
+        raise TimeUnknown(reason=locked.reason)
+    _decide(locked, _State.ACCEPTED, user, now)
+    send_task(COUNT_ACCEPTED, now=now)
+
+
+@transaction.atomic
+def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: datetime) -> None:
+    """Forget these samples for good; what is discarded stays so. Raises DecidedOtherwise."""
+    locked = _locked(quarantine.pk)
+    if locked.state == _State.DISCARDED:
+        return
+    _check_undecided(locked)
+    _decide(locked, _State.DISCARDED, user, now, why=reason)
+    _forget(locked)
+
+
+def quarantines_expire(*, now: datetime) -> int:
+    """Give up what nobody has decided about in time, and forget what no decision needs; how many were given
+    up."""
+    kept = timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
+    old = Q(month=None, last_received_at__lt=now - kept) | Q(month__lt=(now - kept).date())
+    given_up = 0
+    for pk in Quarantine.objects.filter(old, state=_State.UNDECIDED).values_list("pk", flat=True):
+        given_up += _expire(pk, now)
+    QuarantinedRun.objects.filter(last_received_at__lt=now - kept).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET_ROLLED_UP, [now - SAMPLES.retention - timedelta(days=1)])
+    return given_up
+
+
+def given_up_at(quarantine: Quarantine) -> datetime:
+    """From when on nobody can decide about it any more."""
+    since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
+    return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
+
+
+@transaction.atomic
+def _expire(pk: int, now: datetime) -> bool:
+    found = _locked(pk)
+    if found.state != _State.UNDECIDED or now < given_up_at(found):
+        return False
+    _decide(found, _State.EXPIRED, None, now)
+    _forget(found)
+    log.warning("%s: nobody decided about %d quarantined samples in time", found.router, found.samples)
+    return True
+
+
+# Rolled up, and no sample can make anybody count these 5 minutes anew.
+_FORGET_ROLLED_UP = """
+DELETE FROM telemetry_quarantinedfiveminutes AS five
+WHERE five.accepted AND five.start_at < %s AND NOT EXISTS (
+    SELECT FROM telemetry_stale_bucket AS mark
+    WHERE mark.vll_id = five.vll_id AND mark.step_s = 300 AND mark.start_at = five.start_at)
+"""
+
+
+def _locked(pk: int) -> Quarantine:
+    return Quarantine.objects.select_for_update(of=("self",)).select_related("router").get(pk=pk)
+
+
+def _check_undecided(found: Quarantine) -> None:
+    if found.state != _State.UNDECIDED:
+        raise DecidedOtherwise(state=found.state)
+
+
+def _decide(found: Quarantine, state: str, user: User | None, now: datetime, why: str = "") -> None:
+    found.state, found.decided_at, found.decided_by, found.why = state, now, user, why
+    found.save(update_fields=["state", "decided_at", "decided_by", "why"])
+    said: dict[str, Any] = {"quarantine": found.pk, "samples": found.samples, "reason": why}
+    if found.month:
+        said["month"] = f"{found.month:%Y-%m}"
+    announce(
+        f"router.samples_{state}",
+        now=now,
+        router_id=found.router_id,
+        actor=user.username if user else "",
+        data={name: value for name, value in said.items() if value != ""},
+    )
+
+
+def _forget(found: Quarantine) -> None:
+    QuarantinedFiveMinutes.objects.filter(quarantine=found).delete()
+    QuarantinedSample.objects.filter(quarantine=found).delete()

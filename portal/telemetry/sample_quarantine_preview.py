@@ -1,0 +1,164 @@
+"""What the NOC reads of a quarantine: its lines, and what accepting it would do to the month of each."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, OuterRef, QuerySet, Subquery
+
+from portal.core.unix_time import to_time
+from portal.telemetry.bucket_queries import SIDES, five_minutes_of, starts_of
+from portal.telemetry.frame_loss import compare
+from portal.telemetry.models import Quarantine, QuarantinedFiveMinutes
+from portal.telemetry.rates_and_percentiles import Bucket
+from portal.telemetry.rollups import COLUMNS
+from portal.telemetry.sample_quarantine_accept import fitting
+from portal.telemetry.throughput import P95_BUCKET_S, expected_of, percentiles
+from portal.telemetry.time_in_service import ServiceTime, service_time
+from portal.telemetry.time_spans import month_span
+from portal.vll.models import Vll
+
+# A column of a side, and where it comes from in what was set aside.
+_SOURCES = {
+    **{
+        name: name
+        for way in ("in", "out", "conform", "exceed", "violate")
+        for name in (f"{way}_bytes", f"{way}_packets")
+    },
+    "covered_ms": "covered_ms",
+    "policed_ms": "covered_ms",
+}
+_POLICED = ("policed_ms", "conform", "exceed", "violate")
+# Of a line, by the start of 5 minutes (epoch s): its columns by name.
+Counted = dict[int, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class MonthFigures:
+    """``p95`` by side: ``in``, ``out``, ``max`` (bit/s), ``counted`` and ``missing`` 5 minutes; ``loss`` as
+    its own answer has it, by 5 minutes."""
+
+    p95: dict[str, dict[str, int | None]]
+    loss: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MonthPreview:
+    """``added`` and ``left_out``: 5 minutes by side. ``before`` and ``after`` are None once it is decided."""
+
+    vll: Vll
+    samples: dict[str, int]
+    added: dict[str, int]
+    left_out: dict[str, int]
+    before: MonthFigures | None = None
+    after: MonthFigures | None = None
+
+
+def quarantines() -> QuerySet[Quarantine]:
+    """With their routers, who decided, how many lines are in each (``lines``), and ``newest_first``."""
+    rows = Quarantine.objects.select_related("router", "decided_by")
+    return rows.annotate(
+        lines=Count("ends__vll_id", distinct=True),
+        newest_first=ExpressionWrapper(-F("pk"), output_field=BigIntegerField()),
+    )
+
+
+def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
+    """Its lines, whose months may be previewed; ``place``: a number by which they can be paged."""
+    first = quarantine.ends.filter(vll_id=OuterRef("pk")).values("vll_id").annotate(first=Min("pk"))
+    lines = Vll.objects.filter(pk__in=quarantine.ends.values("vll_id")).select_related("customer")
+    placed: QuerySet[Vll] = lines.annotate(place=Subquery(first.values("first")))
+    return placed
+
+
+def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
+    """From when to when its samples were counted, by the portal's clock; None where that is unknown."""
+    if quarantine.month is None or quarantine.offset_ms is None:
+        return None
+    first, last = (to_time(at + quarantine.offset_ms) for at in (quarantine.first_ms, quarantine.last_ms))
+    return first, last
+
+
+def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[MonthPreview]:
+    """For a page of its lines: what accepting it would change in their month, or what it changed."""
+    ends = list(quarantine.ends.filter(vll_id__in=[vll.pk for vll in vlls]))
+    samples, added, left_out = (
+        {vll.pk: {end.side: getattr(end, name) for end in ends if end.vll_id == vll.pk} for vll in vlls}
+        for name in ("samples", "added", "left_out")
+    )
+    if quarantine.state != Quarantine.State.UNDECIDED or quarantine.month is None:
+        return [MonthPreview(vll, samples[vll.pk], added[vll.pk], left_out[vll.pk]) for vll in vlls]
+    since, until = month_span(quarantine.month)
+    starts = starts_of(since, until, P95_BUCKET_S)
+    pks = [vll.pk for vll in vlls]
+    before = _counted(pks, starts)
+    found = fitting(quarantine, pks, starts)
+    after = _with(before, quarantine, pks, found.fits)
+    previews = []
+    for vll in vlls:
+        served = service_time(vll)
+        would_be, would_not = (
+            {side: sum(place[:2] == (vll.pk, side) for place in places) for side in samples[vll.pk]}
+            for places in (found.fits, found.left_out)
+        )
+        previews.append(
+            MonthPreview(
+                vll,
+                samples[vll.pk],
+                would_be,
+                would_not,
+                *(_figures(served, counted[vll.pk], since, until, now) for counted in (before, after)),
+            )
+        )
+    return previews
+
+
+def _counted(vlls: Collection[UUID], starts: range) -> dict[UUID, Counted]:
+    found: dict[UUID, Counted] = {vll: {} for vll in vlls}
+    for vll, start, *values in five_minutes_of(vlls, starts, COLUMNS):
+        found[vll][int(start.timestamp())] = dict(zip(COLUMNS, values, strict=True))
+    return found
+
+
+def _with(
+    before: dict[UUID, Counted],
+    quarantine: Quarantine,
+    vlls: Collection[UUID],
+    fits: set[tuple[UUID, str, datetime]],
+) -> dict[UUID, Counted]:
+    """The same with what would be added."""
+    after = {vll: {start: dict(row) for start, row in counted.items()} for vll, counted in before.items()}
+    waiting = QuarantinedFiveMinutes.objects.filter(quarantine=quarantine, vll_id__in=vlls, accepted=False)
+    for each in waiting:
+        if (each.vll_id, each.side, each.start_at) not in fits:
+            continue
+        counted = after[each.vll_id]
+        row = counted.setdefault(
+            int(each.start_at.timestamp()),
+            dict.fromkeys(COLUMNS) | {"a_covered_ms": 0, "z_covered_ms": 0, "simulated": False},
+        )
+        for name, source in _SOURCES.items():
+            if each.policed or not name.startswith(_POLICED):
+                column = f"{each.side}_{name}"
+                row[column] = (row[column] or 0) + getattr(each, source)
+        row["simulated"] = row["simulated"] or each.simulated
+    return after
+
+
+def _figures(
+    served: ServiceTime, counted: Counted, since: datetime, until: datetime, now: datetime
+) -> MonthFigures:
+    expected = expected_of(served, since, until, P95_BUCKET_S, now)
+    p95 = {}
+    for side in SIDES:
+        buckets = {
+            start: Bucket(
+                row[f"{side}_in_bytes"] * 8, row[f"{side}_out_bytes"] * 8, row[f"{side}_covered_ms"] / 1000
+            )
+            for start, row in counted.items()
+            if row[f"{side}_covered_ms"]
+        }
+        p95[side] = percentiles(buckets, expected) | {"counted": len(buckets)}
+    return MonthFigures(p95, compare(served, counted, since, until, P95_BUCKET_S, now))

@@ -1,0 +1,114 @@
+"""What a silence was, as far as anything tells: pure arithmetic over spans of time.
+
+A router that nobody hears from may forward. What speaks for that are its lines' counters, in 5 minutes:
+frames that came out at a line's other end, and what its own agent counted and could only deliver later.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from portal.core.unix_time import EPOCH
+from portal.telemetry.time_spans import Span, length, merged, within, without
+from portal.vll.states import OperStatus
+
+BUCKET = timedelta(minutes=5)
+# A sample begins or ends so much before or after what it is about; the agents' clocks differ a little too.
+_BLUR = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How long a line had an oper status, as a row of OperInterval; ``ended`` None: it still has."""
+
+    status: str
+    began: datetime
+    ended: datetime | None
+    judged: bool = False
+
+
+Verdict = tuple[datetime, datetime, OperStatus]
+
+
+def spoken_for(silence: Span, starts: Collection[datetime], *, over: bool) -> list[Span]:
+    """The parts of a silence that something speaks for; ``starts``: of the 5 minutes in which something did.
+
+    Only whole 5 minutes of the silence tell of it, and those at its edges also of the rest there. Of one that
+    goes on (``over`` False) the last minutes tell what they can.
+    """
+    since, until = silence
+    first = _rounded_up(since + _BLUR)
+    last = _rounded_down(until - _BLUR) - BUCKET if over else _rounded_down(until)
+    return merged(
+        (since if start == first else start, until if over and start == last else min(start + BUCKET, until))
+        for start in starts
+        if first <= start <= last
+    )
+
+
+def down_in(
+    silence: Span, spoken: Sequence[Span], *, listened: Sequence[Span], longest: timedelta
+) -> list[Span]:
+    """The parts in which nothing speaks for the router for longer than ``longest``, and somebody listened."""
+    found = (within([quiet], listened) for quiet in without(silence, spoken))
+    return merged(span for unheard in found if length(unheard) > longest for span in unheard)
+
+
+def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
+    """What the line was in the silence: up where it forwarded, down where a router was, else unknown."""
+    parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
+    for quiet in without(silence, forwarded):
+        parts += [(*span, OperStatus.DOWN) for span in within([quiet], down)]
+        parts += [(*span, OperStatus.UNKNOWN) for span in without(quiet, down)]
+    return sorted(parts)
+
+
+def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> list[Interval]:
+    """A line's intervals with what is known of a silence now.
+
+    What was observed stays: that it was down. Also the seconds that it counted as up until its router's
+    report was missed, but where the router was down from then on.
+    """
+    pieces: list[Interval] = []
+    for interval in intervals:
+        if interval.status == OperStatus.DOWN and not interval.judged:
+            pieces.append(interval)
+            continue
+        begin = interval.began
+        for since, until, status in verdicts:
+            if until <= begin or (interval.ended is not None and since >= interval.ended):
+                continue
+            since = max(since, begin)
+            until = until if interval.ended is None else min(until, interval.ended)
+            pieces.append(replace(interval, began=begin, ended=since))
+            pieces.append(_judged(interval, since, until, status))
+            begin = until
+        pieces.append(replace(interval, began=begin))
+    return _joined(pieces)
+
+
+def _judged(interval: Interval, since: datetime, until: datetime, status: OperStatus) -> Interval:
+    if status == OperStatus.UNKNOWN and interval.status == OperStatus.UP and not interval.judged:
+        return replace(interval, began=since, ended=until)
+    return Interval(status, since, until, judged=status != OperStatus.UNKNOWN)
+
+
+def _joined(pieces: Sequence[Interval]) -> list[Interval]:
+    found: list[Interval] = []
+    for piece in pieces:
+        if piece.ended is not None and piece.ended <= piece.began:
+            continue
+        last = found[-1] if found else None
+        if last and (last.status, last.judged, last.ended) == (piece.status, piece.judged, piece.began):
+            found[-1] = replace(last, ended=piece.ended)
+        else:
+            found.append(piece)
+    return found
+
+
+def _rounded_down(at: datetime) -> datetime:
+    return at - (at - EPOCH) % BUCKET
+
+
+def _rounded_up(at: datetime) -> datetime:
+    return at + -(at - EPOCH) % BUCKET

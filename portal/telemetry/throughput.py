@@ -1,0 +1,132 @@
+"""Reading throughput."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.core.errors import DomainError
+from portal.telemetry.bucket_queries import SIDES, buckets_of, starts_of
+from portal.telemetry.graph_units import Unit
+from portal.telemetry.rates_and_percentiles import (
+    STEPS_S,
+    Bucket,
+    automatic_step,
+    merged,
+    percentile_95,
+    points,
+)
+from portal.telemetry.rollup_tables import FIVE_MINUTES, finest_kept
+from portal.telemetry.rollups import REPORTING_DELAY
+from portal.telemetry.time_in_service import ServiceTime, service_time
+from portal.vll.models import Vll
+
+P95_BUCKET_S = FIVE_MINUTES.step_s
+MAX_POINTS_ASKED = 10_000
+
+
+@dataclass(eq=False)
+class RangeEmpty(DomainError):
+    """The range ends before it begins."""
+
+    field: str = "to"
+
+
+@dataclass(eq=False)
+class StepRefused(DomainError):
+    """The step is not offered, is no longer stored that far back, or draws too many points. Seconds."""
+
+    step_s: int
+    offered_s: tuple[int, ...] = STEPS_S
+    maximum_points: int = MAX_POINTS_ASKED
+    field: str = "step"
+
+
+def throughput(
+    *,
+    vll: Vll,
+    since: datetime,
+    until: datetime,
+    step_s: int | None = None,
+    unit: Unit = Unit.BITS,
+    now: datetime,
+) -> dict[str, Any]:
+    """The answer of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
+
+    ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
+    range, None where nothing was counted. ``p95``: per end the 95th percentile of 5-minute buckets of
+    ``in``, ``out`` and the larger of both, and how many such buckets are ``missing``; None where 5 minutes
+    are no longer stored. ``missing``: buckets of this step in which at least one end has nothing; time
+    before the VLL was first in service or after it was last, and the last moments that cannot have been
+    reported yet, are not counted.
+    Raises RangeEmpty or StepRefused.
+    """
+    if since >= until:
+        raise RangeEmpty
+    step_s = _step(since, until, step_s, now)
+    with_p95 = since >= now - FIVE_MINUTES.retention
+    # Read once, in the shorter of both buckets; the longer ones are made of them.
+    read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
+    starts = starts_of(since, until, step_s)
+    widest = max(step_s, P95_BUCKET_S)
+    around = starts_of(since, until, widest)
+    counted, simulated = buckets_of(
+        vll, _instant(around.start, since), _instant(around.stop, since), read_s, unit
+    )
+    drawn = {side: merged(counted[side], step_s) for side in SIDES}
+    served = service_time(vll)
+    expected = expected_of(served, since, until, step_s, now)
+    five_minutes = expected_of(served, since, until, P95_BUCKET_S, now)
+    touched = starts_of(since, until, P95_BUCKET_S)
+    return {
+        "step_s": step_s,
+        "unit": unit.value,
+        "a_end": points(drawn["a"], starts),
+        "z_end": points(drawn["z"], starts),
+        "p95": {
+            f"{side}_end": percentiles(
+                _within(merged(counted[side], P95_BUCKET_S), touched) if with_p95 else {}, five_minutes
+            )
+            for side in SIDES
+        },
+        "missing": sum(any(start not in drawn[side] for side in SIDES) for start in expected),
+        "simulated": simulated,
+    }
+
+
+def _step(since: datetime, until: datetime, step_s: int | None, now: datetime) -> int:
+    range_s = (until - since).total_seconds()
+    finest_s = finest_kept(since, now=now).step_s or STEPS_S[0]
+    if step_s is None:
+        return automatic_step(range_s, finest_s=finest_s)
+    if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_ASKED:
+        raise StepRefused(step_s=step_s, offered_s=tuple(step for step in STEPS_S if step >= finest_s))
+    return step_s
+
+
+def expected_of(served: ServiceTime, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
+    """The starts of the buckets that ought to have something in them by now."""
+    if served.began is None:
+        return range(0, 0, step_s)
+    begin = max(since, served.began)
+    end = min(until, served.ended or until, now - REPORTING_DELAY)
+    first = -int(-begin.timestamp() // step_s) * step_s
+    return range(first, int(end.timestamp() // step_s) * step_s, step_s)
+
+
+def percentiles(buckets: dict[int, Bucket], expected: range) -> dict[str, int | None]:
+    """The 95th percentiles of 5-minute buckets: of ``in``, of ``out``, and of the larger of both."""
+    return {
+        "in": percentile_95(bucket.in_rate for bucket in buckets.values()),
+        "out": percentile_95(bucket.out_rate for bucket in buckets.values()),
+        "max": percentile_95(max(bucket.in_rate, bucket.out_rate) for bucket in buckets.values()),
+        # Counted from the fewer of both: a year has 100,000 such buckets, and none may be stored any more.
+        "missing": len(expected) - sum(start in expected for start in buckets),
+    }
+
+
+def _within(buckets: dict[int, Bucket], starts: range) -> dict[int, Bucket]:
+    return {start: bucket for start, bucket in buckets.items() if start in starts}
+
+
+def _instant(epoch_s: int, like: datetime) -> datetime:
+    return datetime.fromtimestamp(epoch_s, tz=like.tzinfo)

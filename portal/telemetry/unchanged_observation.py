@@ -1,0 +1,42 @@
+"""Reports that say what was said last, as nearly all do: stored and found out by one statement."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import connection
+
+from portal.inventory.models import ObservedRouter, Router
+from portal.inventory.observation_report import ObservedReport
+from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
+from portal.inventory.operations.observation_store import is_unchanged
+
+# The row is still what the report was compared with, and no line of the router waits to be compared.
+_STORE = f"""
+WITH repeated AS (
+    UPDATE inventory_observedrouter SET reported_at = %(now)s, sent_ms = %(sent_ms)s
+    WHERE router_id = %(router)s AND reported_at = %(last_at)s AND sent_ms = %(last_sent_ms)s
+      AND NOT found_silent
+      AND NOT EXISTS (SELECT FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
+                      WHERE p.router_id = %(router)s AND e.changed_since_report)
+    RETURNING id
+), loads AS ({LOADS_STORE.format(condition="EXISTS (SELECT FROM repeated)")})
+SELECT count(*) FROM repeated
+"""  # noqa: S608 - constants
+
+
+def unchanged_store(
+    *,
+    router: Router,
+    last: ObservedRouter,
+    report: ObservedReport,
+    digests: Mapping[str, str],
+    now: datetime,
+) -> bool:
+    """Store that a router, heard of all the while, says what it said ``last``; False if that is not all."""
+    if not is_unchanged(last=last, report=report, digests=digests, now=now):
+        return False
+    params = loads_of(router, report.interfaces, now)
+    params |= {"sent_ms": report.sent_ms, "last_at": last.reported_at, "last_sent_ms": last.sent_ms}
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, params)
+        return bool(cursor.fetchone()[0])

@@ -1,0 +1,21 @@
+"""How cautious the check of a path is."""
+
+from dataclasses import dataclass
+
+from portal.core.mtu_arithmetic import MtuPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    """``any_single_failure``: the path must carry the frame after any one failure too. Left out, planning
+    asks for that and exact does not. ``gre_key``: GRE tunnels carry a key (VPP 25.10 and later)."""
+
+    mtu: MtuPolicy = MtuPolicy.PLANNING
+    any_single_failure: bool | None = None
+    gre_key: bool = False
+
+    @property
+    def survives_one_failure(self) -> bool:
+        if self.any_single_failure is None:
+            return self.mtu is MtuPolicy.PLANNING
+        return self.any_single_failure

@@ -1,0 +1,71 @@
+"""The facts about the underlay: its routers, and the links between them."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from portal.core.encapsulations import Family
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """``agent_observed``: an agent should be reporting this router's interfaces."""
+
+    id: Hashable
+    name: str
+    agent_observed: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSide:
+    """One side of a link. MTUs are IP MTUs in bytes, None where unknown.
+
+    ``metric`` is what leaving the router by this side costs. ``observed_stale``: the router's agent
+    has been silent for too long, or has never spoken. ``observed_missing``: it does not see this interface.
+    """
+
+    router: Hashable
+    interface: str
+    metric: int
+    declared_ip_mtu: int | None = None
+    observed_ip_mtu: int | None = None
+    observed_stale: bool = False
+    observed_missing: bool = False
+
+    @property
+    def unwatched(self) -> bool:
+        """Whether an agent that should observe this side does not."""
+        return self.observed_stale or self.observed_missing
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A backbone link. Two links between the same routers are two links."""
+
+    id: Hashable
+    name: str
+    a: LinkSide
+    z: LinkSide
+    families: frozenset[Family] = frozenset(Family)
+    in_service: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def known_ip_mtus(self) -> tuple[int, ...]:
+        """What was declared and observed on both sides, in bytes, without the unknown."""
+        values = (
+            self.a.declared_ip_mtu,
+            self.a.observed_ip_mtu,
+            self.z.declared_ip_mtu,
+            self.z.observed_ip_mtu,
+        )
+        return tuple(value for value in values if value is not None)
+
+    @property
+    def mtu_mismatch(self) -> bool:
+        """Whether the known values contradict each other: something for the NOC to look at."""
+        return len(set(self.known_ip_mtus)) > 1

@@ -1,0 +1,159 @@
+"""The underlay as the database knows it now, built anew only when it changed."""
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from portal.core.encapsulations import Encapsulation, Family
+from portal.core.mtu_arithmetic import MtuPolicy
+from portal.inventory import models
+from portal.inventory.models.link import link_name
+from portal.underlay.mtu_check_policy import PathPolicy
+from portal.underlay.routers_and_links import Link, LinkSide, Router
+from portal.underlay.topology import Topology
+from portal.underlay.tunnel_endpoints import LineEnd
+
+# An agent that has been silent, or without a VPP to look at, for longer no longer vouches for its MTUs.
+SILENT_AFTER = timedelta(minutes=5)
+# What a drained router advertises for its links: the largest that still counts (IS-IS wide metrics, RFC 5305;
+# for OSPF RFC 6987 says 0xffff). Paths through it are used when there is no other, and it can be reached.
+STUB_METRIC = 2**24 - 2
+
+
+class _Key(NamedTuple):
+    """``version`` is None for as long as there is no underlay at all."""
+
+    version: UUID | None
+    silent: frozenset[int]
+
+
+_built: dict[_Key, Topology] = {}
+_NOW = """
+SELECT (SELECT version FROM inventory_topologyversion ORDER BY id LIMIT 1),
+       ARRAY(SELECT r.id FROM inventory_router r LEFT JOIN inventory_observedrouter o ON o.router_id = r.id
+             WHERE r.agent_url <> ''
+               AND (o.id IS NULL OR o.reported_at < %(since)s OR o.vpp_away_since < %(since)s))
+"""
+# Addresses that are on the routers, and then, with ``reachable``, routes to them.
+_REPORTED = """
+SELECT router_id, host(address), NULL::boolean AS reachable FROM inventory_tunneladdress
+WHERE router_id = ANY(%(routers)s) AND address = ANY(%(loopbacks)s::inet[])
+UNION ALL
+SELECT router_id, host(address), reachable FROM inventory_observedroute
+WHERE router_id = ANY(%(routers)s) AND address = ANY(%(loopbacks)s::inet[])
+"""
+
+
+def current_topology(*, now: datetime) -> Topology:
+    """Routers and links with what is declared and observed of them. Its answers are cached with it.
+
+    One small query when nothing changed since the last call in this process.
+    """
+    key = _key(now)
+    topology = _built.get(key)
+    if topology is None:
+        topology = _build(key.silent)
+        # Rows may have changed after the version was read; such a topology is used once and not kept.
+        if _key(now).version == key.version:
+            _built.clear()
+            _built[key] = topology
+    return topology
+
+
+def topology_when_all_report() -> Topology:
+    """As if no agent were silent: with what each saw last. Built anew each time."""
+    return _build(frozenset())
+
+
+def path_policy() -> PathPolicy:
+    """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
+    return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))
+
+
+def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd, LineEnd]:
+    """What is declared and reported of the routers of a line, in one small query.
+
+    Select ``observed`` together with the routers.
+    """
+    routers = (a_router, z_router)
+    loopbacks = {address for router in routers for address in (router.loopback4, router.loopback6) if address}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _REPORTED, {"routers": [router.pk for router in routers], "loopbacks": sorted(loopbacks)}
+        )
+        reported_rows = cursor.fetchall()
+    addresses = {(pk, address) for pk, address, reachable in reported_rows if reachable is None}
+    routes = [(pk, address, reachable) for pk, address, reachable in reported_rows if reachable is not None]
+
+    def end(router: models.Router) -> LineEnd:
+        seen = getattr(router, "observed", None)
+        can: list[str] | None = None if seen is None else seen.encapsulations
+        reported = can is not None
+        return LineEnd(
+            router=Router(id=router.pk, name=router.name, agent_observed=router.has_agent),
+            loopbacks={f: address for f in Family if (address := router.loopback(f)) is not None},
+            encapsulations=None if can is None else frozenset(map(Encapsulation, can)),
+            addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
+            routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
+        )
+
+    return end(a_router), end(z_router)
+
+
+def _key(now: datetime) -> _Key:
+    with connection.cursor() as cursor:
+        cursor.execute(_NOW, {"since": now - SILENT_AFTER})
+        version, silent = cursor.fetchone()
+    return _Key(version=version, silent=frozenset(silent))
+
+
+def _build(silent: frozenset[int]) -> Topology:
+    # Rows as tuples: of thousands, making the models takes most of the time.
+    observed = {
+        (router, name): ip_mtu
+        for router, name, ip_mtu in models.ObservedInterface.objects.values_list(
+            "router_id", "name", "ip_mtu"
+        )
+    }
+
+    columns = ("pk", "name", "agent_url", "drained_since")
+    routers = list(models.Router.objects.order_by("pk").values_list(*columns))
+    drained = {pk for pk, _name, _url, since in routers if since is not None}
+
+    def side(router: int, interface: str, metric: int, ip_mtu: int | None) -> LinkSide:
+        return LinkSide(
+            router=router,
+            interface=interface,
+            metric=STUB_METRIC if router in drained else metric,
+            declared_ip_mtu=ip_mtu,
+            observed_ip_mtu=observed.get((router, interface)),
+            observed_stale=router in silent,
+            observed_missing=(router, interface) not in observed,
+        )
+
+    def link(
+        pk: int, in_service: bool, ipv4: bool, ipv6: bool, a_name: str, z_name: str, *sides: Any
+    ) -> Link:
+        a, z = side(*sides[:4]), side(*sides[4:])
+        carried = ((Family.V4, ipv4), (Family.V6, ipv6))
+        return Link(
+            id=pk,
+            name=link_name(a_name, a.interface, z_name, z.interface),
+            a=a,
+            z=z,
+            families=frozenset(family for family, does in carried if does),
+            in_service=in_service,
+        )
+
+    links = models.BackboneLink.objects.order_by("pk").values_list(
+        *("pk", "in_service", "ipv4", "ipv6", "a_router__name", "z_router__name"),
+        *("a_router_id", "a_interface", "a_metric", "a_ip_mtu"),
+        *("z_router_id", "z_interface", "z_metric", "z_ip_mtu"),
+    )
+    return Topology(
+        routers=[Router(id=pk, name=name, agent_observed=bool(url)) for pk, name, url, _since in routers],
+        links=[link(*row) for row in links],
+    )

@@ -1,0 +1,197 @@
+"""Which transport carries a VLL, or why none does."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Family, Transport
+from portal.core.mtu_arithmetic import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead, required_ip_mtu
+from portal.underlay.errors import (
+    Capacity,
+    EncapsulationMissing,
+    EndpointMissing,
+    EndpointUnrouted,
+    FamilyMissing,
+    LocalAcrossRouters,
+    NoPath,
+    TransportRefused,
+    TunnelWithinRouter,
+)
+from portal.underlay.mtu_check_policy import PathPolicy
+from portal.underlay.path_mtu import PathReport, path_check
+from portal.underlay.topology import Topology
+
+Barred = Mapping[Transport, tuple[TransportRefused, ...]]
+NOTHING: Barred = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedTransport:
+    """A transport that carries the VLL. Sizes in bytes.
+
+    ``frame``: the largest carried frame; ``required``: the IP MTU that this asks of the underlay. L2XC has
+    no underlay: there ``required`` and ``path`` are None.
+    """
+
+    transport: Transport
+    frame: int
+    required: int | None = None
+    path: PathReport | None = None
+
+
+def select_transport(
+    topology: Topology,
+    a: Hashable,
+    z: Hashable,
+    *,
+    a_families: Iterable[Family],
+    z_families: Iterable[Family],
+    svc_mtu: int,
+    carried_tags: int,
+    requested: Transport | None,
+    policy: PathPolicy,
+    barred: Barred = NOTHING,
+) -> SelectedTransport:
+    """The transport for a VLL between routers ``a`` and ``z``; ``requested`` None is ``auto``.
+
+    ``a_families`` and ``z_families``: those of which each end has a tunnel endpoint. ``barred``: what the
+    routers cannot do, and why. ``auto`` takes L2XC on one router, else the cheapest tunnel that fits, GRE
+    never.
+
+    Raises SvcMtuOutOfRange, or a TransportRefused that knows all that would fit instead; KeyError when a
+    router is unknown.
+    """
+    frame = carried_frame(svc_mtu, carried_tags=carried_tags)
+    ends = topology.router(a), topology.router(z)
+    if a == z:
+        if requested not in (None, Transport.L2XC):
+            error: TransportRefused = TunnelWithinRouter(router=ends[0], transport=requested)
+            error.fits = () if Transport.L2XC in barred else (Transport.L2XC,)
+            raise error
+        if against := barred.get(Transport.L2XC):
+            raise _told(against)
+        return SelectedTransport(Transport.L2XC, frame)
+
+    families = {ends[0]: set(a_families), ends[1]: set(z_families)}
+    shared = set.intersection(*families.values())
+
+    def path(family: Family) -> PathReport:
+        return path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
+
+    refusals: list[tuple[TransportRefused, ...]] = []
+    for transport in AUTO_TUNNELS if requested is None else (requested,):
+        family = transport.family
+        against = barred.get(transport, ())
+        if family is None:
+            refusals.append((LocalAcrossRouters(a=ends[0], z=ends[1]), *against))
+        elif family not in shared:
+            lacking = tuple(router for router, present in families.items() if family not in present)
+            refusals.append((FamilyMissing(routers=lacking, family=family), *against))
+        else:
+            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+            report = path(family)
+            refusal = None if required is None else report.refusal(required)
+            if refusal is None and not against:
+                return SelectedTransport(transport, frame, required, report)
+            refusals.append(against if refusal is None else (refusal, *against))
+
+    error = _told(_most_telling(refusals))
+    error.capacities = _capacities(
+        {family: path(family) for family in shared}, carried_tags=carried_tags, policy=policy, barred=barred
+    )
+    error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
+    raise error
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A transport between two ends, with what it would carry, its overhead in bytes and what it costs.
+
+    ``largest_svc_mtu`` is None where it carries nothing: no path, one whose MTU is not known, or ends that
+    cannot do it (``barred``).
+    """
+
+    transport: Transport
+    overhead: int
+    largest_svc_mtu: int | None
+    cost: Cost
+    barred: tuple[TransportRefused, ...] = ()
+
+
+def options(
+    topology: Topology,
+    a: Hashable,
+    z: Hashable,
+    *,
+    a_families: Iterable[Family],
+    z_families: Iterable[Family],
+    carried_tags: int,
+    policy: PathPolicy,
+    barred: Barred = NOTHING,
+) -> tuple[Option, ...]:
+    """Every transport between routers ``a`` and ``z``, cheapest first. KeyError when one is unknown."""
+    if a == z:
+        against = barred.get(Transport.L2XC, ())
+        largest_here = None if against else MAX_SVC_MTU
+        return (Option(Transport.L2XC, 0, largest_here, COST[Transport.L2XC], against),)
+    paths = {
+        family: path_check(topology, a, z, family=family, any_single_failure=policy.survives_one_failure)
+        for family in set(a_families) & set(z_families)
+    }
+    largest = {
+        c.transport: c.largest_svc_mtu
+        for c in _capacities(paths, carried_tags=carried_tags, policy=policy, barred=barred)
+    }
+    found = [
+        Option(
+            tunnel,
+            overhead(tunnel, policy.mtu, gre_key=policy.gre_key),
+            largest.get(tunnel),
+            COST[tunnel],
+            barred.get(tunnel, ()),
+        )
+        for tunnel in TUNNELS
+    ]
+    return tuple(sorted(found, key=lambda option: -option.cost.mpps_per_core))
+
+
+def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
+    """What stands against the cheapest tunnel that has a path, else against one whose ends have its family.
+
+    A path that is too narrow says more than an end that cannot do one tunnel of several.
+    """
+
+    def remoteness(against: tuple[TransportRefused, ...]) -> int:
+        match against[0]:
+            case FamilyMissing():
+                return 3
+            case NoPath():
+                return 2
+            case EncapsulationMissing() | EndpointMissing() | EndpointUnrouted():
+                return 1
+            case _:
+                return len(against) > 1
+
+    return min(refusals, key=remoteness)
+
+
+def _told(against: tuple[TransportRefused, ...]) -> TransportRefused:
+    """The first of them, knowing the others."""
+    against[0].also = against[1:]
+    return against[0]
+
+
+def _capacities(
+    paths: dict[Family, PathReport], *, carried_tags: int, policy: PathPolicy, barred: Barred
+) -> tuple[Capacity, ...]:
+    capacities = []
+    for transport in TUNNELS:
+        path = paths.get(transport.family) if transport.family else None
+        if path is None or path.path_mtu is None or transport in barred:
+            continue
+        largest = largest_svc_mtu(
+            path.path_mtu, transport, policy.mtu, carried_tags=carried_tags, gre_key=policy.gre_key
+        )
+        if largest is not None:
+            capacities.append(Capacity(transport, largest))
+    return tuple(capacities)

@@ -1,0 +1,87 @@
+"""What is known of the two routers that a VLL ends on: what their VPPs can do, and where tunnels can end.
+
+What a router's agent has reported counts; of a router that has not reported yet, what is declared. That is
+then an assumption, and said to be one.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.underlay.errors import EncapsulationMissing, EndpointMissing, EndpointUnrouted, TransportRefused
+from portal.underlay.routers_and_links import Router
+
+
+@dataclass(frozen=True, slots=True)
+class LineEnd:
+    """One of the two routers. ``loopbacks`` are declared; None stands for what no agent has reported yet.
+
+    ``addresses``: those of the loopbacks that are on the router. ``routes``: to loopbacks of the other
+    router, and whether they are other than a drop.
+    """
+
+    router: Router
+    loopbacks: Mapping[Family, str]
+    encapsulations: frozenset[Encapsulation] | None = None
+    addresses: frozenset[str] | None = None
+    routes: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """That ``router`` has what is declared of it: ``encapsulation``, ``address`` or a ``route``."""
+
+    router: Router
+    what: str
+    subject: str
+
+
+def barred(
+    a: LineEnd, z: LineEnd, transports: Iterable[Transport]
+) -> dict[Transport, tuple[TransportRefused, ...]]:
+    """Which of these the two routers cannot do, and why. A family that an end lacks is not looked at.
+
+    GRE leases a pair out of many addresses, and looks at them itself.
+    """
+    found = {transport: tuple(_against(a, z, transport)) for transport in transports}
+    return {transport: against for transport, against in found.items() if against}
+
+
+def _against(a: LineEnd, z: LineEnd, transport: Transport) -> Iterable[TransportRefused]:
+    for end in _routers(a, z):
+        if end.encapsulations is not None and transport.encapsulation not in end.encapsulations:
+            yield EncapsulationMissing(router=end.router, transport=transport)
+    for end, far, address in _endpoints(a, z, transport):
+        if end.addresses is not None and address not in end.addresses:
+            yield EndpointMissing(router=end.router, address=address)
+        elif far.routes.get(address) is False:
+            yield EndpointUnrouted(router=end.router, address=address, far=far.router)
+
+
+def assumptions(a: LineEnd, z: LineEnd, transport: Transport) -> list[Assumption]:
+    """What is taken as declared, because no agent has said anything about it."""
+    found = [
+        Assumption(end.router, "encapsulation", transport.encapsulation.value)
+        for end in _routers(a, z)
+        if end.encapsulations is None
+    ]
+    for end, far, address in _endpoints(a, z, transport):
+        if end.addresses is None:
+            found.append(Assumption(end.router, "address", address))
+        if address not in far.routes:
+            found.append(Assumption(far.router, "route", address))
+    return found
+
+
+def _routers(a: LineEnd, z: LineEnd) -> list[LineEnd]:
+    return [a] if a.router == z.router else [a, z]
+
+
+def _endpoints(a: LineEnd, z: LineEnd, transport: Transport) -> Iterable[tuple[LineEnd, LineEnd, str]]:
+    """(end, far end, address) of a tunnel's two ends."""
+    if transport.family is None or transport.encapsulation is Encapsulation.GRE or a.router == z.router:
+        return
+    for end, far in ((a, z), (z, a)):
+        address = end.loopbacks.get(transport.family)
+        if address is not None:
+            yield end, far, address

@@ -1,0 +1,86 @@
+"""Whether a line could be changed now, and what it would become. Writes nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from portal.accounts.models import User
+from portal.core.encapsulations import Transport
+from portal.core.errors import DomainError
+from portal.vll.errors import EndsSwapped
+from portal.vll.feasibility import Existing, Feasibility, feasibility_of
+from portal.vll.models import Vll
+from portal.vll.operations.feasibility_rules import LineRequest
+from portal.vll.operations.modify import (
+    Changes,
+    check_in_service,
+    check_not_swapped,
+    check_orderable,
+    leased_by,
+    request_after,
+    request_of,
+    unchanged_path,
+    waits_for_approval,
+)
+from portal.vll.revision_content import content_of
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFeasibility:
+    """``before`` is asked of the line now, ``request`` would be; ``transport`` is what carries it now."""
+
+    feasibility: Feasibility
+    before: LineRequest
+    request: LineRequest
+    transport: Transport
+    needs_approval: bool
+
+    @property
+    def changes_nothing(self) -> bool:
+        """No router would be told anything; a description may differ all the same."""
+        return self.request == self.before
+
+
+def change_feasibility_of(
+    *, user: User, vll: Vll, changes: Changes, now: datetime, expected_revision: int | None = None
+) -> ChangeFeasibility:
+    """Look at everything that ``order_modify`` would look at.
+
+    A change of nothing is no refusal here: ``changes_nothing`` tells, and what carries the line stands.
+    """
+    before = content_of(vll)
+    asked, request = request_of(before), request_after(before, changes)
+    refusals: list[DomainError] = []
+    with _noting(refusals):
+        check_orderable(vll, user, expected_revision=expected_revision)
+    with _noting(refusals):
+        check_in_service(vll)
+    line = Existing(
+        customer=vll.customer,
+        leased=leased_by(vll, before),
+        unchanged_path=unchanged_path(before, request),
+        preferred=before.transport if changes.transport is None else None,
+    )
+    found = feasibility_of(user=user, request=request, now=now, line=line)
+    if request != asked:
+        try:
+            check_not_swapped(before, request)
+            refusals += found.refusals
+        except EndsSwapped as refusal:
+            refusals.append(refusal)
+    return ChangeFeasibility(
+        feasibility=replace(found, refusals=refusals),
+        before=asked,
+        request=request,
+        transport=before.transport,
+        needs_approval=waits_for_approval(user, vll.customer, asked, request),
+    )
+
+
+@contextmanager
+def _noting(refusals: list[DomainError]) -> Iterator[None]:
+    try:
+        yield
+    except DomainError as refusal:
+        refusals.append(refusal)

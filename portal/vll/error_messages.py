@@ -1,0 +1,248 @@
+"""The words for refused orders and paths: what, why, and what to do about it."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core import mtu_arithmetic, vlan_tags
+from portal.core.errors import TEXTS, wording
+from portal.core.units import rate_text
+from portal.underlay import errors as underlay
+from portal.underlay.tunnel_endpoints import Assumption
+from portal.vll import errors
+
+TEXTS |= {
+    errors.PortUnknown: gettext_noop(
+        "Port {port} does not exist, or you may not see it. Choose one of your own ports."
+    ),
+    errors.NotAllowedToOrder: gettext_noop(
+        "Your role may look at {customer} but not order for it. Ask one of its operators or admins."
+    ),
+    errors.PortsOfTwoCustomers: gettext_noop(
+        "{a_port} and {z_port} belong to different customers. A line joins two ports of one customer."
+    ),
+    errors.PortHasNoCustomer: gettext_noop(
+        "{port} is not assigned to a customer yet. Ask the NOC to assign it."
+    ),
+    errors.EndsAreTheSame: gettext_noop(
+        "Both ends pick the same frames of {port}. Choose another port or other VLANs for one of them."
+    ),
+    errors.BurstOutOfRange: gettext_noop(
+        "{value} bytes is outside {minimum} to {maximum} bytes: a burst holds at least the largest frame of"
+        " the line. Write more, or leave it out for what suits the rate."
+    ),
+    errors.ExcessBurstWithoutRate: gettext_noop(
+        "Without an excess rate nothing fills an excess burst. Order an EIR, or leave the EBS out."
+    ),
+    errors.RouterHasNoAgent: gettext_noop(
+        "{router} only carries traffic: lines cannot end there. Choose a port on another router."
+    ),
+    errors.RouterInMaintenance: gettext_noop(
+        "{router} is under maintenance and takes no new lines at the moment. Lines in service are not"
+        " affected. Try again later, or choose a port on another router."
+    ),
+    errors.RouterIsDrained: gettext_noop(
+        "{router} is drained, so its maintenance goes on. End the drain first."
+    ),
+    errors.RouterIsDead: gettext_noop(
+        "{router} is declared dead, so its maintenance goes on. Take that back first."
+    ),
+    errors.FrameTooLargeForPort: gettext_noop(
+        "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
+        " there. Order a smaller svc-mtu."
+    ),
+    errors.OrderIsOpen: gettext_noop(
+        "Order {order_id} ({action}) is still {state}. Wait until it has ended, or cancel it."
+    ),
+    errors.WrongLifecycle: gettext_noop(
+        "This line is {lifecycle}; {action} is not possible then. Look at it again for what is."
+    ),
+    errors.PortOfAnotherCustomer: gettext_noop(
+        "{port} is not {customer}'s. A line stays with its customer: choose one of its ports."
+    ),
+    errors.WrongOrderState: gettext_noop(
+        "This order is {state}; {action} is not possible then. Look at it again."
+    ),
+    errors.StaleRevision: gettext_noop(
+        "This line has changed: it is at revision {current}, and your change was made for {expected}."
+        " Look again, then repeat it."
+    ),
+    errors.NothingToChange: gettext_noop("The line is like that already; there is nothing to order."),
+    errors.EndsSwapped: gettext_noop(
+        "The line joins these two ports already, and has no direction. Leave A and Z where they are,"
+        " and change what else differs."
+    ),
+    errors.StillBeingRemoved: gettext_noop(
+        "{router} has not confirmed yet that this end is gone from it. Try again when it has, or ask the NOC."
+    ),
+    errors.AlreadyRetried: gettext_noop(
+        "Order {order_id} retries this one already. Look at that order; if it failed too, retry it instead."
+    ),
+    errors.CoolingOffOutOfRange: gettext_noop(
+        "A cooling-off of {value} s is not possible. Choose 0 to {maximum} s."
+    ),
+    errors.NotForYouToDecide: gettext_noop(
+        "Only the NOC approves and rejects orders. Wait for its decision."
+    ),
+    errors.NotForYouToForce: gettext_noop(
+        "Only NOC admins end an order without the routers' word or declare a router dead. Ask one of them."
+    ),
+    errors.CoolingOffAlready: gettext_noop(
+        "This line is stopped already and goes away at {until}. Take that back, or remove it"
+        " without a cooling-off."
+    ),
+    errors.PlanIsIncomplete: gettext_noop(
+        "{routers} did not say what it would do, so this plan is no ground to approve on; nothing was done."
+        " Ask for a new plan when it answers."
+    ),
+    errors.PlanIsStale: gettext_noop(
+        "A router has moved on since this plan was made, or it is not made yet; nothing was done."
+        " Look at a new plan, then approve."
+    ),
+    errors.TunnelAddressGone: gettext_noop(
+        "This order's tunnel was to end on {address}, which is not to be had on {router} any more."
+        " Give the router that address again, or reject the order: ordered anew, it gets another one."
+    ),
+    errors.HoldUnknown: gettext_noop(
+        "There is no hold {hold}, or it has expired. Order without it, or make a new one."
+    ),
+    errors.TooManyHolds: gettext_noop(
+        "{customer} has {maximum} holds open, as many as it may. Order with one of them, or give one up."
+    ),
+    errors.HoldRenewedOut: gettext_noop(
+        "This hold was renewed {maximum} times, as often as it may be. Order before it expires."
+    ),
+    errors.ConcurrentChange: gettext_noop(
+        "Somebody else changed this at the same moment; nothing was done. Look again, then repeat."
+    ),
+    errors.LoopbackInUse: gettext_noop(
+        "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
+        " their transport to the other IP version first; then change the address."
+    ),
+    vlan_tags.VlanOutOfRange: gettext_noop("{value} is not a VLAN id from {minimum} to {maximum}."),
+    vlan_tags.VlanMissing: gettext_noop("Tagging {tagging} needs this VLAN. Write an id from 1 to 4094."),
+    vlan_tags.VlanNotWanted: gettext_noop("Tagging {tagging} does not look at this VLAN. Leave it out."),
+    vlan_tags.WholePortIsExact: gettext_noop(
+        "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
+    ),
+    mtu_arithmetic.SvcMtuOutOfRange: gettext_noop("{value} bytes is outside {minimum} to {maximum} bytes."),
+    underlay.TunnelWithinRouter: gettext_noop(
+        "Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc."
+    ),
+}
+
+
+@wording.register
+def _rate_out_of_range(error: errors.CirOutOfRange | errors.EirOutOfRange) -> str:
+    return _("{value} is outside {minimum} to {maximum}.").format(
+        value=rate_text(error.value), minimum=rate_text(error.minimum), maximum=rate_text(error.maximum)
+    )
+
+
+@wording.register
+def _peak_above_port(error: errors.PeakAbovePort) -> str:
+    if error.field == "cir_bps":
+        text = _("{port} runs at {speed}, and {peak} is more. Order less, or choose a faster port.")
+    else:
+        text = _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.")
+    return text.format(port=error.port, speed=rate_text(error.speed_bps), peak=rate_text(error.peak_bps))
+
+
+@wording.register
+def _lines_affected(error: errors.LinesAffected) -> str:
+    lines = ", ".join(error.lines)
+    if error.count > len(error.lines):
+        lines = _("{lines} and {more} more").format(lines=lines, more=error.count - len(error.lines))
+    return _(
+        "With this change of {name}, frames of the largest size of these lines would be lost: {lines}."
+        " Leave it, or accept that: each of them is told so."
+    ).format(name=error.name, lines=lines)
+
+
+@wording.register
+def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
+    text = _(
+        "Link {link} has an IP MTU of {available} bytes; {required} are needed, {shortfall} more."
+    ).format(
+        link=error.link.name, available=error.available, required=error.required, shortfall=error.shortfall
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
+def _path_mtu_unknown(error: underlay.PathMtuUnknown) -> str:
+    return _(
+        "The IP MTU of {links} is not known, and it is never guessed."
+        " Ask the NOC: it has to be declared, or the silent agent has to report again."
+    ).format(links=", ".join(link.name for link in error.links))
+
+
+@wording.register
+def _no_path(error: underlay.NoPath) -> str:
+    text = _("No IPv{family} links in service join {a} and {z} in both directions.").format(
+        family=error.family.value, a=error.a.name, z=error.z.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
+def _family_missing(error: underlay.FamilyMissing) -> str:
+    text = _("No IPv{family} loopback to end a tunnel on: {routers}.").format(
+        family=error.family.value, routers=", ".join(router.name for router in error.routers)
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
+def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
+    text = _("The VPP of {router} cannot do {transport}: it lacks the plugin.").format(
+        router=error.router.name, transport=error.transport.value
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
+def _endpoint_missing(error: underlay.EndpointMissing) -> str:
+    text = _("{router} does not have its tunnel endpoint {address} at present.").format(
+        router=error.router.name, address=error.address
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
+def _endpoint_unrouted(error: underlay.EndpointUnrouted) -> str:
+    text = _("{far} has no route to {address}, the tunnel endpoint of {router}, at present.").format(
+        far=error.far.name, address=error.address, router=error.router.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+_ASSUMED = {
+    "encapsulation": gettext_noop("{router} has not reported yet: that its VPP does {subject} is assumed."),
+    "address": gettext_noop("{router} has not reported yet: that it has {subject} is assumed as declared."),
+    "route": gettext_noop("{router} has not reported yet: that it has a route to {subject} is assumed."),
+}
+
+
+def assumed(assumption: Assumption) -> str:
+    """What is taken for granted, and why."""
+    return _(_ASSUMED[assumption.what]).format(router=assumption.router.name, subject=assumption.subject)
+
+
+@wording.register
+def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
+    text = _("A local cross-connect joins two ports of one router; these are on {a} and {z}.").format(
+        a=error.a.name, z=error.z.name
+    )
+    return f"{text} {_what_fits(error)}"
+
+
+def _what_fits(error: underlay.TransportRefused) -> str:
+    """What to order instead: encapsulations that fit, else the largest packet that some would carry."""
+    if error.fits:
+        return _("These would fit: {transports}.").format(transports=", ".join(t.value for t in error.fits))
+    if error.capacities:
+        largest = max(error.capacities, key=lambda capacity: capacity.largest_svc_mtu)
+        return _("No encapsulation fits; the largest svc-mtu would be {largest} with {transport}.").format(
+            largest=largest.largest_svc_mtu, transport=largest.transport.value
+        )
+    return _("No encapsulation fits. Ask the NOC.")

@@ -1,0 +1,274 @@
+"""Whether a line could be ordered now, all that is in the way, and what would be possible. Writes nothing."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from portal.accounts.models import Customer, User
+from portal.allocation.bandwidth_bookings import bandwidth_look
+from portal.allocation.cpu_core_bookings import RouterCapacity, router_capacities
+from portal.allocation.errors import VniPoolExhausted
+from portal.allocation.gre_pair_leases import gre_pair_look
+from portal.allocation.vlan_leases import free_outer_vlans, vlan_choose, vlans_taken
+from portal.allocation.vlan_ranges import Keys, tag_keys
+from portal.allocation.vni_leases import vni_available
+from portal.core.encapsulations import Encapsulation, Transport
+from portal.core.errors import DomainError
+from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import Port
+from portal.underlay.routers_and_links import Link
+from portal.underlay.topology import Topology
+from portal.underlay.topology_cache import current_topology, line_ends, path_policy
+from portal.underlay.transport_selection import Option, SelectedTransport, options
+from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
+from portal.vll.operations.feasibility_rules import (
+    AUTO,
+    LineCheck,
+    LineRequest,
+    check_line,
+    core_loads,
+    families,
+    likely_transport,
+)
+from portal.vll.operations.holds import hold_look
+from portal.vll.operations.modify import check_tombstones
+from portal.vll.operations.resource_leases import Leased, same_tunnel
+from portal.vll.revision_content import Content
+
+VLANS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFeasibility:
+    """A link that counts for the path's MTU; ``backup``: used only after one failure."""
+
+    link: Link
+    ip_mtu: int | None
+    backup: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndFeasibility:
+    """What is left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging.
+
+    ``free_after_bps``: what would be left once the line had what is asked for; below 0 where it does not fit.
+    """
+
+    port: Port
+    free_bps: int
+    free_after_bps: int
+    vlans_free: int
+    vlans: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Feasibility:
+    """``refusals`` is empty where an order would be accepted. Sizes in bytes.
+
+    ``largest_svc_mtu``: with the transport that was asked for, over these ports; None where there is none.
+    """
+
+    refusals: list[DomainError]
+    selected: SelectedTransport | None
+    links: list[LinkFeasibility]
+    options: tuple[Option, ...]
+    largest_svc_mtu: int | None
+    ends: dict[str, EndFeasibility]
+    routers: list[RouterCapacity]
+    assumptions: list[Assumption]
+
+    @property
+    def feasible(self) -> bool:
+        return not self.refusals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A line that is to change: whose it is, what it has, and what goes on carrying it if nothing has to.
+
+    ``preferred``: what ``auto`` keeps while it fits.
+    """
+
+    customer: Customer
+    leased: Leased
+    unchanged_path: SelectedTransport | None
+    preferred: Transport | None
+
+
+def feasibility_of(
+    *,
+    user: User,
+    request: LineRequest,
+    now: datetime,
+    hold: UUID | None = None,
+    line: Existing | None = None,
+) -> Feasibility:
+    """Look at everything that ``order_add`` would look at, or with ``line`` ``order_modify``.
+
+    What it would raise first comes first.
+    """
+    leased = line.leased if line else None
+    unknown: list[DomainError] = []
+    if hold is not None:
+        try:
+            leased = hold_look(user=user, hold=hold, now=now)
+        except DomainError as refusal:
+            unknown = [refusal]
+    topology = current_topology(now=now)
+    own = [leased.owner] if leased else []
+    found = check_line(
+        user=user,
+        request=request,
+        now=now,
+        lock=False,
+        owner=line.customer if line else None,
+        preferred=line.preferred if line else None,
+        unchanged_path=line.unchanged_path if line else None,
+        own=own,
+    )
+    if line is not None:
+        with found.noting():
+            check_tombstones(line.leased, found.ports)
+    ends = _ends(found, request, leased)
+    _look_at_leases(found, request, leased)
+    offered: tuple[Option, ...] = ()
+    capacities: list[RouterCapacity] = []
+    assumed: list[Assumption] = []
+    if found.can_end:
+        transport = likely_transport(found, request)
+        loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
+        capacities = router_capacities(ends=loads, transport=transport)
+        routers = {side: port.router for side, port in found.ports.items()}
+        between = line_ends(routers["a"], routers["z"])
+        assumed = assumptions(*between, transport)
+        offered = options(
+            topology,
+            routers["a"].pk,
+            routers["z"].pk,
+            a_families=families(routers["a"]),
+            z_families=families(routers["z"]),
+            carried_tags=request.carried_tags,
+            policy=path_policy(),
+            barred=barred(*between, Transport),
+        )
+    return Feasibility(
+        refusals=unknown + found.refusals,
+        selected=found.selected,
+        links=_links(found.selected, topology),
+        options=offered,
+        largest_svc_mtu=_largest_svc_mtu(found, request, offered),
+        ends=ends,
+        routers=capacities,
+        assumptions=assumed,
+    )
+
+
+def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | None) -> None:
+    """What the allocators would refuse, port by port and in their order."""
+    # Both ends may be on one port: what A would take is no longer there for Z.
+    taken: dict[int, list[Keys]] = {}
+    booked: dict[int, int] = {}
+    own = leased.owner if leased else None
+    for side, end in request.ends.items():
+        port = found.ports.get(side)
+        if port is None or port.customer is None or _tags_refused(found, side):
+            continue
+        before = taken.setdefault(port.pk, [])
+        beside = vlans_taken(port, side=side, own=own) + before
+        with found.noting():
+            outer = vlan_choose(
+                port=port,
+                side=side,
+                tagging=end.tagging,
+                outer=end.requested_outer_vlan,
+                inner=end.inner_vlan,
+                exact_match=end.exact_match,
+                taken=beside,
+            )
+            before.append(
+                tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
+            )
+        own_bps, besides = _booked_already(leased, side, port), booked.get(port.pk, 0)
+        if request.cir_bps > own_bps:
+            with found.noting():
+                bandwidth_look(
+                    port=port,
+                    side=side,
+                    cir_bps=request.cir_bps,
+                    own_bps=own_bps,
+                    booked_besides=besides,
+                )
+            booked[port.pk] = besides + request.cir_bps - own_bps
+    if found.selected is not None:
+        with found.noting():
+            _look_at_transport(found.selected.transport, found.ports, leased.line if leased else None)
+
+
+def _look_at_transport(transport: Transport, ports: Mapping[str, Port], line: Content | None) -> None:
+    has_vni = line is not None and line.vni is not None
+    if transport.encapsulation.leases_vni and not has_vni and not vni_available():
+        raise VniPoolExhausted
+    if transport.encapsulation is Encapsulation.GRE and transport.family is not None:
+        if line is not None and same_tunnel(line, transport, ports):
+            return
+        gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
+
+
+def _tags_refused(found: LineCheck, side: str) -> bool:
+    names = {f"{side}_end.{name}" for name in ("outer_vlan", "inner_vlan", "exact_match")}
+    return any(refusal.field in names for refusal in found.refusals)
+
+
+def _booked_already(leased: Leased | None, side: str, port: Port) -> int:
+    return leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
+
+
+def _ends(found: LineCheck, request: LineRequest, leased: Leased | None) -> dict[str, EndFeasibility]:
+    ends = {}
+    more: dict[int, int] = defaultdict(int)
+    for side, port in found.ports.items():
+        more[port.pk] += request.cir_bps - _booked_already(leased, side, port)
+    for side, port in found.ports.items():
+        end = found.ends[side]
+        free: list[int] = []
+        # An inner VLAN that is missing or out of range is refused already; nothing can be offered under it.
+        if end.tagging is not Tagging.UNTAGGED and not _tags_refused(found, side):
+            free = free_outer_vlans(
+                vlans_taken(port), tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match
+            )
+        ends[side] = EndFeasibility(
+            port=port,
+            free_bps=port.free_bps,
+            free_after_bps=port.free_bps - more[port.pk],
+            vlans_free=len(free),
+            vlans=free[:VLANS_SHOWN],
+        )
+    return ends
+
+
+def _links(selected: SelectedTransport | None, topology: Topology) -> list[LinkFeasibility]:
+    if selected is None or selected.path is None:
+        return []
+    used = selected.path.used
+    return [LinkFeasibility(link, topology.ip_mtu(link), backup=False) for link in used.primary] + [
+        LinkFeasibility(link, topology.ip_mtu(link), backup=True) for link in used.backup
+    ]
+
+
+def _largest_svc_mtu(found: LineCheck, request: LineRequest, offered: tuple[Option, ...]) -> int | None:
+    asked = [option for option in offered if request.transport in (AUTO, option.transport)]
+    if request.transport == AUTO:
+        asked = [option for option in asked if option.transport.encapsulation is not Encapsulation.GRE]
+    carried = [option.largest_svc_mtu for option in asked if option.largest_svc_mtu is not None]
+    if not carried:
+        return None
+    at_ports = [
+        port.max_frame
+        - ETHERNET_HEADER
+        - VLAN_TAG * (request.carried_tags + found.ends[side].tagging.selecting_tags)
+        for side, port in found.ports.items()
+    ]
+    return min(max(carried), *at_ports)

@@ -1,0 +1,115 @@
+"""Changes of the declared network that lines depend on: told beforehand, and done when that is accepted.
+
+What agents observe is never refused, since it is so already. What the NOC declares can be thought over.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.allocation.cpu_core_bookings import bookable_of, cores_suffice
+from portal.events.outbox import announce
+from portal.inventory.models import BackboneLink, Port, Router
+from portal.inventory.operations.links import link_change_unguarded, link_create_unguarded
+from portal.inventory.operations.ports import port_change_unguarded
+from portal.inventory.operations.routers import router_change_unguarded
+from portal.vll.errors import LinesAffected, LoopbackInUse
+from portal.vll.lines_no_longer_carried import lines_off_the_path, lines_too_large_for, live_ends
+from portal.vll.models import Vll
+
+_NAMED = 5
+
+
+@transaction.atomic
+def port_change(
+    *, port: Port, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> Port:
+    """As the inventory's. Raises LinesAffected where lines on it send larger frames than it then takes."""
+    if "max_frame" not in changes:
+        return port_change_unguarded(port=port, user=user, now=now, **changes)
+    before = lines_too_large_for(Port.objects.select_for_update(of=("self",)).get(pk=port.pk))
+    changed = port_change_unguarded(port=port, user=user, now=now, **changes)
+    affected = lines_too_large_for(changed) - before
+    _settle(affected, str(changed), accepted=accept_affected, user=user, now=now)
+    return changed
+
+
+@transaction.atomic
+def router_change(
+    *, router: Router, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> Router:
+    """As the inventory's. Raises LoopbackInUse where tunnels end on an address that is to go.
+
+    Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
+    """
+    before = Router.objects.select_for_update().get(pk=router.pk)
+    for name in ("loopback4", "loopback6"):
+        address = getattr(before, name)
+        if name in changes and address is not None and changes[name] != address:
+            _check_loopback(before, address, field=name)
+    changed = router_change_unguarded(router=router, user=user, now=now, **changes)
+    if {"cores", "cpu"} & set(changes) and not accept_affected and _weaker(before, changed):
+        cores_suffice(changed)
+    return changed
+
+
+@transaction.atomic
+def link_change(
+    *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
+) -> BackboneLink:
+    """As the inventory's. Raises LinesAffected where the underlay would no longer carry lines."""
+    with watched(str(link), accepted=accept_affected, user=user, now=now):
+        return link_change_unguarded(link=link, user=user, now=now, **changes)
+
+
+@transaction.atomic
+def link_create(
+    *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
+) -> BackboneLink:
+    """As the inventory's. A new link may be a shorter way, and narrower: LinesAffected as above."""
+    with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
+        return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
+
+
+def _check_loopback(router: Router, address: str, *, field: str) -> None:
+    ends = live_ends().filter(port__router=router, tunnel_address=address)
+    if example := ends.select_related("vll").order_by("pk").first():
+        raise LoopbackInUse(
+            router=router.name, address=address, count=ends.count(), example=str(example.vll), field=field
+        )
+
+
+def _weaker(before: Router, after: Router) -> bool:
+    """A router that is overbooked already may have other things changed, and become stronger."""
+    return bookable_of(after) < bookable_of(before)
+
+
+@contextmanager
+def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
+    """Refuse what is done inside, or note it at the lines, where the underlay carries fewer of them then."""
+    before = lines_off_the_path()
+    yield
+    _settle(lines_off_the_path() - before, name, accepted=accepted, user=user, now=now)
+
+
+def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
+    """Refuse, or note at each line that it is no longer carried as it was sold."""
+    if not affected:
+        return
+    lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))
+    if not accepted:
+        raise LinesAffected(name=name, lines=[str(line) for line in lines[:_NAMED]], count=len(lines))
+    for line in lines:
+        announce(
+            "vll.not_carried",
+            now=now,
+            customer_id=line.customer_id,
+            vll_id=line.pk,
+            actor=user.username,
+            data={"because": name},
+        )

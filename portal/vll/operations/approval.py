@@ -1,0 +1,109 @@
+"""The NOC's word on an order that is held: everything is leased, and no router has heard of it yet."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.allocation.cpu_core_bookings import cores_check
+from portal.allocation.gre_pair_leases import usable_gre_addresses
+from portal.core.encapsulations import Encapsulation
+from portal.vll.errors import NotForYouToDecide, TunnelAddressGone, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations.cancel import held_order_end
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.feasibility_rules import Accepted, check_line, core_loads
+from portal.vll.operations.modify import request_of
+from portal.vll.operations.order_plan import plan_check
+from portal.vll.operations.revision_create import revise
+from portal.vll.operations.state_transitions import order_move
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import OrderAction, OrderState
+
+
+@transaction.atomic
+def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
+    """Let a held order go to the routers, if it would still be accepted as it was.
+
+    ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
+    PlanIsStale, PlanIsIncomplete, TunnelAddressGone, and whatever would refuse the order today.
+    """
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order, _vll = _held(order, "approve")
+    if plan is not None:
+        plan_check(order, plan, now=now)
+    return held_order_continue(order, actor=user.username, now=now)
+
+
+@transaction.atomic
+def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
+    """As ``order_approve``, for a caller who has asked the policy, or who only looks and rolls back."""
+    order, vll = _held(order, "approve")
+    content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
+    _check_again(vll, content, own=(vll.pk, order.pk), now=now)
+    order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
+    if order.action == OrderAction.ADD:
+        converge_routers_of(vll, now=now)
+    else:
+        revise(vll, content, now=now)
+    return order
+
+
+@transaction.atomic
+def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Order:
+    """Refuse a held order for ``reason``, which the customer reads; its leases go back.
+
+    Raises NotForYouToDecide, WrongOrderState.
+    """
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order, vll = _held(order, "reject")
+    failure = {"code": "rejected", "message": reason}
+    held_order_end(order, vll, OrderState.REJECTED, actor=user.username, now=now, failure=failure)
+    return order
+
+
+def _held(order: Order, action: str) -> tuple[Order, Vll]:
+    """The order and its VLL, locked: whoever comes second finds it decided."""
+    vll = Vll.objects.select_for_update().get(pk=order.vll_id)
+    order = Order.objects.get(pk=order.pk)
+    if order.state != OrderState.HELD:
+        raise WrongOrderState(state=order.state, action=action)
+    return order, vll
+
+
+def _check_again(vll: Vll, content: Content, *, own: Collection[UUID], now: datetime) -> None:
+    """All that the order was checked for, with what it was given: meanwhile anything may have changed.
+
+    As the NOC sees it, which approves: what the customer's people may do is no matter any more.
+    """
+    request = replace(request_of(content), transport=content.transport.value)
+    noc = User(noc_role=User.NocRole.NOC)
+    found = check_line(user=noc, request=request, now=now, lock=True, owner=vll.customer, own=own)
+    accepted = found.accepted(request)
+    _check_tunnel_addresses(content, accepted)
+    # What is leased is there; the routers may have fewer cores than when it was booked.
+    loads = core_loads(accepted.ports, cir_bps=content.cir_bps, transport=content.transport)
+    cores_check(ends=loads, transport=content.transport)
+
+
+def _check_tunnel_addresses(content: Content, accepted: Accepted) -> None:
+    """Whether the tunnel can still end where the order was told. Raises TunnelAddressGone."""
+    family = content.transport.family
+    if family is None:
+        return
+    routers = {side: port.router for side, port in accepted.ports.items()}
+    for side, far in (("a", "z"), ("z", "a")):
+        router, address = routers[side], content.ends[side].tunnel_address
+        usable: Collection[str | None] = (
+            usable_gre_addresses(router, far=routers[far], family=family)
+            if content.encapsulation == Encapsulation.GRE
+            else [router.loopback(family)]
+        )
+        if address not in usable:
+            raise TunnelAddressGone(field=f"{side}_end", router=router.name, address=str(address))

@@ -1,0 +1,47 @@
+"""Asking for routers to be converged: an outbox row for each, in the caller's transaction."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import DateTimeField, F, Value
+from django.db.models.functions import Greatest, Least
+
+from portal.events.outbox import send_tasks
+from portal.vll.models import RouterConvergence, Vll
+
+CONVERGE_ROUTER = "provisioning.converge_router"
+# How long an answer about what cannot be yet stands before the router is asked again; twice as long after
+# each that says the same of the same wishes, and at the most LONGEST_UNASKED.
+ASK_AGAIN = timedelta(seconds=10)
+LONGEST_UNASKED = timedelta(minutes=5)
+
+
+def converge_routers_of(vll: Vll, *, now: datetime) -> None:
+    """Hurry both routers; a lost message is made good by the sweeper, which looks at the rows."""
+    converge_routers(vll.ends.values_list("port__router_id", flat=True), now=now)
+
+
+def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
+    """The same for a caller who knows which routers they are."""
+    send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))], now=now)
+
+
+def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
+    """On somebody's word: now, whatever pauses failures and answers that repeat themselves have earned."""
+    routers = sorted(set(router_ids))
+    RouterConvergence.objects.filter(router__in=routers).update(
+        failures=0, retry_at=None, ask_anew=True, ask_at=None, changed=True
+    )
+    converge_routers(routers, now=now)
+
+
+def router_changed(router_id: int, *, now: datetime) -> bool:
+    """Something changed that a router's unconfirmed ends may wait for; whether it is to be asked now.
+
+    No sooner than ASK_AGAIN after its last answer: what changes all the time would keep it and us busy. The
+    sweeper sees to what is left for later.
+    """
+    waiting = RouterConvergence.objects.filter(router=router_id, ask_at__isnull=False)
+    soonest = Greatest(Value(now), F("last_answered_at") + ASK_AGAIN, output_field=DateTimeField())
+    waiting.update(changed=True, ask_at=Least(F("ask_at"), soonest))
+    return waiting.filter(ask_at__lte=now).exists()

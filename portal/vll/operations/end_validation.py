@@ -1,0 +1,115 @@
+"""From what was asked for an end to the port and the tags that it means, checked but not yet leased."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from django.db.models import QuerySet
+
+from portal.accounts import policies
+from portal.accounts.models import Customer, User
+from portal.core.compiled_query import CompiledQuery
+from portal.core.errors import DomainError
+from portal.core.vlan_tags import MIN_VLAN, Tagging, check_tagging
+from portal.inventory.models import Port
+from portal.vll.errors import (
+    EndsAreTheSame,
+    NotAllowedToOrder,
+    PortHasNoCustomer,
+    PortOfAnotherCustomer,
+    PortsOfTwoCustomers,
+    RouterHasNoAgent,
+    RouterInMaintenance,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRequest:
+    """One end as ordered. ``outer_vlan`` "any" leaves the choice to the portal."""
+
+    port: int
+    tagging: Tagging
+    outer_vlan: int | Literal["any"] | None = None
+    inner_vlan: int | None = None
+    exact_match: bool = True
+
+    @property
+    def requested_outer_vlan(self) -> int | None:
+        """The VLAN that was named, or None."""
+        return None if self.outer_vlan == "any" else self.outer_vlan
+
+
+def check_end(end: EndRequest, *, side: str) -> None:
+    """Whether the VLANs are those that the tagging needs. Raises the errors of ``portal.core.vlan_tags``."""
+    outer = MIN_VLAN if end.outer_vlan == "any" else end.outer_vlan
+    try:
+        check_tagging(end.tagging, outer_vlan=outer, inner_vlan=end.inner_vlan, exact_match=end.exact_match)
+    except DomainError as error:
+        error.field = f"{side}_end.{error.field}"
+        raise
+
+
+def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
+    """Those of the ports that this user may see, by id.
+
+    ``lock`` takes their row locks in id order, so that no two orders wait for each other.
+    """
+    if not user.is_active:
+        return {}
+    reader = () if user.is_noc else (user.pk,)
+    ports = _PORTS(*reader, *sorted(set(ids)), noc=user.is_noc, lock=lock)
+    return {port.pk: port for port in ports}
+
+
+def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
+    """The ports of these ids that NOC staff, or else the user whose id comes first, may see."""
+    reader = User(noc_role=User.NocRole.NOC) if noc else User(pk=values[0])
+    ports = (
+        Port.objects.visible_to(reader)
+        .filter(pk__in=values if noc else values[1:])
+        .order_by("pk")
+        .select_related("router__site", "router__observed", "customer")
+    )
+    return ports.select_for_update(of=("self",)) if lock else ports
+
+
+_PORTS = CompiledQuery[Port](_ports)
+
+
+def check_owner(port: Port, *, side: str, owner: Customer | None) -> None:
+    """Whether the port is somebody's, and ``owner``'s where the line has an owner already."""
+    if port.customer is None:
+        raise PortHasNoCustomer(field=f"{side}_end.port", port=str(port))
+    if owner is not None and port.customer_id != owner.pk:
+        raise PortOfAnotherCustomer(field=f"{side}_end.port", port=str(port), customer=owner.name)
+
+
+def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
+    """The one customer of both ports, for whom this user may order."""
+    a_port, z_port = ports["a"], ports["z"]
+    if a_port.customer_id != z_port.customer_id:
+        raise PortsOfTwoCustomers(a_port=str(a_port), z_port=str(z_port))
+    customer = a_port.customer
+    assert customer is not None  # noqa: S101 - check_owner came before, for the type checker
+    if not policies.may_order(user, customer):
+        raise NotAllowedToOrder(customer=customer.name)
+    return customer
+
+
+def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndRequest) -> None:
+    """Refuse two ends that pick the same frames of one port."""
+    same_tags = (a_end.tagging, a_end.outer_vlan, a_end.inner_vlan) == (
+        z_end.tagging,
+        z_end.outer_vlan,
+        z_end.inner_vlan,
+    )
+    if ports["a"].pk == ports["z"].pk and same_tags and a_end.outer_vlan != "any":
+        raise EndsAreTheSame(port=str(ports["a"]))
+
+
+def check_router(port: Port, *, side: str) -> None:
+    """Refuse a router that cannot end VLLs, or takes no new ones at present."""
+    if not port.router.has_agent:
+        raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)
+    if port.router.maintenance_since is not None:
+        raise RouterInMaintenance(field=f"{side}_end.port", router=port.router.name)

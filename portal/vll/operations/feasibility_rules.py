@@ -1,0 +1,282 @@
+"""The rules of a line, all of them at once: what ordering enforces and what validation reports."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from portal.accounts.models import Customer, User
+from portal.allocation.cpu_core_bookings import EndLoad, cores_look
+from portal.allocation.errors import RouterFull
+from portal.allocation.router_packet_capacity import end_load
+from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
+from portal.core.errors import DomainError
+from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG, uni_frame
+from portal.core.vlan_tags import carried_tags
+from portal.inventory.models import Port, Router
+from portal.underlay.errors import TransportRefused
+from portal.underlay.topology_cache import current_topology, line_ends, path_policy
+from portal.underlay.transport_selection import SelectedTransport, select_transport
+from portal.underlay.tunnel_endpoints import barred
+from portal.vll.errors import CirOutOfRange, FrameTooLargeForPort, PortUnknown
+from portal.vll.operations.bandwidth_profile_rules import profile_refusals
+from portal.vll.operations.end_validation import (
+    EndRequest,
+    check_distinct,
+    check_end,
+    check_owner,
+    check_router,
+    customer_of,
+    ports_of,
+)
+
+AUTO = "auto"
+# 1 bit/s to 1 Tbit/s: beyond what a port could be.
+MIN_CIR_BPS, MAX_CIR_BPS = 1, 10**12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRequest:
+    """What a line is to be. ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s,
+    ``transport`` ``auto`` or a Transport's value."""
+
+    a_end: EndRequest
+    z_end: EndRequest
+    svc_mtu: int
+    cir_bps: int
+    transport: str
+    eir_bps: int = 0
+    cbs_bytes: int | None = None
+    ebs_bytes: int | None = None
+
+    @property
+    def ends(self) -> dict[str, EndRequest]:
+        """The ends by their side."""
+        return {"a": self.a_end, "z": self.z_end}
+
+    @property
+    def carried_tags(self) -> int:
+        """Tags inside the tunnel."""
+        return carried_tags((end.tagging, end.exact_match) for end in self.ends.values())
+
+    @property
+    def largest_uni_frame(self) -> int:
+        """The largest frame on the wire of the UNI with more tags, in bytes; svc_mtu may be out of range."""
+        tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
+        return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request that breaks no rule, with what it means; ``ports`` by side.
+
+    ``passed_over``: why ``auto`` did not keep what the line has, if it was for the routers' cores.
+    """
+
+    request: LineRequest
+    customer: Customer
+    ports: dict[str, Port]
+    selected: SelectedTransport
+    passed_over: tuple[RouterFull, ...] = ()
+
+
+@dataclass(slots=True)
+class LineCheck:
+    """What is known of a request: ``refusals`` in the order of the rules, ``ports`` that the user may see."""
+
+    ends: Mapping[str, EndRequest]
+    refusals: list[DomainError] = field(default_factory=list)
+    ports: dict[str, Port] = field(default_factory=dict)
+    customer: Customer | None = None
+    selected: SelectedTransport | None = None
+    passed_over: list[RouterFull] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Collect what is refused inside, and go on."""
+        try:
+            yield
+        except TransportRefused as refusal:
+            self.refusals += [refusal, *refusal.also]
+        except DomainError as refusal:
+            self.refusals.append(refusal)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether both ports are known and on routers that end VLLs."""
+        return len(self.ports) == 2 and all(port.router.has_agent for port in self.ports.values())
+
+    def owned(self) -> Customer:
+        """Whose line it would be; raises the first refusal when there is any."""
+        if self.refusals:
+            raise self.refusals[0]
+        assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was looked at
+        return self.customer
+
+    def accepted(self, request: LineRequest) -> Accepted:
+        """The request's meaning; raises the first refusal when there is any."""
+        customer = self.owned()
+        assert self.selected is not None  # noqa: S101 - as above
+        return Accepted(request, customer, self.ports, self.selected, tuple(self.passed_over))
+
+
+def check_line(
+    *,
+    user: User,
+    request: LineRequest,
+    now: datetime,
+    lock: bool,
+    owner: Customer | None = None,
+    preferred: Transport | None = None,
+    unchanged_path: SelectedTransport | None = None,
+    more_ports: Iterable[int] = (),
+    own: Collection[UUID] = (),
+) -> LineCheck:
+    """Look at every rule, each as far as those before it allow. Writes nothing.
+
+    ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
+    For a line that exists: ``owner`` is its customer, ``preferred`` what ``auto`` keeps while it fits,
+    ``unchanged_path`` spares asking the underlay again for what it carries already. What the holders of
+    ``own`` have booked on the routers is the line's already.
+    """
+    found = check_ports(
+        user=user,
+        ends=request.ends,
+        cir_bps=request.cir_bps,
+        lock=lock,
+        owner=owner,
+        more_ports=more_ports,
+    )
+    if found.can_end:
+        with found.noting():
+            found.selected = _selected(found, request, preferred, unchanged_path, own, now)
+        transport = likely_transport(found, request)
+        found.refusals += _look_at_cores(found.ports, request.cir_bps, transport, own)
+    for side, port in found.ports.items():
+        with found.noting():
+            _check_frame(port, side, request)
+    found.refusals += profile_refusals(
+        cir_bps=request.cir_bps,
+        eir_bps=request.eir_bps,
+        cbs_bytes=request.cbs_bytes,
+        ebs_bytes=request.ebs_bytes,
+        frame=request.largest_uni_frame,
+        ports=found.ports,
+    )
+    return found
+
+
+def check_ports(
+    *,
+    user: User,
+    ends: Mapping[str, EndRequest],
+    cir_bps: int,
+    lock: bool,
+    owner: Customer | None = None,
+    more_ports: Iterable[int] = (),
+) -> LineCheck:
+    """The rules of the two ends and of the rate (bit/s) alone: all that a hold has to keep."""
+    found = LineCheck(ends)
+    with found.noting():
+        if not MIN_CIR_BPS <= cir_bps <= MAX_CIR_BPS:
+            raise CirOutOfRange(value=cir_bps, minimum=MIN_CIR_BPS, maximum=MAX_CIR_BPS)
+    for side, end in ends.items():
+        with found.noting():
+            check_end(end, side=side)
+    visible = ports_of(user, {*more_ports, *(end.port for end in ends.values())}, lock=lock)
+    for side, end in ends.items():
+        with found.noting():
+            if end.port not in visible:
+                raise PortUnknown(field=f"{side}_end.port", port=end.port)
+            found.ports[side] = visible[end.port]
+            check_owner(found.ports[side], side=side, owner=owner)
+    if len(found.ports) == 2:
+        if all(port.customer is not None for port in found.ports.values()):
+            with found.noting():
+                found.customer = customer_of(user, found.ports)
+        with found.noting():
+            check_distinct(found.ports, ends["a"], ends["z"])
+    for side, port in found.ports.items():
+        with found.noting():
+            check_router(port, side=side)
+    return found
+
+
+def _check_frame(port: Port, side: str, request: LineRequest) -> None:
+    frame = uni_frame(request.svc_mtu, tagging=request.ends[side].tagging, carried_tags=request.carried_tags)
+    if frame > port.max_frame:
+        field = f"{side}_end.port"
+        raise FrameTooLargeForPort(field=field, port=str(port), frame=frame, max_frame=port.max_frame)
+
+
+def _selected(
+    found: LineCheck,
+    request: LineRequest,
+    preferred: Transport | None,
+    unchanged_path: SelectedTransport | None,
+    own: Collection[UUID],
+    now: datetime,
+) -> SelectedTransport:
+    """What carries the request. ``auto`` leaves what the line has for something cheaper if the cores are
+    full; among what it tries itself the first that fits is the cheapest, so that no other would do."""
+    if request.transport != AUTO:
+        return unchanged_path or carried_by(found.ports, request, Transport(request.transport), now)
+    if unchanged_path is not None or preferred is not None:
+        try:
+            kept = unchanged_path or carried_by(found.ports, request, preferred, now)
+        except TransportRefused:
+            pass  # then whatever auto finds
+        else:
+            full = _look_at_cores(found.ports, request.cir_bps, kept.transport, own)
+            if not full:
+                return kept
+            found.passed_over = full
+    return carried_by(found.ports, request, None, now)
+
+
+def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
+    """What carries the line; where nothing does, what was asked for, or what auto tries first."""
+    if found.selected is not None:
+        return found.selected.transport
+    if request.transport != AUTO:
+        return Transport(request.transport)
+    local = found.ports["a"].router_id == found.ports["z"].router_id
+    return Transport.L2XC if local else AUTO_TUNNELS[0]
+
+
+def _look_at_cores(
+    ports: Mapping[str, Port], cir_bps: int, transport: Transport, own: Collection[UUID]
+) -> list[RouterFull]:
+    ends = core_loads(ports, cir_bps=cir_bps, transport=transport)
+    return cores_look(ends=ends, transport=transport, own=own)
+
+
+def carried_by(
+    ports: Mapping[str, Port], request: LineRequest, transport: Transport | None, now: datetime
+) -> SelectedTransport:
+    """What carries the request between these ports; ``transport`` None is auto. Raises a TransportRefused."""
+    a_router, z_router = ports["a"].router, ports["z"].router
+    return select_transport(
+        current_topology(now=now),
+        a_router.pk,
+        z_router.pk,
+        a_families=families(a_router),
+        z_families=families(z_router),
+        svc_mtu=request.svc_mtu,
+        carried_tags=request.carried_tags,
+        requested=transport,
+        policy=path_policy(),
+        barred=barred(*line_ends(a_router, z_router), Transport),
+    )
+
+
+def families(router: Router) -> list[Family]:
+    """The families of which the router has a tunnel endpoint."""
+    return [family for family in Family if router.loopback(family)]
+
+
+def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport) -> dict[str, EndLoad]:
+    """What the ends of a line on these ports ask of their routers' cores."""
+    load = end_load(cir_bps, transport)
+    return {side: EndLoad(router=port.router, load=load) for side, port in ports.items()}

@@ -1,0 +1,132 @@
+"""What the NOC does about an order that does not end: press on, or end it without the routers' word.
+
+Ending gives nothing back that a router may have. What the order leased at one stays with it until that router
+confirms what is wanted of the line by then, whenever that is; a tunnel until all of them do.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.events.outbox import announce
+from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.resource_leases import leases_settle, ports_release, tunnel_release
+from portal.vll.operations.state_transitions import order_move
+from portal.vll.revision_content import content_of
+from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
+
+
+@transaction.atomic
+def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
+    """Ask the order's routers again now, whatever pauses their failures have earned.
+
+    Raises NotForYouToDecide and, for an order that is held or has ended, WrongOrderState.
+    """
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order, vll = _locked(order)
+    if order.is_terminal or order.state == OrderState.HELD:
+        raise WrongOrderState(state=order.state, action="force-retry")
+    routers = {
+        *vll.ends.values_list("port__router_id", flat=True),
+        *vll.tombstones.values_list("router_id", flat=True),
+    }
+    _tell("order.retry_forced", order, user=user, now=now)
+    converge_routers_anew(routers, now=now)
+    return order
+
+
+@transaction.atomic
+def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> Order:
+    """End an order whose undoing or removal no router confirms; ``reason`` is for the customer to read too.
+
+    It fails, or is cancelled if that was asked for. An order that nobody has called off is called off first.
+    Raises NotForYouToForce, WrongOrderState.
+    """
+    if not policies.may_remove_from_the_network(user):
+        raise NotForYouToForce
+    order, vll = _locked(order)
+    if not may_be_ended(order):
+        raise WrongOrderState(state=order.state, action="force-end")
+    if order.state == OrderState.ACKNOWLEDGED:
+        order_move(order, OrderState.IN_PROGRESS, now=now)
+    cancelled = order.state == OrderState.PENDING_CANCELLATION
+    failure = order.failure or {"code": "ended-by-the-noc", "message": reason}
+    _tell("order.end_forced", order, user=user, now=now, reason=reason)
+    order_move(
+        order,
+        OrderState.CANCELLED if cancelled else OrderState.FAILED,
+        now=now,
+        actor=user.username,
+        failure=failure,
+        forced={"by": user.username, "reason": reason, "at": now.isoformat()},
+    )
+    forced_settle(vll, [order], now=now)
+    return order
+
+
+def may_be_ended(order: Order) -> bool:
+    """Whether all that is left of the order is an undoing or a removal."""
+    if order.is_terminal or order.state == OrderState.HELD:
+        return False
+    return (
+        order.failure is not None
+        or order.state == OrderState.PENDING_CANCELLATION
+        or order.action == OrderAction.DELETE
+    )
+
+
+def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
+    """Give back what orders that were ended by force have leased, as far as routers have confirmed.
+
+    What such an order has made the line's own lease wider by goes last, and not while another order may
+    need it. The caller has locked the VLL, and settled its open order.
+    """
+    ends, left = _unconfirmed_ends(vll), _left(vll)
+    is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()
+    for order in forced:
+        if vll.wanted_present and not is_open and not ends and not left:
+            leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+            continue
+        ports_release(order.pk, kept_at=ends | left)
+        if not ends:
+            tunnel_release(order.pk, now=now)
+
+
+def may_have_what_was_forced(vll: Vll) -> bool:
+    """Whether a router may still have what an order wanted that was ended by force."""
+    forced = vll.orders.filter(forced__isnull=False).exists()
+    return forced and bool(_unconfirmed_ends(vll) or _left(vll))
+
+
+def _unconfirmed_ends(vll: Vll) -> set[tuple[str, int]]:
+    """Side and router of the ends of which that router has not confirmed what is wanted now."""
+    wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
+    ends = vll.ends.exclude(status=wanted, status_revision=vll.revision)
+    return set(ends.values_list("side", "port__router"))
+
+
+def _left(vll: Vll) -> set[tuple[str, int]]:
+    return set(vll.tombstones.values_list("side", "router"))
+
+
+def _locked(order: Order) -> tuple[Order, Vll]:
+    vll = Vll.objects.select_for_update().get(pk=order.vll_id)
+    return Order.objects.get(pk=order.pk), vll
+
+
+def _tell(kind: str, order: Order, *, user: User, now: datetime, **data: str) -> None:
+    announce(
+        kind,
+        now=now,
+        customer_id=order.customer_id,
+        vll_id=order.vll_id,
+        order_id=order.pk,
+        actor=user.username,
+        data={"action": order.action, **data},
+    )

@@ -1,0 +1,435 @@
+"""Operational status: from what the agents observe of both ends, and from how fresh that is."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from psycopg.types.json import Jsonb
+
+from portal.core.lazy_json_list import LazyList
+from portal.events.outbox import announce_of_lines
+from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.vll.models import EndMove, Vll, VllEnd
+from portal.vll.operations.router_answers import EndObservation
+from portal.vll.operations.state_transitions import sync_move
+from portal.vll.states import IN_SERVICE, OperStatus
+
+# Three report intervals and a little: an agent reports every 10 s.
+FRESH = timedelta(seconds=35)
+_MARKED_TOGETHER = 1000
+_OBSERVED = "ends__port__router__observed"
+# The lines that changed since the router's last report.
+_CHANGED = """
+SELECT DISTINCT e.vll_id
+FROM vll_vllend e
+JOIN inventory_port p ON p.id = e.port_id
+WHERE p.router_id = %(router)s AND e.changed_since_report
+"""
+# The lines of which a report says something else than what is stored, or that changed since the last one.
+_WITH_NEWS = """
+SELECT DISTINCT e.vll_id
+FROM vll_vllend e
+JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
+JOIN vll_vll v ON v.id = e.vll_id
+LEFT JOIN jsonb_to_recordset(%(said)s)
+     AS said (vll_id uuid, side text, revision bigint, link_up boolean, reachable boolean,
+              observed_in_sync boolean, policed boolean, drift jsonb, contested jsonb)
+  ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
+WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
+      (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.drift, e.contested) IS DISTINCT FROM
+      (said.link_up, said.reachable, said.observed_in_sync, coalesce(said.policed, false),
+       coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
+"""
+_TELL = """
+UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable,
+                      observed_in_sync = said.observed_in_sync, policed = said.policed, drift = said.drift,
+                      contested = said.contested
+FROM jsonb_to_recordset(%(said)s)
+     AS said (pk bigint, link_up boolean, reachable boolean, observed_in_sync boolean, policed boolean,
+              drift jsonb, contested jsonb)
+WHERE id = said.pk
+"""
+_TURN = """
+UPDATE vll_vll SET oper_status = turned.status
+FROM unnest(%(lines)s::uuid[], %(statuses)s::text[]) AS turned (line, status)
+WHERE id = turned.line AND oper_status <> turned.status
+"""
+
+
+class _Facts(NamedTuple):
+    """What a report says of an end: these fields of a VllEnd."""
+
+    link_up: bool | None
+    reachable: bool | None
+    observed_in_sync: bool | None
+    policed: bool
+    drift: list[dict[str, Any]]
+    contested: list[dict[str, Any]]
+
+
+_UNSAID = _Facts(None, None, None, False, [], [])
+
+
+class _End(NamedTuple):
+    """What is looked at of an end: these fields of a VllEnd, and what was said of it last."""
+
+    pk: int
+    vll_id: UUID
+    side: str
+    port__router_id: int
+    status: str
+    status_revision: int
+    status_look: int | None
+    status_at: datetime | None
+    changed_since_report: bool
+    facts: _Facts
+
+
+_END_COLUMNS = _End._fields[:-1]
+
+
+class Line(NamedTuple):
+    """What is looked at of a line: these fields of a Vll."""
+
+    pk: UUID
+    lifecycle: str
+    revision: int
+    oper_status: str
+    in_sync: bool
+
+
+class Turn(NamedTuple):
+    """That a line's operational status became another, and since when it has it."""
+
+    line: UUID
+    status: OperStatus
+    at: datetime
+
+
+class _Heard(NamedTuple):
+    """What the last reports of routers tell by themselves, by the router."""
+
+    at: dict[int, datetime]
+    vpp_absent: dict[int, bool]
+    # Whose silence counts as down (portal.telemetry.router_silences).
+    down: frozenset[int]
+
+    def forwarding(self, now: datetime) -> dict[int, bool]:
+        """Whether these routers forward, as far as it is known (see oper_status_of)."""
+        fresh = {router: not self.vpp_absent[router] for router in self.at if not self.is_silent(router, now)}
+        return dict.fromkeys(self.down, False) | fresh
+
+    def is_silent(self, router: int, now: datetime) -> bool:
+        return router not in self.at or self.at[router] < now - FRESH
+
+
+@transaction.atomic(savepoint=False)
+def ends_observed(
+    *,
+    router: Router,
+    ends: Sequence[EndObservation],
+    now: datetime,
+    look: int | None = None,
+    repeated: bool = False,
+    anew: bool = False,
+    unknown_after: datetime | None = None,
+) -> None:
+    """Store what this router's agent says of its ends, and refresh the status of their VLLs.
+
+    What it saw before it answered for an end is no news about that end: such a report was on its way already
+    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
+
+    Only the lines of which it says something new are read, and those that changed since its last report:
+    of the others it is known what would be found. ``repeated``: it says of all ends what it said last.
+    ``anew``: what is to be thought of the router itself changed, and with it of all its lines.
+    ``unknown_after``: its last report before this one, where nothing is known of the while in between: if the
+    portal was away too, nobody has written so.
+    """
+    found = _all_on(router) if anew else _with_news(router, None if repeated else ends)
+    if not found:
+        return
+    # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
+    lines = lines_lock(found)
+    ends_of = _ends_of(found)
+    own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
+    # What is told as it was has been stored, but for ends that changed since.
+    told = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
+    said = {(end.vll, end.side): end for end in said_of(ends, told)} if told else {}
+    heard = _heard(ends_of)
+    turns: list[Turn] = []
+    if unknown_after is not None:
+        turns = _silenced(lines, ends_of, heard._replace(at=heard.at | {router.pk: unknown_after}), now)
+    unknown = {turn.line for turn in turns}
+    forwarding = {router.pk: True} | heard.forwarding(now)
+    changed: dict[int, _Facts] = {}
+    compared: set[int] = set()
+    overtaken: set[int] = set()
+    syncs: dict[UUID, bool] = {}
+    for vll, lifecycle, revision, was, was_in_sync in lines:
+        both = ends_of[vll]
+        own = [at for at, end in enumerate(both) if end.port__router_id == router.pk]
+        if lifecycle not in IN_SERVICE:
+            compared.update(both[at].pk for at in own)
+            continue
+        for at in own:
+            end = both[at]
+            if _answered_since(end, look, now):
+                overtaken.add(end.pk)
+                continue
+            compared.add(end.pk)
+            if vll not in told:
+                continue
+            facts = _facts(said.get((vll, end.side)), revision)
+            if facts != end.facts:
+                both[at] = end._replace(facts=facts)
+                changed[end.pk] = facts
+        status, in_sync = oper_status_of(both, forwarding), _is_in_sync(both, revision)
+        if status != (OperStatus.UNKNOWN if vll in unknown else was):
+            turns.append(Turn(vll, status, now))
+        if in_sync != was_in_sync:
+            syncs[vll] = in_sync
+    _facts_write(changed)
+    statuses_write(turns)
+    for pk in syncs:
+        sync_move(pk, syncs[pk], now=now)
+    # Last: what was written just now is no news to this router. What an answer overtook is compared later.
+    marked = {end.pk for end in own_ends if end.changed_since_report} | changed.keys()
+    if compared & marked:
+        VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
+    if overtaken - marked:
+        VllEnd.objects.filter(pk__in=overtaken - marked).update(changed_since_report=True)
+
+
+def stale_vlls_mark(*, now: datetime) -> int:
+    """Turn VLLs whose routers have fallen silent to op-unknown; how many.
+
+    Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
+    nothing is known either. Not since before the line's ends are where they are now.
+
+    Some at a time, each in a transaction of its own: reports about the others do not wait for all of a
+    network's lines, and PostgreSQL takes 65,535 parameters.
+    """
+    _find_silent(now)
+    lines = sorted(set(_stale(now).values_list("pk", flat=True)))
+    return sum(
+        _mark_stale(lines[at : at + _MARKED_TOGETHER], now) for at in range(0, len(lines), _MARKED_TOGETHER)
+    )
+
+
+@transaction.atomic
+def _find_silent(now: datetime) -> None:
+    """Before their lines are marked: a report that comes meanwhile looks at them all, or is seen below."""
+    silent = ObservedRouter.objects.filter(reported_at__lt=now - FRESH, found_silent=False)
+    found = list(silent.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    ObservedRouter.objects.filter(pk__in=found).update(found_silent=True)
+
+
+@transaction.atomic
+def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
+    # What is read after that is true: what a report said in between stays.
+    lines = lines_lock(vlls)
+    ends_of = _ends_of(vlls)
+    turns = _silenced(lines, ends_of, _heard(ends_of), now)
+    statuses_write(turns)
+    return len(turns)
+
+
+def _silenced(
+    lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], heard: _Heard, now: datetime
+) -> list[Turn]:
+    """The turn to op-unknown of each line of which nothing is known any more because a router is silent."""
+    forwarding = heard.forwarding(now)
+    reports: dict[UUID, list[datetime]] = {}
+    for line in lines:
+        ends = ends_of[line.pk]
+        routers = {end.port__router_id for end in ends}
+        if (
+            line.lifecycle in IN_SERVICE
+            and line.oper_status != OperStatus.UNKNOWN
+            and any(heard.is_silent(router, now) for router in routers)
+            # What the living end says of it counts, and so does a silence that counts as down.
+            and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
+        ):
+            reports[line.pk] = [heard.at[router] for router in routers if router in heard.at]
+    if not reports:
+        return []
+    left = EndMove.objects.filter(vll__in=reports).values_list("vll").annotate(Max("left_at"))
+    moved: dict[UUID, datetime] = dict(left)
+    turns = []
+    for vll, at in reports.items():
+        since = min(at) + FRESH if at else now
+        turns.append(Turn(vll, OperStatus.UNKNOWN, max(since, moved.get(vll, since))))
+    return turns
+
+
+@transaction.atomic
+def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
+    """Look at a router's lines again, since something is known of the router itself; those that turned."""
+    on_router = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
+    lines = lines_lock(set(on_router.values_list("pk", flat=True)))
+    ends_of = _ends_of([line.pk for line in lines])
+    forwarding = _heard(ends_of).forwarding(now)
+    statuses = [(line, oper_status_of(ends_of[line.pk], forwarding)) for line in lines]
+    turns = [
+        Turn(line.pk, status, now)
+        for line, status in statuses
+        if line.lifecycle in IN_SERVICE and status != line.oper_status
+    ]
+    statuses_write(turns)
+    return {turn.line for turn in turns}
+
+
+def _stale(now: datetime) -> QuerySet[Vll]:
+    """What is not op-unknown though a router of it has fallen silent, and does not count as down for it."""
+    silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
+    down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
+    return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
+        oper_status=OperStatus.UNKNOWN
+    )
+
+
+def _down() -> QuerySet[RouterSilence]:
+    """The silences that count as down (portal.telemetry.router_silences)."""
+    return RouterSilence.objects.filter(until__isnull=True, counts_as_down=True)
+
+
+def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperStatus:
+    """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
+
+    ``forwarding``: whether the routers of which anything is known forward: those whose reports are fresh, by
+    whether they run a VPP, and not those whose silence counts as down. One end that is down is enough,
+    whatever the other one says; unknown is what nobody says, and not what is no longer there.
+    """
+    seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in ends}
+    return next(status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in seen)
+
+
+def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
+    """What is known of one end alone."""
+    if forwards is False:
+        return OperStatus.DOWN
+    if forwards is None or end.facts.link_up is None:
+        return OperStatus.UNKNOWN
+    return OperStatus.UP if end.facts.link_up and end.facts.reachable is not False else OperStatus.DOWN
+
+
+def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
+    """Both ends were read back at this revision, and no agent has seen otherwise since."""
+    return all(
+        end.status == VllEnd.Status.VERIFIED
+        and end.status_revision == revision
+        and end.facts.observed_in_sync is not False
+        for end in ends
+    )
+
+
+def _facts(said: EndObservation | None, revision: int) -> _Facts:
+    """What is said of this revision of the line."""
+    return _UNSAID if said is None or said.revision != revision else _facts_of(said)
+
+
+def _facts_of(said: EndObservation) -> _Facts:
+    in_sync = said.in_sync and not said.drift
+    return _Facts(said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested)
+
+
+def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
+    """Whether the agent answered for this end after that look.
+
+    Not for ever: the numbers come from the agent's clock, and it may have been set back.
+    """
+    return (
+        look is not None
+        and end.status_look is not None
+        and end.status_at is not None
+        and look < end.status_look
+        and now - end.status_at <= FRESH
+    )
+
+
+def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUID]:
+    """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
+    if ends is None:
+        return _found(_CHANGED, {"router": router.pk})
+    said = [
+        {"vll_id": str(end.vll), "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
+        for end in ends
+    ]
+    return _found(_WITH_NEWS, {"router": router.pk, "in_service": sorted(IN_SERVICE), "said": Jsonb(said)})
+
+
+def _facts_write(facts: Mapping[int, _Facts]) -> None:
+    """Store what is said of these ends. Their lines are locked."""
+    if facts:
+        with connection.cursor() as cursor:
+            params: dict[str, Any] = {"said": Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])}
+            cursor.execute(_TELL, params)
+
+
+def _found(query: str, params: dict[str, Any]) -> set[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, params)
+        return {vll for (vll,) in cursor.fetchall()}
+
+
+def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
+    """What is said of these lines; nothing else is decoded where that can be helped."""
+    if isinstance(ends, LazyList):
+        return ends.where("vll", {str(vll) for vll in vlls})
+    return ends
+
+
+def _all_on(router: Router) -> set[UUID]:
+    """The lines on the router that are compared at all."""
+    compared = VllEnd.objects.filter(
+        Q(vll__lifecycle__in=IN_SERVICE) | Q(changed_since_report=True), port__router=router
+    )
+    return set(compared.values_list("vll", flat=True))
+
+
+def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
+    """The ends of these lines. Rows, not models: of a router that comes back all lines are looked at."""
+    ends_of: dict[UUID, list[_End]] = defaultdict(list)
+    columns = len(_END_COLUMNS)
+    for row in VllEnd.objects.filter(vll__in=lines).values_list(*_END_COLUMNS, *_Facts._fields):
+        end = _End._make((*row[:columns], _Facts(*row[columns:])))
+        ends_of[end.vll_id].append(end)
+    return ends_of
+
+
+def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
+    """What the routers of these ends told last."""
+    routers = {end.port__router_id for ends in ends_of.values() for end in ends}
+    reports = ObservedRouter.objects.filter(router__in=routers)
+    at, vpp_absent = {}, {}
+    for router, reported_at, absent in reports.values_list("router_id", "reported_at", "vpp_absent"):
+        at[router], vpp_absent[router] = reported_at, absent
+    down = _down().filter(router__in=routers).values_list("router_id", flat=True)
+    return _Heard(at, vpp_absent, frozenset(down))
+
+
+def lines_lock(vlls: Collection[UUID]) -> list[Line]:
+    """These lines as they are from now on, locked in the one order in which everybody locks lines."""
+    if not vlls:
+        return []
+    locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)
+    return [Line(*row) for row in locked.values_list(*Line._fields)]
+
+
+def statuses_write(turns: Sequence[Turn]) -> None:
+    """Write what became of locked lines: at most, that one was unknown for a while, and what it is now.
+
+    As many statements for all lines of a router as for one: a network that comes back at once has to be read
+    faster than it falls silent again.
+    """
+    if not turns:
+        return
+    last = {turn.line: turn.status for turn in turns}
+    with connection.cursor() as cursor:
+        cursor.execute(_TURN, {"lines": list(last), "statuses": list(last.values())})
+    for status in (OperStatus.UNKNOWN, OperStatus.DOWN, OperStatus.UP):
+        announce_of_lines(f"vll.{status}", {turn.line: turn.at for turn in turns if turn.status == status})

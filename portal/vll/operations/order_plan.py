@@ -1,0 +1,82 @@
+"""The plan of a held order: asked for here, made by a worker, and looked at before anybody approves."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import models, transaction
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.events.outbox import send_task
+from portal.vll.errors import NotForYouToDecide, PlanIsIncomplete, PlanIsStale, WrongOrderState
+from portal.vll.intent_digest import intent_digests
+from portal.vll.models import Order, PlanResult
+from portal.vll.states import OrderState
+
+PLAN_ORDER = "provisioning.plan_order"
+# Longer than asking two silent routers takes; a plan that is not there by then was lost on the way.
+GIVEN_UP = timedelta(seconds=90)
+
+
+class PlanState(models.TextChoices):
+    """How far a plan is, and whether it can still be relied on."""
+
+    UNDER_WAY = "underWay"
+    READY = "ready"
+    STALE = "stale"
+    LOST = "lost"
+
+
+@transaction.atomic
+def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
+    """Have both routers asked what they would do; the one under way, where there is one.
+
+    Raises NotForYouToDecide, WrongOrderState.
+    """
+    if not policies.may_run_the_network(user):
+        raise NotForYouToDecide
+    order = Order.objects.get(pk=order.pk)
+    if order.state != OrderState.HELD:
+        raise WrongOrderState(state=order.state, action="plan")
+    newest = plan_of(order)
+    if newest is not None and state_of(newest, now=now) == PlanState.UNDER_WAY:
+        return newest
+    plan = PlanResult.objects.create(order=order, asked_by=user.username, asked_at=now)
+    send_task(PLAN_ORDER, str(plan.pk), now=now)
+    return plan
+
+
+def plan_finish(
+    *, plan_id: UUID, routers: list[dict[str, Any]], refusal: dict[str, str] | None, now: datetime
+) -> None:
+    """Keep what the routers said. A plan that was made twice keeps its first answer."""
+    unfinished = PlanResult.objects.filter(pk=plan_id, finished_at__isnull=True)
+    unfinished.update(routers=routers, refusal=refusal, finished_at=now)
+
+
+def plan_of(order: Order) -> PlanResult | None:
+    """The newest plan of the order, or None."""
+    return order.plans.order_by("-asked_at").first()
+
+
+def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
+    """Stale: a router was told of other lines since, so what it said may be true no more."""
+    if plan.finished_at is None:
+        return PlanState.UNDER_WAY if now - plan.asked_at < GIVEN_UP else PlanState.LOST
+    then = {entry["router"]: entry.get("told") for entry in plan.routers}
+    since = intent_digests(then, apart=plan.order.vll_id)
+    return PlanState.READY if then == since else PlanState.STALE
+
+
+def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
+    """That this is a finished plan of the order, of routers that all answered and have not moved on.
+
+    Raises PlanIsStale, PlanIsIncomplete. A plan that was refused says so itself, and so does approving.
+    """
+    plan = order.plans.filter(pk=plan_id).first()
+    if plan is None or state_of(plan, now=now) != PlanState.READY:
+        raise PlanIsStale
+    silent = [entry["name"] for entry in plan.routers if entry["error"]]
+    if silent:
+        raise PlanIsIncomplete(routers=", ".join(silent))

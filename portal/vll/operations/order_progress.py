@@ -1,0 +1,193 @@
+"""Taking in a router's answers: ends first, then whatever both ends together have become."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from portal.inventory.models import Router
+from portal.vll.last_answers import stored_answers
+from portal.vll.models import Order, Vll, VllEnd, VllTombstone
+from portal.vll.operations.cancel import fall_back
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.force_order_end import forced_settle
+from portal.vll.operations.removal import removal_finish, removal_values
+from portal.vll.operations.resource_leases import leases_settle
+from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.operations.state_transitions import lifecycle_move, order_move, sync_move
+from portal.vll.operations.tombstones import tombstones_settle
+from portal.vll.revision_content import content_of
+from portal.vll.states import (
+    IN_SERVICE,
+    TERMINAL_ORDER_STATES,
+    AdminStatus,
+    Lifecycle,
+    OrderAction,
+    OrderState,
+)
+
+_REFUSALS = (VllEnd.Status.CONFLICT, VllEnd.Status.FAILED)
+
+
+def answers_take(
+    *,
+    router: Router,
+    answers: Sequence[EndAnswer],
+    now: datetime,
+    go_on: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Record each answer and settle the VLLs it concerns, a transaction for each VLL.
+
+    Answers about ends of other routers, or about revisions that were never asked for, are ignored.
+    ``go_on`` is asked before each VLL: thousands take a while. False when it ended the work early; the same
+    answers, taken in anew, do the rest.
+    """
+    by_vll: dict[Any, list[EndAnswer]] = {}
+    for answer in answers:
+        by_vll.setdefault(answer.vll, []).append(answer)
+    unsettled = _with_news(router, by_vll)
+    for vll_id in sorted(unsettled):
+        if not go_on():
+            return False
+        _advance_one(vll_id, router, by_vll[vll_id], now)
+    return True
+
+
+def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
+    """The VLLs whose answers differ from what is stored: an apply that changed nothing writes nothing."""
+    stored = stored_answers(router, by_vll)
+    return (
+        {
+            answer.vll
+            for answers in by_vll.values()
+            for answer in answers
+            if (answer.vll, answer.side) in stored
+            and stored[answer.vll, answer.side]
+            != (answer.status, answer.revision, answer.reason, answer.policed)
+        }
+        | set(VllTombstone.objects.filter(vll__in=by_vll, router=router).values_list("vll", flat=True))
+        | set(
+            # A VLL with an open order is looked at again, in case an earlier look was cut off.
+            Order.objects.filter(vll__in=by_vll)
+            .exclude(state__in=TERMINAL_ORDER_STATES)
+            .values_list("vll", flat=True)
+        )
+    )
+
+
+@transaction.atomic
+def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: datetime) -> None:
+    vll = Vll.objects.select_for_update().get(pk=vll_id)
+    orders = list(vll.orders.filter(~Q(state__in=TERMINAL_ORDER_STATES) | Q(forced__isnull=False)))
+    order = next((each for each in orders if not each.is_terminal), None)
+    for answer in answers:
+        if answer.revision <= vll.revision:
+            VllEnd.objects.filter(
+                vll=vll, side=answer.side, port__router=router, status_revision__lte=answer.revision
+            ).update(
+                status=answer.status,
+                status_revision=answer.revision,
+                status_at=now,
+                status_look=answer.look,
+                reason=answer.reason,
+                policed=answer.policed,
+            )
+    tombstones_settle(vll, router, answers, now=now)
+    if order is not None and order.state == OrderState.ACKNOWLEDGED:
+        order_move(order, OrderState.IN_PROGRESS, now=now)
+    if vll.wanted_present:
+        _settle_present(vll, order, answers, router, now)
+    else:
+        _settle_removed(vll, order, now)
+    if forced := [each for each in orders if each.forced is not None]:
+        forced_settle(vll, forced, now=now)
+
+
+def _all_ends_are(vll: Vll, status: str) -> bool:
+    return vll.ends.filter(status=status, status_revision=vll.revision).count() == 2
+
+
+def _settle_present(
+    vll: Vll, order: Order | None, answers: list[EndAnswer], router: Router, now: datetime
+) -> None:
+    """In service only when both ends are applied and read back at the revision that is wanted."""
+    verified = _all_ends_are(vll, VllEnd.Status.VERIFIED)
+    if vll.lifecycle in IN_SERVICE:
+        sync_move(vll.pk, verified, now=now)
+    elif vll.in_sync != verified:
+        Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
+    if order is None:
+        # One that was ended by force left its last move to be made.
+        if verified and vll.lifecycle != _lifecycle_of(vll):
+            lifecycle_move(vll, _lifecycle_of(vll), now=now)
+        return
+    # A held modify has not been asked of anybody yet.
+    if order.state == OrderState.HELD:
+        return
+    if verified and order.revision == vll.revision:
+        _settle_verified(vll, order, now)
+        return
+    refusal = next(
+        (a for a in answers if a.for_good and a.status in _REFUSALS and a.revision == vll.revision), None
+    )
+    giving_up = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
+    if refusal is not None and not giving_up:
+        _give_up_after(refusal, vll, order, router, now)
+
+
+def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
+    """Both ends are as the order wants them: what only the other content needed goes back, and it ends.
+
+    An order that ends otherwise than it was meant to waits until nothing of it is left on a router that
+    it moved an end to, so that the same can be ordered again at once (ADR 4).
+    """
+    undone = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
+    left = dict(vll.tombstones.filter(revision=vll.revision).values_list("side", "leases"))
+    if undone and left:
+        return
+    if order.action == OrderAction.MODIFY:
+        leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover=left, now=now)
+    if order.state == OrderState.PENDING_CANCELLATION:
+        order_move(order, OrderState.CANCELLED, now=now)
+    else:
+        order_move(order, OrderState.FAILED if undone else OrderState.COMPLETED, now=now)
+    lifecycle = _lifecycle_of(vll)
+    if vll.lifecycle != lifecycle:
+        lifecycle_move(vll, lifecycle, now=now)
+
+
+def _lifecycle_of(vll: Vll) -> Lifecycle:
+    """Where a line belongs whose ends are both verified."""
+    if vll.decommission_at is not None:
+        return Lifecycle.PENDING_TERMINATE
+    return Lifecycle.ACTIVE if vll.admin_status == AdminStatus.UP else Lifecycle.SUSPENDED
+
+
+def _give_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, now: datetime) -> None:
+    """A failed add leaves nothing behind, a failed modify both ends as they were verified last.
+
+    The order fails when both routers have confirmed that.
+    """
+    failure = {
+        "side": refusal.side,
+        "router": router.name,
+        "status": refusal.status,
+        **(refusal.reason or {}),
+    }
+    Order.objects.filter(pk=order.pk).update(failure=failure)
+    if order.action == OrderAction.ADD:
+        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
+        converge_routers_of(vll, now=now)
+    elif order.action == OrderAction.MODIFY:
+        fall_back(order, vll, now=now)
+
+
+def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:
+    """Leases go back only after both ends confirm this very revision's removal."""
+    if not _all_ends_are(vll, VllEnd.Status.REMOVED):
+        return
+    if vll.lifecycle in (Lifecycle.TERMINATED, Lifecycle.CANCELLED):
+        return
+    removal_finish(vll, order, now=now)

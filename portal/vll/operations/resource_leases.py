@@ -1,0 +1,238 @@
+"""Leasing what a line needs beside what is leased for it already, and afterwards giving back the rest.
+
+New values are leased before old ones are given back: for as long as both are needed, the new ones are
+held under another UUID (an order's, a hold's) than the line's own.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_release, bandwidth_settle
+from portal.allocation.cpu_core_bookings import cores_book, cores_release, cores_settle
+from portal.allocation.gre_pair_leases import gre_pair_lease, gre_pair_release, gre_pair_settle
+from portal.allocation.lease_cooldown import cooldown_begin
+from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.router_packet_capacity import end_load
+from portal.allocation.vlan_leases import vlan_lease, vlans_release, vlans_settle
+from portal.allocation.vlan_ranges import tag_keys
+from portal.allocation.vni_leases import vni_lease, vni_release, vni_settle
+from portal.core.encapsulations import Encapsulation, Transport
+from portal.inventory.models import Port
+from portal.vll.models import TombstoneTunnel
+from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.feasibility_rules import Accepted, core_loads
+from portal.vll.revision_content import Content, EndContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leased:
+    """What ``owner`` holds already. ``line`` is None where that is no more than ports (a hold)."""
+
+    owner: UUID
+    cir_bps: int
+    ends: Mapping[str, EndContent]
+    line: Content | None = None
+
+
+def ends_lease(
+    *,
+    ends: Mapping[str, EndRequest],
+    ports: Mapping[str, Port],
+    cir_bps: int,
+    holder: UUID,
+    leased: Leased | None,
+    now: datetime,
+) -> dict[str, EndContent]:
+    """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not have them.
+
+    The caller holds the ports' locks. Raises VlanTaken, NoVlanFree, PortFull.
+    """
+    contents = {}
+    for side, end in ends.items():
+        port, before = ports[side], leased.ends[side] if leased else None
+        if before is not None and _same_frames(before, end):
+            outer = before.outer_vlan
+        else:
+            outer = vlan_lease(
+                port=port,
+                holder=holder,
+                side=side,
+                tagging=end.tagging,
+                outer=end.requested_outer_vlan,
+                inner=end.inner_vlan,
+                exact_match=end.exact_match,
+                now=now,
+                own=leased.owner if leased else None,
+            )
+        booked = leased.cir_bps if leased and before and before.port == port.pk else 0
+        if cir_bps > booked:
+            bandwidth_book(port=port, holder=holder, side=side, cir_bps=cir_bps, own_bps=booked)
+        contents[side] = EndContent(
+            port=port.pk,
+            tagging=end.tagging,
+            requested_outer_vlan=end.requested_outer_vlan,
+            outer_vlan=outer,
+            inner_vlan=end.inner_vlan,
+            exact_match=end.exact_match,
+            tunnel_address=None,
+        )
+    return contents
+
+
+def transport_lease(
+    *, accepted: Accepted, holder: UUID, leased: Leased | None, now: datetime
+) -> tuple[int | None, dict[str, str | None]]:
+    """The VNI, if this transport has one, and the tunnel's address at each side.
+
+    Raises VniPoolExhausted, GrePairsExhausted.
+    """
+    transport = accepted.selected.transport
+    routers = {side: port.router for side, port in accepted.ports.items()}
+    line = leased.line if leased else None
+    if transport.family is None:
+        return None, {"a": None, "z": None}
+    if transport.encapsulation is Encapsulation.GRE:
+        if line is not None and same_tunnel(line, transport, accepted.ports):
+            return None, {side: end.tunnel_address for side, end in line.ends.items()}
+        a_address, z_address = gre_pair_lease(
+            a_router=routers["a"], z_router=routers["z"], family=transport.family, holder=holder, now=now
+        )
+        return None, {"a": a_address, "z": z_address}
+    kept = line.vni if line is not None else None
+    vni = vni_lease(holder=holder, now=now) if kept is None else kept
+    return vni, {side: router.loopback(transport.family) for side, router in routers.items()}
+
+
+def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
+    """Book the routers' cores, beside what the holders of ``own`` have; the last thing that an order leases.
+
+    Raises RouterFull.
+    """
+    transport = accepted.selected.transport
+    ends = core_loads(accepted.ports, cir_bps=accepted.request.cir_bps, transport=transport)
+    cores_book(ends=ends, transport=transport, holder=holder, own=own)
+
+
+def leases_settle(
+    content: Content,
+    *,
+    holder: UUID,
+    spare: UUID,
+    now: datetime,
+    leftover: Mapping[str, UUID] | None = None,
+) -> None:
+    """Make ``holder`` hold exactly what ``content`` needs, out of what it and ``spare`` hold now.
+
+    The rest is given back. ``leftover`` names, by side, who keeps what is leased at an old router that has
+    not confirmed yet that the end is gone; tunnels that any tombstone names are quarantined.
+    """
+    _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
+    vni_settle(holder=holder, spare=spare, wanted=content.vni, kept=_kept_vnis(), rest=_rest(), now=now)
+    wanted, kept = content.gre_pair, _kept_gre_pairs()
+    gre_pair_settle(holder=holder, spare=spare, wanted=wanted, kept=kept, rest=_rest(), now=now)
+
+
+def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
+    """What is leased of ports and their routers.
+
+    Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the routers' sums,
+    which an order asks for last of all.
+    """
+    bandwidth_settle(
+        holder=holder,
+        spare=spare,
+        wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
+        leftover=leftover,
+    )
+    load = end_load(content.cir_bps, content.transport)
+    routers = dict(
+        Port.objects.filter(pk__in={end.port for end in content.ends.values()}).values_list("pk", "router")
+    )
+    cores_settle(
+        holder=holder,
+        spare=spare,
+        wanted={side: (routers[end.port], load) for side, end in content.ends.items()},
+        leftover=leftover,
+    )
+    vlans_settle(
+        holder=holder,
+        spare=spare,
+        wanted={side: (end.port, _keys(end)) for side, end in content.ends.items()},
+        leftover=leftover,
+    )
+
+
+def leases_release(holder: UUID, *, now: datetime) -> None:
+    """Give everything back: VLANs and bandwidth at once, VNI and GRE pair after their hold-down."""
+    ports_release(holder)
+    tunnel_release(holder, now=now)
+
+
+def ports_release(holder: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
+    """Give back what is leased of ports and their routers, but at ``kept_at`` (side, router id)."""
+    # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
+    bandwidth_release(holder=holder, kept_at=kept_at)
+    cores_release(holder=holder, kept_at=kept_at)
+    vlans_release(holder=holder, kept_at=kept_at)
+
+
+def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
+    """Hand what is leased of a side's port and router to ``keeper``, who gives it back some day."""
+    for model in (BandwidthBooking, CoreBooking, PortVlanLease):
+        model.objects.filter(holder=holder, side=side).update(holder=keeper)
+
+
+def tunnel_release(holder: UUID, *, now: datetime) -> None:
+    """Give VNI and GRE pair back after their hold-down, or quarantine them while a tombstone names them."""
+    vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
+    gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
+
+
+def tunnels_rest(*, vnis: Collection[int], gre_pairs: Collection[int], now: datetime) -> None:
+    """End the quarantine of those of these leases (ids) that no tombstone names any more."""
+    unnamed_vnis = VniLease.objects.filter(pk__in=vnis).exclude(pk__in=_kept_vnis())
+    unnamed_pairs = GrePairLease.objects.filter(pk__in=gre_pairs).exclude(pk__in=_kept_gre_pairs())
+    cooldown_begin(unnamed_vnis, rest=_rest(), now=now)
+    cooldown_begin(unnamed_pairs, rest=_rest(), now=now)
+
+
+def _kept_vnis() -> QuerySet[VniLease]:
+    named = TombstoneTunnel.objects.filter(vni__isnull=False)
+    return VniLease.objects.filter(pk__in=named.values("vni"))
+
+
+def _kept_gre_pairs() -> QuerySet[GrePairLease]:
+    named = TombstoneTunnel.objects.filter(gre_pair__isnull=False)
+    return GrePairLease.objects.filter(pk__in=named.values("gre_pair"))
+
+
+def _rest() -> timedelta:
+    return timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
+
+
+def _same_frames(before: EndContent, end: EndRequest) -> bool:
+    """Whether the lease of before serves this request too; "any" is content with what it has."""
+    asked = end.requested_outer_vlan
+    return (before.port, before.tagging, before.inner_vlan, before.exact_match) == (
+        end.port,
+        end.tagging,
+        end.inner_vlan,
+        end.exact_match,
+    ) and asked in (None, before.outer_vlan)
+
+
+def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
+    """Whether the line's tunnel serves it between these ports (by side) too, addresses and all."""
+    same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
+    before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
+    routers = dict(before)
+    return same and all(routers[end.port] == ports[side].router_id for side, end in line.ends.items())
+
+
+def _keys(end: EndContent) -> tuple[int, int]:
+    return tag_keys(end.tagging, outer=end.outer_vlan, inner=end.inner_vlan, exact_match=end.exact_match)

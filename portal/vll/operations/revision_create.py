@@ -1,0 +1,71 @@
+"""Making some content the next revision of a VLL, to be built on the routers of its ends."""
+
+from datetime import datetime
+from typing import Any
+
+from portal.events.outbox import send_task
+from portal.inventory.models import Port
+from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
+from portal.vll.operations.convergence_requests import CONVERGE_ROUTER, converge_routers_of
+from portal.vll.operations.tombstones import tombstone_create
+from portal.vll.revision_content import Content, EndContent, content_of
+
+_NOT_OBSERVED: dict[str, Any] = {
+    "link_up": None,
+    "reachable": None,
+    "observed_in_sync": None,
+    "drift": [],
+    "contested": [],
+}
+
+
+def revise(vll: Vll, content: Content, *, now: datetime) -> None:
+    """Write ``content`` into the VLL as its next revision, and hurry the routers that it concerns.
+
+    An end that moves to another router leaves a tombstone on the old one, and a note of when it left; one
+    that moves back takes its tombstone away. The caller holds the VLL's lock and has leased what ``content``
+    needs.
+    """
+    revision = vll.revision + 1
+    before = content_of(vll)
+    left: set[int] = set()
+    ends = vll.ends.select_related("port").order_by("side")
+    ports = Port.objects.in_bulk({end.port for end in content.ends.values()})
+    for end in ends:
+        wanted = content.ends[end.side]
+        old_router, new_router = end.port.router_id, ports[wanted.port].router_id
+        if old_router != new_router:
+            VllTombstone.objects.filter(vll=vll, side=end.side, router=new_router).delete()
+        _end_write(end, wanted)
+        if old_router != new_router:
+            tombstone_create(
+                vll,
+                side=end.side,
+                router_id=old_router,
+                revision=revision,
+                before=before,
+                after=content,
+            )
+            EndMove.objects.create(vll=vll, side=end.side, router_id=old_router, left_at=now)
+            left.add(old_router)
+    Vll.objects.filter(pk=vll.pk).update(
+        **content.line, revision=revision, wanted_present=True, in_sync=False
+    )
+    vll.refresh_from_db()
+    converge_routers_of(vll, now=now)
+    for router in sorted(left):
+        send_task(CONVERGE_ROUTER, router, now=now)
+
+
+def _end_write(end: VllEnd, wanted: EndContent) -> None:
+    moved = _NOT_OBSERVED if end.port_id != wanted.port else {}
+    VllEnd.objects.filter(pk=end.pk).update(
+        port=wanted.port,
+        tagging=wanted.tagging,
+        requested_outer_vlan=wanted.requested_outer_vlan,
+        outer_vlan=wanted.outer_vlan,
+        inner_vlan=wanted.inner_vlan,
+        exact_match=wanted.exact_match,
+        tunnel_address=wanted.tunnel_address,
+        **moved,
+    )

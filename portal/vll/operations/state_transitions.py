@@ -1,0 +1,50 @@
+"""Moving orders and VLLs between states: by table, and by compare-and-swap."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from portal.events.outbox import announce
+from portal.vll.errors import ConcurrentChange
+from portal.vll.models import Order, Vll
+from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS
+
+
+class ForbiddenTransition(Exception):
+    """A move that the table does not have: a mistake of ours, never of a user."""
+
+
+def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:
+    """Move an order to ``state`` and set ``also`` with it."""
+    if state not in ORDER_TRANSITIONS[order.state]:
+        raise ForbiddenTransition(f"order {order.pk}: {order.state} -> {state}")
+    moved = Order.objects.filter(pk=order.pk, state=order.state).update(state=state, state_at=now, **also)
+    if not moved:
+        raise ConcurrentChange
+    order.refresh_from_db()
+    announce(
+        f"order.{state}",
+        now=now,
+        customer_id=order.customer_id,
+        vll_id=order.vll_id,
+        order_id=order.pk,
+        actor=actor,
+        data={"action": order.action, "failure": order.failure},
+    )
+
+
+def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:
+    """Move a VLL's life cycle to ``lifecycle`` and set ``also`` with it."""
+    if lifecycle not in LIFECYCLE_TRANSITIONS[vll.lifecycle]:
+        raise ForbiddenTransition(f"VLL {vll.pk}: {vll.lifecycle} -> {lifecycle}")
+    moved = Vll.objects.filter(pk=vll.pk, lifecycle=vll.lifecycle).update(lifecycle=lifecycle, **also)
+    if not moved:
+        raise ConcurrentChange
+    vll.refresh_from_db()
+    announce(f"vll.{lifecycle}", now=now, customer_id=vll.customer_id, vll_id=vll.pk, actor=actor)
+
+
+def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
+    """Note whether both routers are as wanted. Drift in service is announced, however it was found."""
+    if Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE).update(in_sync=in_sync):
+        announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=vll_id)

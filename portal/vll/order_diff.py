@@ -1,0 +1,83 @@
+"""What a modify order changes: from what to what, member by member, and which kinds of change those are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from portal.vll.models import Order
+from portal.vll.revision_content import LINE
+from portal.vll.states import AdminStatus
+
+
+class ChangeKind(models.TextChoices):
+    """What can be changed about a line in service."""
+
+    DESCRIPTION = "description"
+    BANDWIDTH = "bandwidth"
+    SVC_MTU = "svc-mtu"
+    TRANSPORT = "transport"
+    ENCAPSULATION = "encapsulation"
+    VLAN = "vlan"
+    MOVE_A_END = "move-a-end"
+    MOVE_Z_END = "move-z-end"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    COOLING_OFF = "cooling-off"
+
+
+_KINDS = {
+    "description": ChangeKind.DESCRIPTION,
+    "cir_bps": ChangeKind.BANDWIDTH,
+    "requested_cbs_bytes": ChangeKind.BANDWIDTH,
+    "eir_bps": ChangeKind.BANDWIDTH,
+    "requested_ebs_bytes": ChangeKind.BANDWIDTH,
+    "svc_mtu": ChangeKind.SVC_MTU,
+    "requested_transport": ChangeKind.TRANSPORT,
+    "encapsulation": ChangeKind.TRANSPORT,
+    "family": ChangeKind.TRANSPORT,
+    "tagging": ChangeKind.ENCAPSULATION,
+    "exact_match": ChangeKind.ENCAPSULATION,
+    "outer_vlan": ChangeKind.VLAN,
+    "inner_vlan": ChangeKind.VLAN,
+}
+# What follows from the rest, or is told by the order itself, is no difference to read.
+_LINE = tuple(name for name in LINE if name not in ("frame", "decommission_at"))
+_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``side``: "a", "z", or "" for the line itself; ``name``, values: as in portal.vll.revision_content."""
+
+    side: str
+    name: str
+    before: Any
+    after: Any
+
+
+def differences_of(order: Order) -> list[Difference]:
+    """What a modify order makes of its line; nothing for any other order."""
+    before, after, described = order.before or {}, order.after or {}, order.described or {}
+    found = [Difference("", "description", described.get("before"), described.get("after"))]
+    found += [Difference("", name, before.get(name), after.get(name)) for name in _LINE]
+    for side in "az":
+        was, will_be = before.get(side, {}), after.get(side, {})
+        found += [Difference(side, name, was.get(name), will_be.get(name)) for name in _END]
+    return [each for each in found if each.before != each.after]
+
+
+def change_kinds(order: Order) -> list[ChangeKind]:
+    """The kinds of change that a modify order is, in the order of ChangeKind; none for any other order."""
+    found = {kind for each in differences_of(order) if (kind := _kind(order, each)) is not None}
+    return [kind for kind in ChangeKind if kind in found]
+
+
+def _kind(order: Order, each: Difference) -> ChangeKind | None:
+    if each.name == "port":
+        return ChangeKind.MOVE_A_END if each.side == "a" else ChangeKind.MOVE_Z_END
+    if each.name != "admin_status":
+        return _KINDS.get(each.name)
+    if (order.after or {}).get("decommission_at"):
+        return ChangeKind.COOLING_OFF
+    return ChangeKind.RESUME if each.after == AdminStatus.UP else ChangeKind.SUSPEND

@@ -1,0 +1,59 @@
+"""Whether an end is held to its bandwidth profile, and if not, why. CIR is booked all the same."""
+
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.bandwidth_profile import BandwidthProfile, Policing
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import Vll, VllEnd
+
+
+class Unpoliced(StrEnum):
+    """Why an end is not policed."""
+
+    ROUTER_SILENT = "router_silent"
+    NO_POLICERS = "no_policers"
+    WHOLE_PORTS_ONLY = "whole_ports_only"
+    NOT_CONFIRMED = "not_confirmed"
+
+
+_TEXTS = {
+    Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
+    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP lacks what that takes."),
+    Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
+        "{router} polices whole ports only: its VPP is {version}, and VLANs are policed from 26.06 on."
+    ),
+    Unpoliced.NOT_CONFIRMED: gettext_noop("{router} can police here, but has not confirmed that it does."),
+}
+
+
+def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | None:
+    """What a router that polices so is to hold this end to; None where it cannot."""
+    if not policing.covers(Tagging(end.tagging)):
+        return None
+    return vll.profile
+
+
+def unpoliced(end: VllEnd) -> Unpoliced | None:
+    """None for an end that is policed. Its ``port.router.observed`` is best prefetched."""
+    if end.policed:
+        return None
+    seen = _observed(end)
+    if seen is None:
+        return Unpoliced.ROUTER_SILENT
+    if Policing(seen.policing).covers(Tagging(end.tagging)):
+        return Unpoliced.NOT_CONFIRMED
+    return Unpoliced.WHOLE_PORTS_ONLY if seen.policing == Policing.PORT else Unpoliced.NO_POLICERS
+
+
+def unpoliced_text(end: VllEnd, why: Unpoliced) -> str:
+    """The reason as a sentence for a reader."""
+    seen = _observed(end)
+    return _(_TEXTS[why]).format(router=end.port.router.name, version=seen.vpp_version if seen else "")
+
+
+def _observed(end: VllEnd) -> ObservedRouter | None:
+    return getattr(end.port.router, "observed", None)

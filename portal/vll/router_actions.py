@@ -1,0 +1,96 @@
+"""What the NOC does to a router while it works on it. Each function owns one transaction.
+
+Maintenance: no new work, but what is there goes on being converged; portal.vll.router_drain goes further.
+Hold: nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause
+after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_routers).
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.events.outbox import announce, send_task
+from portal.inventory.models import Router
+from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
+from portal.vll.operations.convergence_requests import converge_routers_anew
+
+ADOPT_GENERATION = "provisioning.adopt_generation"
+
+
+@transaction.atomic
+def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
+    """Begin or end the maintenance; what is so already stays so. Raises RouterIsDrained, RouterIsDead at its
+    end."""
+    if not on and Router.objects.filter(pk=router.pk, drained_since__isnull=False).exists():
+        raise RouterIsDrained(router=router.name)
+    if not on and Router.objects.filter(pk=router.pk, dead_since__isnull=False).exists():
+        raise RouterIsDead(router=router.name)
+    rows = Router.objects.filter(pk=router.pk, maintenance_since__isnull=on)
+    if rows.update(maintenance_since=now if on else None):
+        kind = "router.maintenance_began" if on else "router.maintenance_ended"
+        announce(kind, now=now, router_id=router.pk, actor=user.username)
+        if not on:
+            converge_routers_anew([router.pk], now=now)
+
+
+@transaction.atomic
+def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
+    """Stop sending intents, or begin again and catch up at once. An exchange under way ends by itself."""
+    rows = Router.objects.filter(pk=router.pk, held_since__isnull=on)
+    if rows.update(held_since=now if on else None):
+        announce(
+            "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
+        )
+        if not on:
+            converge_routers_anew([router.pk], now=now)
+
+
+@transaction.atomic
+def router_retry(*, router: Router, user: User, now: datetime) -> None:
+    """Try again now, whatever pause the failures have earned."""
+    announce("router.retried", now=now, router_id=router.pk, actor=user.username)
+    converge_routers_anew([router.pk], now=now)
+
+
+@transaction.atomic
+def router_declare_dead(*, router: Router, user: User, now: datetime, reason: str) -> None:
+    """From now on no removal waits for this router; NOC admins only. Its maintenance begins as well.
+
+    What is declared dead already stays so. Raises NotForYouToForce.
+    """
+    _check_may_force(user)
+    locked = Router.objects.select_for_update().get(pk=router.pk)
+    if locked.dead_since is not None:
+        return
+    Router.objects.filter(pk=router.pk).update(
+        dead_since=now, maintenance_since=Coalesce(F("maintenance_since"), now)
+    )
+    if locked.maintenance_since is None:
+        announce("router.maintenance_began", now=now, router_id=router.pk, actor=user.username)
+    data = {"reason": reason}
+    announce("router.declared_dead", now=now, router_id=router.pk, actor=user.username, data=data)
+
+
+@transaction.atomic
+def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
+    """Removals wait for it again, and it catches up; its maintenance goes on. Raises NotForYouToForce."""
+    _check_may_force(user)
+    if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
+        announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
+        converge_routers_anew([router.pk], now=now)
+
+
+def _check_may_force(user: User) -> None:
+    if not policies.may_remove_from_the_network(user):
+        raise NotForYouToForce
+
+
+@transaction.atomic
+def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
+    """Ask to count on from what the agent holds: the database's view becomes the wanted one."""
+    announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
+    send_task(ADOPT_GENERATION, router.pk, user.username, now=now)

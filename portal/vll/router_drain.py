@@ -1,0 +1,124 @@
+"""Draining a router: it is used for transit last of all, takes no new lines, and its own lines leave it.
+
+As an operator does it by hand: the router advertises its links at the largest metric that still counts
+(RFC 6987's stub router, IS-IS' overload), and lines that end on it are moved or stopped, one by one. Where a
+line could move to is the customer's choice; nothing is moved unasked.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
+from django.db.models.functions import Coalesce
+
+from portal.accounts.models import User
+from portal.events.outbox import announce
+from portal.inventory.errors import Retired
+from portal.inventory.models import Port, Router
+from portal.vll.inventory_changes import watched
+from portal.vll.models import Order, VllEnd, VllTombstone
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle
+
+
+class DrainStep(StrEnum):
+    """What is to be done about a line that ends on a drained router."""
+
+    # Its customer has a port on another router: move the end there, or suspend the line.
+    MOVE = "move"
+    # There is nowhere to move it to.
+    SUSPEND = "suspend"
+    # An order is under way.
+    WAIT = "wait"
+    # It forwards nothing: suspended, or in its cooling-off.
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class DrainProgress:
+    """How many ends are at each step, and ``leaving``: moved away, but not confirmed gone by this router."""
+
+    steps: dict[DrainStep, int]
+    leaving: int
+
+    @property
+    def carrying(self) -> int:
+        """The ends that still forward, or may."""
+        return sum(count for step, count in self.steps.items() if step is not DrainStep.STOPPED)
+
+    @property
+    def is_drained(self) -> bool:
+        return self.carrying == 0 and self.leaving == 0
+
+
+@transaction.atomic
+def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: bool = False) -> None:
+    """Begin the drain, and the maintenance with it. What is drained already stays so.
+
+    Raises Retired, and LinesAffected where the paths around the router are too narrow for lines in service.
+    """
+    locked = Router.objects.select_for_update().get(pk=router.pk)
+    if locked.retired_at is not None:
+        raise Retired(what="router", name=locked.name, field="")
+    if locked.drained_since is not None:
+        return
+    with watched(locked.name, accepted=accept_affected, user=user, now=now):
+        Router.objects.filter(pk=router.pk).update(
+            drained_since=now, maintenance_since=Coalesce(F("maintenance_since"), now)
+        )
+    if locked.maintenance_since is None:
+        announce("router.maintenance_began", now=now, router_id=router.pk, actor=user.username)
+    announce("router.drain_began", now=now, router_id=router.pk, actor=user.username)
+
+
+@transaction.atomic
+def drain_end(*, router: Router, user: User, now: datetime, accept_affected: bool = False) -> None:
+    """Let paths lead through the router again; its maintenance goes on. Raises LinesAffected."""
+    locked = Router.objects.select_for_update().get(pk=router.pk)
+    if locked.drained_since is None:
+        return
+    with watched(locked.name, accepted=accept_affected, user=user, now=now):
+        Router.objects.filter(pk=router.pk).update(drained_since=None)
+    announce("router.drain_ended", now=now, router_id=router.pk, actor=user.username)
+
+
+def ends_to_drain(router: Router) -> QuerySet[VllEnd]:
+    """The ends on the router of lines whose life is not over, each with what ``drain_step`` looks at."""
+    elsewhere = (
+        Port.objects.filter(customer=OuterRef("vll__customer"), router__maintenance_since__isnull=True)
+        .exclude(router=router)
+        .exclude(router__agent_url="")
+    )
+    open_orders = Order.objects.filter(vll=OuterRef("vll")).exclude(state__in=TERMINAL_ORDER_STATES)
+    return (
+        VllEnd.objects.filter(port__router=router)
+        .exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+        .select_related("vll__customer", "port__router")
+        .annotate(can_move=Exists(elsewhere), is_busy=Exists(open_orders))
+    )
+
+
+def drain_step(end: VllEnd) -> DrainStep:
+    """For an end of ``ends_to_drain``."""
+    return _step(end.vll.lifecycle, is_busy=end.is_busy, can_move=end.can_move)  # type: ignore[attr-defined]
+
+
+def drain_progress(router: Router) -> DrainProgress:
+    """Counted now, in two statements."""
+    steps = dict.fromkeys(DrainStep, 0)
+    ends: Any = ends_to_drain(router).select_related(None)  # the stubs do not see its annotations
+    facts = ends.values("vll__lifecycle", "is_busy", "can_move")
+    for row in facts.annotate(count=Count("pk")).order_by():
+        step = _step(row["vll__lifecycle"], is_busy=row["is_busy"], can_move=row["can_move"])
+        steps[step] += row["count"]
+    return DrainProgress(steps=steps, leaving=VllTombstone.objects.filter(router=router).count())
+
+
+def _step(lifecycle: str, *, is_busy: bool, can_move: bool) -> DrainStep:
+    if is_busy or lifecycle == Lifecycle.PENDING_ACTIVE:
+        return DrainStep.WAIT
+    if lifecycle != Lifecycle.ACTIVE:
+        return DrainStep.STOPPED
+    return DrainStep.MOVE if can_move else DrainStep.SUSPEND

@@ -1,0 +1,23 @@
+"""Ends of which their router has not yet confirmed what is wanted of them now."""
+
+from django.db.models import F, Q, QuerySet
+
+from portal.vll.models import Order, VllEnd
+from portal.vll.states import Lifecycle, OrderAction, OrderState
+
+# Accepted, but nobody may tell a router of it yet.
+HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
+GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
+_SETTLED = Q(status_revision=F("vll__revision")) & (
+    Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
+    | Q(vll__wanted_present=False, status=VllEnd.Status.REMOVED)
+)
+
+
+def unconfirmed_ends() -> QuerySet[VllEnd]:
+    """Those of all routers that an intent speaks of, or is to speak of."""
+    return (
+        VllEnd.objects.exclude(vll__lifecycle__in=GONE)
+        .exclude(_SETTLED)
+        .exclude(vll__in=HELD_ADDS.values("vll"))
+    )

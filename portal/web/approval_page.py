@@ -1,0 +1,76 @@
+"""What the NOC looks at before it lets a held order go: path, ports, and each router's part of the plan."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from portal.inventory.models import Port
+from portal.vll.models import Order, PlanResult
+from portal.vll.revision_content import Content, content_of
+from portal.web.path_drawing import LinePath, line_path
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the line would need. ``ports`` by side, this order booked; ``path`` None within one router."""
+
+    ports: dict[str, Port]
+    path: LinePath | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """What one router said. ``sides``: the ends of the line that its part is about, such as ``["a"]``."""
+
+    router: int
+    name: str
+    generation: int
+    sides: list[str]
+    differences: list[dict[str, Any]]
+    operations: list[dict[str, Any]]
+    ends: list[dict[str, Any]]
+    error: str
+
+    @property
+    def replaces(self) -> bool:
+        """Whether something that the router has now would become something else."""
+        return any(each["before"] is not None and each["after"] is not None for each in self.differences)
+
+
+def needs_of(order: Order, *, now: datetime) -> Needs:
+    """What the order's line would need, once it is let go."""
+    content = Content.from_json(order.after) if order.after else content_of(order.vll)
+    found = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
+    ports = {side: found[end.port] for side, end in content.ends.items()}
+    path = line_path(
+        a=ports["a"].router,
+        z=ports["z"].router,
+        transport=content.transport,
+        frame=content.frame,
+        now=now,
+    )
+    return Needs(ports=ports, path=path)
+
+
+def plan_parts(plan: PlanResult) -> list[PlanPart]:
+    """The routers' parts, the A end's first. One that said nothing is that of the end nobody spoke of."""
+    parts = [_part(said) for said in plan.routers]
+    unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
+    silent = [part for part in parts if not part.sides]
+    if len(silent) == 1:
+        parts[parts.index(silent[0])] = replace(silent[0], sides=unnamed)
+    return sorted(parts, key=lambda part: (part.sides or ["z"], part.name))
+
+
+def _part(said: dict[str, Any]) -> PlanPart:
+    named = [*said["differences"], *said["operations"], *said["ends"]]
+    return PlanPart(
+        router=said["router"],
+        name=said["name"],
+        generation=said["generation"],
+        sides=sorted({each["end"] for each in named if each.get("end")}),
+        differences=said["differences"],
+        operations=said["operations"],
+        ends=said["ends"],
+        error=said["error"],
+    )

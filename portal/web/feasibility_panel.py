@@ -1,0 +1,76 @@
+"""What a customer sees of an order beforehand: whether it is possible, over which path, and why not.
+
+Each function gives the context of orders/_feasibility.html for a valid form.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import SvcMtuOutOfRange, carried_frame
+from portal.vll.change_feasibility import change_feasibility_of
+from portal.vll.feasibility import Feasibility, feasibility_of
+from portal.vll.models import Vll
+from portal.vll.operations.feasibility_rules import AUTO, LineRequest
+from portal.vll.operations.order_create import needs_approval
+from portal.web.forms.line_change import ChangeForm
+from portal.web.forms.order import OrderForm
+from portal.web.order_diff_rows import asked_between
+from portal.web.path_drawing import LinePath, line_path
+
+# What stands for ``auto`` in the path of a line that is refused: the cheapest tunnel of each family.
+_STANDS_FOR_AUTO = (Transport.VXLAN4, Transport.VXLAN6)
+
+
+def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
+    """Of a new line."""
+    request, now = form.asked(), clock.now()
+    found = feasibility_of(user=user, request=request, now=now, hold=form.hold_id)
+    ends = [found.ends[side] for side in "az" if side in found.ends]
+    customer = ends[0].port.customer if ends else None
+    approval = customer is not None and needs_approval(user, customer, request.cir_bps + request.eir_bps)
+    return _context(found, request, now) | {"needs_approval": approval}
+
+
+def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
+    """Of a line in service; ``change`` says what would differ, and ``asked`` from what to what."""
+    now = clock.now()
+    found = change_feasibility_of(
+        user=user, vll=vll, changes=form.changes(), now=now, expected_revision=form.revision
+    )
+    return _context(found.feasibility, found.request, now) | {
+        "change": found,
+        "asked": asked_between(found.before, found.request),
+        "needs_approval": found.needs_approval,
+    }
+
+
+def _context(found: Feasibility, request: LineRequest, now: datetime) -> dict[str, Any]:
+    return {
+        "feasibility": found,
+        "reasons": [refusal.sentence for refusal in found.refusals],
+        "request": request,
+        "path": _path(found, request, now),
+    }
+
+
+def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:
+    """The path of what would be ordered; of a refused line the path that it was refused over."""
+    transport = found.selected.transport if found.selected else _looked_at(found, request)
+    if transport is None or len(found.ends) < len("az"):
+        return None
+    try:
+        frame = carried_frame(request.svc_mtu, carried_tags=request.carried_tags)
+    except SvcMtuOutOfRange:
+        return None
+    routers = {side: end.port.router for side, end in found.ends.items()}
+    return line_path(a=routers["a"], z=routers["z"], transport=transport, frame=frame, now=now)
+
+
+def _looked_at(found: Feasibility, request: LineRequest) -> Transport | None:
+    if request.transport != AUTO:
+        return Transport(request.transport)
+    carrying = {option.transport for option in found.options if option.largest_svc_mtu is not None}
+    return next((transport for transport in _STANDS_FOR_AUTO if transport in carrying), None)

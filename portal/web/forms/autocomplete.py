@@ -1,0 +1,91 @@
+"""A row that is named rather than picked from all of them: text, with suggestions while it is written.
+
+A select of every customer stops being one at some hundreds. Without scripts the name, or the id, is written.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.db.models import Model, QuerySet
+from django.urls import reverse_lazy
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.inventory.models import Router, Site
+from portal.inventory.search import found
+from portal.web.forms.base import LookupField
+
+SHOWN = 20
+_LARGEST_ID = 2**63 - 1
+
+# What can be named, by its address below /noc/suggest/; names are unique in each.
+ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
+    "sites": Site.objects.all,
+    "customers": lambda: Customer.objects.filter(retired_at__isnull=True),
+    "routers": lambda: Router.objects.filter(retired_at__isnull=True),
+}
+
+
+def suggestions(of: str, text: str = "") -> list[str]:
+    """The first names with ``text`` in them, or in what they belong to."""
+    rows = ROWS[of]()
+    narrowed = found(rows, text) if text else rows
+    return list(narrowed.order_by("name").values_list("name", flat=True)[:SHOWN])
+
+
+def options(names: list[str]) -> SafeString:
+    """What stands in a datalist."""
+    return format_html_join("", '<option value="{}"></option>', ((name,) for name in names))
+
+
+class AutocompleteInput(forms.TextInput):
+    """A text field with a datalist, which htmx fills anew while somebody writes."""
+
+    def __init__(self, of: str) -> None:
+        super().__init__(attrs={"autocomplete": "off", "maxlength": "100"})
+        self.of = of
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        datalist = f"{(attrs or {}).get('id', name)}-names"
+        asks = {
+            "list": datalist,
+            "hx-get": f"{reverse_lazy('web:noc-suggest', args=[self.of])}?of={name}",
+            "hx-trigger": "input changed delay:250ms",
+            "hx-target": f"#{datalist}",
+            "hx-swap": "innerHTML",
+        }
+        field = super().render(name, value, {**(attrs or {}), **asks}, renderer)
+        return format_html(
+            '{}<datalist id="{}">{}</datalist>', field, datalist, options(suggestions(self.of))
+        )
+
+
+class AutocompleteField(LookupField):
+    """Cleans to the row of that name or, where no name is like that, of that id; None for nothing."""
+
+    default_error_messages = {
+        "unknown": _("There is none of this name. Write a name as it is in the list, or an id.")
+    }
+
+    def __init__(self, *, of: str, **kwargs: Any) -> None:
+        kwargs.setdefault("help_text", _("Its name, or its id"))
+        super().__init__(widget=AutocompleteInput(of), max_length=100, **kwargs)
+        self.of = of
+
+    def prepare_value(self, value: Any) -> Any:
+        return str(value) if isinstance(value, Model) else value
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        rows = ROWS[self.of]()
+        row = rows.filter(name=text).first()
+        if row is None and text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_ID:
+            row = rows.filter(pk=int(text)).first()
+        if row is None:
+            raise forms.ValidationError(self.error_messages["unknown"], code="unknown")
+        return row

@@ -1,0 +1,93 @@
+"""The form that changes a line: the order's own form, filled with what was asked for."""
+
+from typing import Any
+
+from django.http import QueryDict
+
+from portal.accounts.models import User
+from portal.core.vlan_tags import Tagging
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import Changes, EndRequest
+from portal.web.forms.order import OrderForm, rate_initial, unjudged
+from portal.web.forms.version_field import OUTDATED, digest, it_is_now
+
+
+class ChangeForm(OrderForm):
+    """``revision``: the one that the reader saw; a form that was opened before another change is refused.
+
+    ``described``: the description that the reader saw, as its digest, which no revision counts.
+    ``written``: what stands in the form while ports are looked for.
+    """
+
+    def __init__(
+        self, *, user: User, vll: Vll, data: QueryDict | None = None, written: QueryDict | None = None
+    ) -> None:
+        initial = _initial(vll) if written is None else unjudged(written)
+        super().__init__(user=user, data=data, initial=initial)
+        source = data if written is None else written
+        sent = source.get("revision", "") if source is not None else ""
+        seen = source.get("described", "") if source is not None else ""
+        self.described = seen or digest(vll.description)
+        self.revision = int(sent) if sent.isdecimal() and len(sent) < 10 else vll.revision
+
+    def is_outdated(self, vll: Vll) -> bool:
+        """Whether somebody else has renamed the line since the form was opened, which renames it too; only
+        after ``is_valid``."""
+        renames = self._description() not in (None, vll.description)
+        return renames and self.described != digest(vll.description)
+
+    def refuse_as_outdated(self, vll: Vll) -> None:
+        """Say so, and what the line is called now; sent again as it then is, the form renames it."""
+        self.line.add_error(None, OUTDATED)
+        self.line.add_error("description", it_is_now(vll.description))
+        self.described = digest(vll.description)
+
+    def _description(self) -> str | None:
+        """None where it was left as it was shown: it stays as it is by now."""
+        written: str = self.line.cleaned_data["description"]
+        return None if digest(written) == self.described else written
+
+    def changes(self) -> Changes:
+        """Every value of the form; the operation looks which differ."""
+        wanted = self.wanted()
+        return Changes(
+            description=self._description(),
+            svc_mtu=wanted["svc_mtu"],
+            cir_bps=wanted["cir_bps"],
+            eir_bps=wanted["eir_bps"],
+            bursts={name: wanted[name] for name in ("cbs_bytes", "ebs_bytes")},
+            transport=wanted["transport"],
+            a_end=_members(wanted["a_end"]),
+            z_end=_members(wanted["z_end"]),
+        )
+
+
+def _members(end: EndRequest) -> dict[str, Any]:
+    return {name: getattr(end, name) for name in EndRequest.__slots__}
+
+
+def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
+    ends = {f"{end.side}_end": _end(end) for end in vll.ends.all()}
+    line = {
+        "description": vll.description,
+        **rate_initial("cir", vll.cir_bps),
+        **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
+        "cbs_bytes": vll.requested_cbs_bytes,
+        "ebs_bytes": vll.requested_ebs_bytes,
+        "svc_mtu": vll.svc_mtu,
+        "transport": vll.requested_transport,
+    }
+    return {**ends, "line": line}
+
+
+def _end(end: VllEnd) -> dict[str, Any]:
+    outer: Any = end.requested_outer_vlan
+    if end.tagging != Tagging.UNTAGGED and outer is None:
+        outer = "any"
+    return {
+        "port": end.port_id,
+        "tagging": end.tagging,
+        "outer_vlan": outer,
+        "inner_vlan": end.inner_vlan,
+        "more_tags": not end.exact_match,
+    }

@@ -1,0 +1,50 @@
+"""The NOC's word: on orders that are held or do not end, and on samples in quarantine."""
+
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.web.forms.base import TablerForm
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+
+class ApprovalForm(forms.Form):
+    """``plan``: the one that the approver looked at."""
+
+    plan = forms.UUIDField()
+
+
+def _reason(*, help_text: "str | _StrPromise", required: "str | _StrPromise") -> forms.CharField:
+    return forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=help_text,
+        error_messages={"required": required},
+    )
+
+
+class RejectionForm(TablerForm):
+    """Why not."""
+
+    reason = _reason(help_text=_("The customer reads it"), required=_("Say why: the customer reads it."))
+
+
+class DiscardForm(TablerForm):
+    """Why samples in quarantine are discarded."""
+
+    reason = _reason(
+        help_text=_("It is kept with the decision"), required=_("Say why: it is kept with the decision.")
+    )
+
+
+class ForceEndForm(TablerForm):
+    """Why an order is ended without the routers' word."""
+
+    reason = _reason(
+        help_text=_("It is kept with the order, and the customer reads it"),
+        required=_("Say why: it is kept with the order."),
+    )

@@ -1,0 +1,217 @@
+"""The kinds of inventory that the NOC keeps: what a page shows of each, and the operations behind it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
+from portal.audit.history import with_last_change
+from portal.core.units import rate_text
+from portal.inventory import operations
+from portal.inventory.models import Port, Router, Site
+from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.inventory.search import RouterStatus, routers_with_status
+from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.inventory_deletion import customer_remove, port_remove, router_remove
+from portal.web.forms import inventory as forms
+from portal.web.forms.version_field import VersionedForm
+from portal.web.list_filters import Choice, at_site
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """``keyword``: what ``change`` and ``remove`` call the row. ``columns``: headings and what is below.
+
+    ``by``: the order of the list, the last column unique. ``choices``: its filters besides the search.
+    """
+
+    slug: str
+    title: Text
+    add: Text
+    keyword: str
+    rows: Callable[[], QuerySet[Any]]
+    by: tuple[str, ...]
+    choices: tuple[Choice, ...] = ()
+    searchable: bool = True
+    columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
+    create_form: type[VersionedForm]
+    change_form: type[VersionedForm]
+    create: Callable[..., Any]
+    change: Callable[..., Any]
+    remove: Callable[..., Any]
+
+
+def _rate(bps: int | None) -> str:
+    return "–" if bps is None else rate_text(bps)
+
+
+def _bookable(port: Port) -> str:
+    percent = port.oversubscription_percent
+    return _rate(port.bookable_bps) + ("" if percent in (None, 100) else f" ({percent} %)")
+
+
+def _at(moment: datetime | None) -> str:
+    return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _mtu(link: Any) -> Text:
+    known = [link.a_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu, link.z_ip_mtu]
+    text = " / ".join("–" if value is None else str(value) for value in known)
+    return _("%(mtus)s – mismatch") % {"mtus": text} if mtu_mismatch(link) else text
+
+
+SITES = Kind(
+    slug="sites",
+    title=_("Sites"),
+    add=_("Add a site"),
+    keyword="site",
+    rows=Site.objects.all,
+    by=("name", "pk"),
+    columns=(),
+    create_form=forms.SiteForm,
+    change_form=forms.SiteForm,
+    create=operations.site_create,
+    change=operations.site_change,
+    remove=operations.site_remove,
+)
+ROUTERS = Kind(
+    slug="routers",
+    title=_("Routers"),
+    add=_("Add a router"),
+    keyword="router",
+    rows=lambda: Router.objects.filter(retired_at__isnull=True).select_related("site"),
+    by=("name", "pk"),
+    choices=(
+        at_site("site", _("Site")),
+        Choice(
+            name="status",
+            label=_("Status"),
+            options=lambda: [
+                (RouterStatus.IN_SERVICE, _("in service")),
+                (RouterStatus.MAINTENANCE, _("under maintenance")),
+                (RouterStatus.HELD, _("held")),
+            ],
+            narrow=routers_with_status,
+        ),
+    ),
+    columns=(
+        (_("Site"), lambda router: router.site),
+        (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
+        (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
+        (_("Agent"), lambda router: router.agent_url or _("transit only")),
+    ),
+    create_form=forms.RouterCreateForm,
+    change_form=forms.RouterChangeForm,
+    create=operations.router_create,
+    change=router_change,
+    remove=router_remove,
+)
+PORTS = Kind(
+    slug="ports",
+    title=_("Ports"),
+    add=_("Add a port"),
+    keyword="port",
+    rows=lambda: Port.objects.filter(retired_at__isnull=True).select_related("router", "customer"),
+    by=("router__name", "interface", "pk"),
+    choices=(
+        at_site("router__site", _("Site")),
+        Choice(
+            name="assigned",
+            label=_("Assigned to a customer"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(customer__isnull=value == "no"),
+        ),
+    ),
+    columns=(
+        (_("Customer"), lambda port: port.customer or "–"),
+        (_("Description"), lambda port: port.description or "–"),
+        (_("Speed"), lambda port: _rate(port.speed_bps)),
+        (_("Bookable"), _bookable),
+        (_("Booked"), lambda port: _rate(port.booked_bps)),
+    ),
+    create_form=forms.PortCreateForm,
+    change_form=forms.PortChangeForm,
+    create=operations.port_create,
+    change=port_change,
+    remove=port_remove,
+)
+LINKS = Kind(
+    slug="links",
+    title=_("Backbone links"),
+    add=_("Add a link"),
+    keyword="link",
+    rows=links_with_observed_mtu,
+    by=("a_router__name", "a_interface", "pk"),
+    choices=(
+        Choice(
+            name="in_service",
+            label=_("In service"),
+            options=lambda: [("yes", _("yes")), ("no", _("no"))],
+            narrow=lambda rows, value: rows.filter(in_service=value == "yes"),
+        ),
+    ),
+    columns=(
+        (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
+        (_("IP MTU: A declared / A observed / Z observed / Z declared"), _mtu),
+        (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
+    ),
+    create_form=forms.LinkForm,
+    change_form=forms.LinkForm,
+    create=link_create,
+    change=link_change,
+    remove=operations.link_remove,
+)
+CUSTOMERS = Kind(
+    slug="customers",
+    title=_("Customers"),
+    add=_("Add a customer"),
+    keyword="customer",
+    rows=Customer.objects.all,
+    by=("name", "pk"),
+    choices=(
+        Choice(
+            name="retired",
+            label=_("Retired"),
+            options=lambda: [("no", _("no")), ("yes", _("yes"))],
+            narrow=lambda rows, value: rows.filter(retired_at__isnull=value == "no"),
+        ),
+    ),
+    columns=(
+        (_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),
+        (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
+    ),
+    create_form=forms.CustomerForm,
+    change_form=forms.CustomerForm,
+    create=operations.customer_create,
+    change=operations.customer_change,
+    remove=customer_remove,
+)
+VNI_RANGES = Kind(
+    slug="vni-ranges",
+    title=_("Reserved VNIs"),
+    add=_("Reserve a range"),
+    keyword="vni_range",
+    rows=lambda: with_last_change(ReservedVniRange.objects.all()),
+    by=("first", "pk"),
+    searchable=False,
+    columns=(
+        (_("VNIs"), lambda vni_range: vni_range.last - vni_range.first + 1),
+        (_("Last changed"), lambda vni_range: _at(vni_range.changed_at)),
+        (_("By"), lambda vni_range: vni_range.changed_by or "–"),
+    ),
+    create_form=forms.VniRangeForm,
+    change_form=forms.VniRangeForm,
+    create=vni_range_create,
+    change=vni_range_change,
+    remove=vni_range_remove,
+)
+KINDS = (SITES, ROUTERS, PORTS, LINKS, CUSTOMERS, VNI_RANGES)

@@ -1,0 +1,151 @@
+"""How far a VLL is: its newest order, and where each end stands on the way to what is wanted."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from portal.events.models import Event
+from portal.vll import queries
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.policing_status import unpoliced, unpoliced_text
+from portal.vll.states import (
+    CALLED_OFF,
+    TERMINAL_ORDER_STATES,
+    Lifecycle,
+    OperStatus,
+    OrderAction,
+    OrderState,
+)
+from portal.vll.waiting_reasons import why_waiting
+from portal.web.status_labels import END_LOOKS
+
+# Agents report what they observe every 10 s, so the oper status follows an order by about that.
+OPER_STATUS_FOLLOWS = timedelta(seconds=30)
+# Routers that are there answer an order within a second or two.
+STEPS_FOLLOW = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class EndStep:
+    """One end's place on the way. ``note`` is a sentence why it is not further, or "".
+
+    ``unpoliced`` is a sentence why it is not held to its bandwidth profile, or "".
+    """
+
+    end: VllEnd
+    label: str
+    tone: str
+    note: str
+    unpoliced: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``settled``: nothing on the page is expected to change by itself soon; else look ``asked_every`` often.
+
+    ``actions``: what may be ordered now: change, suspend, resume, remove, restore, cancel, retry.
+    """
+
+    order: Order | None
+    ends: list[EndStep]
+    events: list[Event]
+    settled: bool
+    asked_every: str
+    actions: frozenset[str]
+
+
+def progress_of(vll: Vll, *, now: datetime) -> Progress:
+    """The state of things around ``vll``, which is as ``queries.with_last_order`` gives it."""
+    order = vll.orders.order_by("-ordered_at", "-id").first()
+    return Progress(
+        order=order,
+        ends=[_step(end, vll, order) for end in vll.ends.all()],
+        events=queries.timeline(vll.pk),
+        settled=_all_is_read(vll, order) and _settled(vll, order, now),
+        asked_every=_asked_every(order, now),
+        actions=_actions(vll, order),
+    )
+
+
+def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
+    if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNASKED:
+        label, tone = END_LOOKS[VllEnd.Status.UNASKED]
+        return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
+    if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
+        waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
+        why = why_waiting(end.port.router)
+        return EndStep(
+            end=end,
+            label=waiting,
+            tone="warning" if why else "info",
+            note=why["message"] if why else "",
+            unpoliced=_unpoliced(end),
+        )
+    label, tone = END_LOOKS[VllEnd.Status(end.status)]
+    return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
+
+
+def _unpoliced(end: VllEnd) -> str:
+    why = unpoliced(end)
+    return "" if why is None else unpoliced_text(end, why)
+
+
+def _reason(reason: dict[str, Any] | None) -> str:
+    """The agent's own sentence, with the object that it is about."""
+    if not reason:
+        return ""
+    message = str(reason.get("message") or reason.get("code") or "")
+    about = reason.get("object")
+    return f"{message} ({about})" if about and str(about) not in message else message
+
+
+def _asked_every(order: Order | None, now: datetime) -> str:
+    """As htmx writes it. What waits for people, or has not moved for long, is not worth two a second."""
+    if order is None or order.state == OrderState.HELD:
+        return "10s"
+    return "500ms" if now - order.state_at < STEPS_FOLLOW else "5s"
+
+
+def _all_is_read(vll: Any, order: Order | None) -> bool:
+    """Whether the line, which was read first, already has what its newest order brought.
+
+    One statement shows one moment, two do not: an order that ends between them is over, and the line is
+    still as it was before.
+    """
+    return order is None or vll.last_order_state in TERMINAL_ORDER_STATES
+
+
+def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
+    if order is not None and not order.is_terminal:
+        return False
+    waits_for_oper_status = (
+        vll.lifecycle == Lifecycle.ACTIVE
+        and vll.oper_status != OperStatus.UP
+        and order is not None
+        and now - order.state_at < OPER_STATUS_FOLLOWS
+    )
+    return not waits_for_oper_status
+
+
+def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
+    if order is not None and not order.is_terminal:
+        ending = order.state == OrderState.PENDING_CANCELLATION or order.failure
+        return frozenset() if ending else frozenset({"cancel"})
+    again = {"retry"} if order is not None and _may_be_retried(order) else set()
+    match vll.lifecycle:
+        case Lifecycle.ACTIVE:
+            return frozenset({"change", "suspend", "remove"} | again)
+        case Lifecycle.SUSPENDED:
+            return frozenset({"change", "resume", "remove"} | again)
+        case Lifecycle.PENDING_TERMINATE if vll.wanted_present:
+            return frozenset({"restore", "remove"} | again)
+        case _:
+            return frozenset(again)
+
+
+def _may_be_retried(order: Order) -> bool:
+    removal = order.action == OrderAction.DELETE
+    retried = order.retries.exclude(state__in=CALLED_OFF).exists()
+    return order.state == OrderState.FAILED and not removal and not retried

@@ -1,0 +1,71 @@
+"""Filters of a list as a form above it: ``?q=`` and selects, kept from page to page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.functional import Promise
+
+from portal.inventory.models import Site
+from portal.inventory.search import found
+
+Text = str | Promise
+LONGEST_SEARCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A select. ``options``: value and label; ``narrow(rows, value)`` for a value among them."""
+
+    name: str
+    label: Text
+    options: Callable[[], list[tuple[str, Text]]]
+    narrow: Callable[[QuerySet[Any], str], QuerySet[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilters:
+    """``selects``: name, label, options and chosen value of each; ``keep``: the query of it all."""
+
+    rows: QuerySet[Any]
+    q: str
+    selects: list[dict[str, Any]]
+    keep: str
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.keep)
+
+
+def filtered(rows: QuerySet[Any], asked: QueryDict, choices: tuple[Choice, ...] = ()) -> ListFilters:
+    """``rows`` as ``asked`` for. A value that is none of the options is left out, like an empty one."""
+    q = asked.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    kept = {"q": q} if q else {}
+    if q:
+        rows = found(rows, q)
+    selects = []
+    for choice in choices:
+        options = choice.options()
+        value = asked.get(choice.name, "")
+        chosen = value if value in {name for name, _label in options} else ""
+        if chosen:
+            rows, kept[choice.name] = choice.narrow(rows, chosen), chosen
+        selects.append({"name": choice.name, "label": choice.label, "options": options, "chosen": chosen})
+    return ListFilters(rows=rows, q=q, selects=selects, keep=urlencode(kept))
+
+
+def at_site(path: str, label: Text) -> Choice:
+    """Sites by name; ``path`` leads from a row to its site."""
+    return Choice(
+        name="site",
+        label=label,
+        options=_sites,
+        narrow=lambda rows, value: rows.filter(**{f"{path}__name": value}),
+    )
+
+
+def _sites() -> list[tuple[str, Text]]:
+    return [(site.name, site.name) for site in Site.objects.order_by("name")]

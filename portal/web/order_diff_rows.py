@@ -1,0 +1,135 @@
+"""What an order asks for, as rows of a table: what it is now, and what it would be."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.units import rate_text
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import Port
+from portal.vll.models import Order
+from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.feasibility_rules import LineRequest
+from portal.vll.order_diff import Difference, differences_of
+from portal.vll.revision_content import content_of
+from portal.vll.states import OrderAction
+from portal.web.templatetags.units import transport
+
+_NAMES = {
+    "description": gettext_noop("Name or reference"),
+    "cir_bps": gettext_noop("Bandwidth (CIR)"),
+    "requested_cbs_bytes": gettext_noop("Committed burst (CBS)"),
+    "eir_bps": gettext_noop("Excess bandwidth (EIR)"),
+    "requested_ebs_bytes": gettext_noop("Excess burst (EBS)"),
+    "svc_mtu": gettext_noop("Service MTU"),
+    "requested_transport": gettext_noop("Transport asked for"),
+    "encapsulation": gettext_noop("Encapsulation"),
+    "family": gettext_noop("IP version"),
+    "vni": gettext_noop("VNI"),
+    "admin_status": gettext_noop("Admin status"),
+    "port": gettext_noop("Port"),
+    "tagging": gettext_noop("Tagging"),
+    "outer_vlan": gettext_noop("Outer VLAN"),
+    "inner_vlan": gettext_noop("Inner VLAN"),
+    "exact_match": gettext_noop("Exact match"),
+    "tunnel_address": gettext_noop("Tunnel address"),
+}
+# A request's members that an order keeps by another name, and all of a line's own.
+_KEPT_AS = {
+    "transport": "requested_transport",
+    "cbs_bytes": "requested_cbs_bytes",
+    "ebs_bytes": "requested_ebs_bytes",
+}
+_OF_A_LINE = ("cir_bps", "cbs_bytes", "eir_bps", "ebs_bytes", "svc_mtu", "transport")
+_SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
+_TAGGINGS = {
+    Tagging.UNTAGGED: gettext_noop("whole port"),
+    Tagging.DOT1Q: "802.1Q",
+    Tagging.QINQ: "QinQ",
+    Tagging.DOT1AD: "802.1ad",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``before`` is "–" where there was nothing, such as all of a new line.
+
+    ``side``: "a", "z", or "" for the line itself; ``label`` is the value's name alone.
+    """
+
+    side: str
+    label: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The label, with the end that it is of."""
+        return f"{_(_SIDES[self.side])}: {self.label}" if self.side else self.label
+
+
+def asked_of(order: Order) -> list[Asked]:
+    """Every value of a new line; of a change those that differ."""
+    return _asked(differences_of(order) if order.action == OrderAction.MODIFY else _all_of(order))
+
+
+def asked_between(before: LineRequest, after: LineRequest) -> list[Asked]:
+    """What differs between two requests for one line."""
+    found = [
+        Difference("", _KEPT_AS.get(name, name), getattr(before, name), getattr(after, name))
+        for name in _OF_A_LINE
+    ]
+    for side, end in before.ends.items():
+        found += [
+            Difference(side, name, getattr(end, name), getattr(after.ends[side], name))
+            for name in EndRequest.__slots__
+        ]
+    return _asked([each for each in found if each.before != each.after])
+
+
+def _asked(found: list[Difference]) -> list[Asked]:
+    ports = Port.objects.select_related("router").in_bulk(
+        {value for each in found if each.name == "port" for value in (each.before, each.after) if value}
+    )
+    return [
+        Asked(
+            each.side,
+            _(_NAMES[each.name]),
+            _text(each.name, each.before, ports),
+            _text(each.name, each.after, ports),
+        )
+        for each in found
+    ]
+
+
+def _all_of(order: Order) -> list[Difference]:
+    new = Order(action=OrderAction.MODIFY, before={}, after=content_of(order.vll).as_json())
+    return [each for each in differences_of(new) if each.name != "admin_status"]
+
+
+def _text(name: str, value: Any, ports: dict[int, Port]) -> str:
+    match name:
+        case _ if value is None:
+            return "–"
+        case "eir_bps" if value == 0:
+            return _("none")
+        case "cir_bps" | "eir_bps":
+            return rate_text(value)
+        case "svc_mtu" | "requested_cbs_bytes" | "requested_ebs_bytes":
+            return _("%(n)d bytes") % {"n": value}
+        case "requested_transport":
+            return transport(value)
+        case "encapsulation":
+            return str(value).upper()
+        case "family":
+            return f"IPv{value}"
+        case "port":
+            return str(ports.get(value, value))
+        case "tagging":
+            return _(_TAGGINGS[Tagging(value)])
+        case "exact_match":
+            return _("yes") if value else _("no")
+        case _:
+            return str(value)

@@ -1,0 +1,105 @@
+"""Where a line's frames go: the links that count between its two routers, drawn and as rows of a table."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import overhead, required_ip_mtu
+from portal.inventory.models import Router
+from portal.underlay.path_mtu import path_check
+from portal.underlay.routers_and_links import Link
+from portal.underlay.topology import Topology
+from portal.underlay.topology_cache import current_topology, path_policy
+from portal.web.svg_map import Drawing, Join, Point, drawing_of
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A link that counts. ``ip_mtu``: None where unknown; ``spare``: bytes that it has beyond what is needed.
+
+    ``backup``: used only after one failure.
+    """
+
+    name: str
+    ip_mtu: int | None
+    spare: int | None
+    backup: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinePath:
+    """``required`` and ``path_mtu`` are IP MTUs in bytes; ``path_mtu`` and ``margin`` None where unknown.
+
+    ``drawing`` has the links of the shortest paths alone; None where there is no path.
+    """
+
+    transport: Transport
+    frame: int
+    overhead: int
+    required: int
+    path_mtu: int | None
+    hops: list[Hop]
+    drawing: Drawing | None
+
+    @property
+    def margin(self) -> int | None:
+        return None if self.path_mtu is None else self.path_mtu - self.required
+
+    @property
+    def shortfall(self) -> int | None:
+        """Bytes that the narrowest link lacks, or None where it has enough."""
+        return -self.margin if self.margin is not None and self.margin < 0 else None
+
+
+def line_path(*, a: Router, z: Router, transport: Transport, frame: int, now: datetime) -> LinePath | None:
+    """The path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router."""
+    policy = path_policy()
+    required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+    if a.pk == z.pk or required is None or transport.family is None:
+        return None
+    topology = current_topology(now=now)
+    report = path_check(
+        topology, a.pk, z.pk, family=transport.family, any_single_failure=policy.survives_one_failure
+    )
+    hops = [_hop(topology, link, required, backup=link in report.used.backup) for link in report.links]
+    return LinePath(
+        transport=transport,
+        frame=frame,
+        overhead=overhead(transport, policy.mtu, gre_key=policy.gre_key),
+        required=required,
+        path_mtu=report.path_mtu,
+        hops=hops,
+        drawing=_drawing(topology, a.pk, z.pk, report.used.primary, required),
+    )
+
+
+def _hop(topology: Topology, link: Link, required: int, *, backup: bool) -> Hop:
+    ip_mtu = topology.ip_mtu(link)
+    return Hop(link.name, ip_mtu, None if ip_mtu is None else ip_mtu - required, backup)
+
+
+def _drawing(topology: Topology, a: int, z: int, links: tuple[Link, ...], required: int) -> Drawing | None:
+    if not links:
+        return None
+    on_the_way = dict.fromkeys(side.router for link in links for side in (link.a, link.z))
+    ends: dict[Hashable, str] = {a: _("A end"), z: _("Z end")}
+    spots = [
+        Point(
+            router,
+            topology.router(router).name,
+            note=ends.get(router, ""),
+            tone="info" if router in ends else "muted",
+        )
+        for router in on_the_way
+    ]
+    return drawing_of(spots, [_join(topology, link, required) for link in links], first=a)
+
+
+def _join(topology: Topology, link: Link, required: int) -> Join:
+    ip_mtu = topology.ip_mtu(link)
+    label = _("MTU ?") if ip_mtu is None else _("MTU %(n)d") % {"n": ip_mtu}
+    tone = "warning" if ip_mtu is None else "danger" if ip_mtu < required else "success"
+    return Join(link.a.router, link.z.router, label, f"{link.name}: {label}", tone=tone)

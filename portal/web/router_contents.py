@@ -1,0 +1,81 @@
+"""What a router holds of ours and what is wrong with it: from its ends' newest answers and reports."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+
+from portal.allocation.cpu_core_usage import CoreUse, core_use_of
+from portal.inventory.models import Router
+from portal.vll.models import Attempt, VllEnd, VllTombstone
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+# Of each list; the counts are whole.
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a hand changed in VPP: ``actual`` is there, ``desired`` is what the agent made.
+
+    ``repairs``: how often, where somebody changes it again after each; else 0.
+    """
+
+    end: VllEnd
+    object: str
+    field: str
+    desired: str
+    actual: str
+    repairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """``statuses``: how many ends have each newest answer. ``leaving``: ends that moved away or are removed
+    and of which something may be left. ``quarantined``: ends that the agent owns and nobody wants.
+    """
+
+    statuses: list[tuple[str, int]]
+    ends: int
+    leaving: int
+    quarantined: list[dict[str, Any]]
+    answered_at: datetime | None
+    conflicts: list[VllEnd]
+    drift: list[Difference]
+    contested: list[Difference]
+    cores: CoreUse | None
+
+
+def holdings_of(router: Router) -> Holdings:
+    """Select ``observed`` together with the router."""
+    live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
+    # In no order: for the newest few of none, PostgreSQL would walk through all lines by age.
+    shown = live.select_related("vll", "port").order_by()
+    answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
+    return Holdings(
+        statuses=[(VllEnd.Status(status).label, count) for status, count in counted.items()],
+        ends=sum(counted.values()),
+        leaving=VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
+        quarantined=_quarantined(answered),
+        answered_at=answered.finished_at if answered else None,
+        conflicts=list(shown.filter(status=VllEnd.Status.CONFLICT)[:SHOWN]),
+        drift=[_difference(end, each) for end in shown.exclude(drift=[])[:SHOWN] for each in end.drift],
+        contested=[
+            _difference(end, each) for end in shown.exclude(contested=[])[:SHOWN] for each in end.contested
+        ],
+        cores=core_use_of([router])[router.pk] if router.has_agent else None,
+    )
+
+
+def _quarantined(answered: Attempt | None) -> list[dict[str, Any]]:
+    answer = answered.answer if answered else {}
+    return list(answer.get("quarantined", []))[:SHOWN]
+
+
+def _difference(end: VllEnd, said: dict[str, Any]) -> Difference:
+    object_, field, desired, actual = (
+        str(said.get(name, "–")) for name in ("object", "field", "desired", "actual")
+    )
+    return Difference(end, object_, field, desired, actual, repairs=said.get("repairs", 0))

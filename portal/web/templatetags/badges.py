@@ -1,0 +1,118 @@
+"""The facts of a VLL, and what routers answer, as badges: one look each. Text says what colour says."""
+
+from typing import Any, NamedTuple
+
+from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.vll.models import Order, Vll
+from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
+from portal.web.status_labels import END_LOOKS
+
+register = template.Library()
+
+
+class Look(NamedTuple):
+    """What a value is called, and its tone in templates/ui/badge.html."""
+
+    label: str
+    tone: str
+
+
+LOOKS: dict[str, dict[Any, Look]] = {
+    "order": {
+        OrderState.ACKNOWLEDGED: Look(gettext_noop("Acknowledged"), "info"),
+        OrderState.HELD: Look(gettext_noop("Held for approval"), "warning"),
+        OrderState.IN_PROGRESS: Look(gettext_noop("In progress"), "info"),
+        OrderState.PENDING_CANCELLATION: Look(gettext_noop("Cancelling"), "warning"),
+        OrderState.COMPLETED: Look(gettext_noop("Completed"), "success"),
+        OrderState.FAILED: Look(gettext_noop("Failed"), "danger"),
+        OrderState.REJECTED: Look(gettext_noop("Rejected"), "danger"),
+        OrderState.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+    },
+    "lifecycle": {
+        Lifecycle.PENDING_ACTIVE: Look(gettext_noop("Pending active"), "info"),
+        Lifecycle.ACTIVE: Look(gettext_noop("Active"), "success"),
+        Lifecycle.SUSPENDED: Look(gettext_noop("Suspended"), "warning"),
+        Lifecycle.PENDING_TERMINATE: Look(gettext_noop("Pending terminate"), "warning"),
+        Lifecycle.TERMINATED: Look(gettext_noop("Terminated"), "muted"),
+        Lifecycle.CANCELLED: Look(gettext_noop("Cancelled"), "muted"),
+    },
+    "admin": {
+        AdminStatus.UP: Look(gettext_noop("Admin up"), "success"),
+        AdminStatus.DOWN: Look(gettext_noop("Admin down"), "muted"),
+        AdminStatus.TESTING: Look(gettext_noop("Admin testing"), "warning"),
+    },
+    "oper": {
+        OperStatus.UP: Look(gettext_noop("Up"), "success"),
+        OperStatus.DOWN: Look(gettext_noop("Down"), "danger"),
+        OperStatus.UNKNOWN: Look(gettext_noop("Unknown"), "muted"),
+    },
+    "end": {status: Look(*look) for status, look in END_LOOKS.items()},
+    "in_sync": {
+        True: Look(gettext_noop("In sync"), "success"),
+        False: Look(gettext_noop("Not in sync"), "warning"),
+    },
+}
+
+ACTIONS = {
+    OrderAction.ADD: gettext_noop("Add"),
+    OrderAction.MODIFY: gettext_noop("Modify"),
+    OrderAction.DELETE: gettext_noop("Remove"),
+}
+
+
+CHANGES = {
+    ChangeKind.BANDWIDTH: gettext_noop("bandwidth"),
+    ChangeKind.SVC_MTU: gettext_noop("service MTU"),
+    ChangeKind.TRANSPORT: gettext_noop("transport"),
+    ChangeKind.ENCAPSULATION: gettext_noop("encapsulation"),
+    ChangeKind.VLAN: gettext_noop("VLAN"),
+    ChangeKind.MOVE_A_END: gettext_noop("move of the A end"),
+    ChangeKind.MOVE_Z_END: gettext_noop("move of the Z end"),
+    ChangeKind.SUSPEND: gettext_noop("suspend"),
+    ChangeKind.RESUME: gettext_noop("resume"),
+    ChangeKind.COOLING_OFF: gettext_noop("stop before removal"),
+}
+
+
+@register.filter
+def changes(order: Order) -> str:
+    """``bandwidth, VLAN`` of a modify order, "" of any other."""
+    return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
+
+
+@register.inclusion_tag("ui/badge.html")
+def fact(name: str, value: Any) -> dict[str, str]:
+    """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
+    look = LOOKS[name][value]
+    return {"label": _(look.label), "tone": look.tone}
+
+
+@register.inclusion_tag("ui/badge.html")
+def status(name: str, vll: Vll) -> dict[str, str]:
+    """``{% status "oper" vll %}``; a line that is gone has nothing to say."""
+    if vll.lifecycle in TERMINAL_LIFECYCLES:
+        return {"label": "–", "tone": ""}
+    values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
+    return fact(name, values[name])
+
+
+@register.inclusion_tag("ui/badge.html")
+def badge(label: str, tone: str) -> dict[str, str]:
+    """A badge in one of the tones: success, info, warning, danger, muted."""
+    return {"label": label, "tone": tone}
+
+
+@register.filter
+def order_state(value: str) -> str:
+    """The name of an order state."""
+    return _(LOOKS["order"][value].label)
+
+
+@register.filter
+def order_action(value: str) -> str:
+    """The name of an order action."""
+    return _(ACTIONS[OrderAction(value)])

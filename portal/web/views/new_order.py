@@ -1,0 +1,92 @@
+"""Ordering a VLL: one page, one form."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from portal.accounts import policies
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll.models import Order
+from portal.vll.operations import order_add
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.feasibility_panel import feasibility_context
+from portal.web.forms.order import OrderForm, held_by, hold_initial, unjudged, uuid_of
+from portal.web.forms.port_choice import port_offer
+
+UNPROCESSABLE = 422
+
+
+@requires(policies.may_order_for_anyone)
+@require_http_methods(["GET", "HEAD", "POST"])
+def order(request: SignedInRequest) -> HttpResponse:
+    """GET shows the form; POST orders, or answers 422 with the form and what is wrong with it."""
+    if request.method != "POST":
+        return render(request, "orders/order.html", {"form": order_form(request)})
+    if "find" in request.POST:
+        return render(request, "orders/order.html", {"form": order_form(request)})
+    form = OrderForm(user=request.user, data=request.POST)
+    if "check" in request.POST:
+        return render(request, "orders/order.html", {"form": form} | _feasibility(form, request))
+    accepted = _submit(form, request)
+    if accepted is None:
+        template = "orders/_order_form.html" if request.htmx else "orders/order.html"
+        return render(
+            request, template, {"form": form, "problems": list(form.problems())}, status=UNPROCESSABLE
+        )
+    messages.success(request, _("Your order is accepted."))
+    target = resolve_url("web:vll", vll_id=accepted.vll_id)
+    return HttpResponseClientRedirect(target) if request.htmx else redirect(target)
+
+
+@requires(policies.may_order_for_anyone)
+@require_http_methods(["GET", "HEAD"])
+def ports(request: SignedInRequest) -> HttpResponse:
+    """The options of an end's port select, for what is written into the end's search."""
+    sent = request.GET
+    end = "z_end" if "z_end-search" in sent else "a_end"
+    search = sent.get(f"{end}-search", "").replace("\0", "").strip()[:100]
+    offer = port_offer(request.user, search=search, chosen=sent.get(f"{end}-port", ""))
+    chosen = sent.get(f"{end}-port", "")
+    return render(request, "orders/_port_options.html", {"groups": offer.choices, "chosen": chosen})
+
+
+@requires(policies.may_order_for_anyone)
+@require_POST
+def check(request: SignedInRequest) -> HttpResponse:
+    """Whether the form as it stands would be accepted, and over which path; nothing is written."""
+    form = OrderForm(user=request.user, data=request.POST)
+    return render(request, "orders/_feasibility.html", _feasibility(form, request))
+
+
+def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
+    """Half a form is told what is missing for an answer."""
+    if not form.is_valid():
+        return {"missing": list(form.problems())}
+    return feasibility_context(form, request.user)
+
+
+def order_form(request: SignedInRequest) -> OrderForm:
+    """An empty form, one for what ``?hold=`` holds, or what was written while ports are looked for."""
+    sent = request.POST or request.GET
+    held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
+    initial = unjudged(request.POST) if request.POST else hold_initial(held) if held else None
+    form = OrderForm(user=request.user, initial=initial)
+    form.use_hold(hold_id)
+    return form
+
+
+def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
+    """The accepted order, or None with the refusal noted in the form."""
+    if not form.is_valid():
+        return None
+    try:
+        return order_add(user=request.user, now=clock.now(), **form.wanted())
+    except DomainError as error:
+        form.refuse(error)
+        return None

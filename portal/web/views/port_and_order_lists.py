@@ -1,0 +1,28 @@
+"""Plain lists: ports and orders."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import policies
+from portal.inventory.models import Port
+from portal.vll import queries
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.inventory_kinds import PORTS
+from portal.web.list_filters import filtered
+from portal.web.pagination import in_order, newest_first
+
+
+@requires(policies.may_sign_in)
+def ports(request: SignedInRequest) -> HttpResponse:
+    """The ports of the user's customers, with what is booked on each."""
+    rows = Port.objects.visible_to(request.user).select_related("router__site", "customer")
+    looked = filtered(rows, request.GET)
+    page = in_order(looked.rows, by=PORTS.by, after=request.GET.get("after", ""))
+    return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": looked})
+
+
+@requires(policies.may_sign_in)
+def orders(request: SignedInRequest) -> HttpResponse:
+    """Every order of the user's customers, newest first."""
+    page = newest_first(queries.orders(request.user), by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "orders/orders.html", {"page": page})

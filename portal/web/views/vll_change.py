@@ -1,0 +1,143 @@
+"""What can be ordered about a line from its page: a change, and the buttons that need no form."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import policies
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.vll import queries
+from portal.vll.errors import NothingToChange
+from portal.vll.models import Vll
+from portal.vll.operations import (
+    order_cancel,
+    order_modify,
+    order_restore,
+    order_resume,
+    order_retry,
+    order_suspend,
+    vll_describe,
+)
+from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.feasibility_panel import change_feasibility_context
+from portal.web.flash_messages import telling
+from portal.web.forms.line_change import ChangeForm
+
+UNPROCESSABLE, CONFLICT = 422, 409
+
+
+@requires(policies.may_order, of=visible_vll)
+def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form, or 409
+    where somebody else has renamed the line since it was opened."""
+    if request.method != "POST":
+        return render(
+            request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
+        )
+    if "find" in request.POST:
+        again = ChangeForm(user=request.user, vll=vll, written=request.POST)
+        return render(request, "vll/change.html", {"vll": vll, "form": again})
+    form = ChangeForm(user=request.user, vll=vll, data=request.POST)
+    if "check" in request.POST:
+        return render(
+            request, "vll/change.html", {"vll": vll, "form": form} | _feasibility(form, request, vll)
+        )
+    status = UNPROCESSABLE
+    if form.is_valid() and form.is_outdated(vll):
+        form.refuse_as_outdated(vll)
+        status = CONFLICT
+    elif form.is_valid():
+        try:
+            done = _change(request.user, vll, form)
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            messages.success(request, done)
+            return redirect("web:vll", vll_id=vll.pk)
+    context = {"vll": vll, "form": form, "problems": list(form.problems())}
+    return render(request, "vll/change.html", context, status=status)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """What the form as it stands would make of the line; nothing is written."""
+    form = ChangeForm(user=request.user, vll=vll, data=request.POST)
+    return render(request, "orders/_feasibility.html", _feasibility(form, request, vll))
+
+
+def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
+    """Half a form is told what is missing for an answer."""
+    if not form.is_valid():
+        return {"missing": list(form.problems())}
+    return change_feasibility_context(form, request.user, vll)
+
+
+def _change(user: User, vll: Vll, form: ChangeForm) -> str:
+    """Order what differs, and say what was done: another description alone needs no order."""
+    changes = form.changes()
+    try:
+        order_modify(user=user, vll=vll, changes=changes, now=clock.now(), expected_revision=form.revision)
+    except NothingToChange:
+        if changes.description is None or changes.description == vll.description:
+            raise
+        vll_describe(user=user, vll=vll, description=changes.description, now=clock.now())
+        return _("The line has its new description.")
+    return _("The change is ordered.")
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Stop the line."""
+    with telling(request, done=_("The line is being suspended.")):
+        order_suspend(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Let the line forward again."""
+    with telling(request, done=_("The line is being resumed.")):
+        order_resume(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Take the removal back."""
+    with telling(request, done=_("The removal is taken back.")):
+        order_restore(user=request.user, vll=vll, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Call the line's open order off."""
+    order = queries.open_order(vll)
+    if order is None:
+        messages.error(request, _("There is no order left to cancel: it has just ended."))
+        return redirect("web:vll", vll_id=vll.pk)
+    with telling(request, done=_("The order is being cancelled.")):
+        order_cancel(user=request.user, order=order, now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
+
+
+@requires(policies.may_order, of=visible_vll)
+@require_POST
+def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Ask again for what failed last; a new line has a page of its own."""
+    order = vll.orders.order_by("-ordered_at", "-id")[0]
+    shown = vll.pk
+    with telling(request, done=_("The order is placed again.")):
+        shown = order_retry(user=request.user, order=order, now=clock.now()).vll_id
+    return redirect("web:vll", vll_id=shown)

@@ -1,0 +1,233 @@
+"""Bringing one router to what the database wants: load, send, take in the answer.
+
+Level-triggered: a run reads everything anew, so running twice equals running once, and any number of
+messages for a router is as good as one.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+
+from portal.core import clock
+from portal.core.backoff import backoff
+from portal.events.outbox import send_task
+from portal.inventory.models import Router, RouterCertificate
+from portal.vll.models import Attempt, RouterConvergence, VllEnd
+from portal.vll.operations import answers_take, attempt_record
+from portal.vll.operations.convergence_requests import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
+from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
+from provisioning.attempt_evidence import evidence_of
+from provisioning.intent_document import RouterIntent, content_sha256_of, sha256_of
+from provisioning.intent_generations import behind_agent_announce, generation_take_back, next_intent
+from provisioning.intent_rows import unconfirmed_keys
+from provisioning.order_request_ids import request_ids_of
+from provisioning.router_lock import CLAIM, Claim, claim_router
+from provisioning.scheduling import TRUST_HELD, is_at_rest
+from provisioning.unresponsive_routers import hand_over, is_unresponsive
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+# The two 409s: the agent holds a newer intent, or another one of the very number that we just drew.
+AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
+# From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
+# the agent holds comes before it, and both together end within the task's hard limit.
+LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
+_CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.REMOVED)
+
+
+def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
+    """As ``converge_router``, but a router at rest is left alone, and one in doubt to other workers."""
+    if is_at_rest(router_id, now=now()):
+        return False
+    if is_unresponsive(router_id, now=now()):
+        hand_over(router_id, now=now())
+        return False
+    return converge_router(router_id, now=now)
+
+
+def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
+    """Send the router its newest intent and take in the answer.
+
+    False when there was nothing to do here: no agent, the NOC holds it, somebody else at
+    work, or its backoff lasts.
+    """
+    router = Router.objects.exclude(agent_url="").filter(pk=router_id, held_since__isnull=True).first()
+    if router is None:
+        return False
+    claim = claim_router(router.pk, now=now())
+    if claim is None:
+        return False
+    try:
+        with agent_of(router) as agent:
+            if _agent_is_not_ahead(agent, router, claim, now):
+                _send(agent, router, claim, now)
+    except Exception as error:
+        _give_up(claim, error, now)
+        raise
+    return True
+
+
+def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
+    """Let others try soon, where that can still be said; otherwise they wait until the claim runs out."""
+    # The database may have restarted under us; a new connection may work.
+    connection.close_if_unusable_or_obsolete()
+    with suppress(DatabaseError):
+        claim.release_failed(error=f"the portal failed: {type(error).__name__}", now=now())
+
+
+def agent_of(router: Router) -> AgentClient:
+    """A client for this router's agent, and for no certificate but the registered ones, where any are."""
+    certificates = dict(
+        RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
+    )
+    pinned = frozenset(fingerprint for fingerprint, revoked_at in certificates.items() if revoked_at is None)
+    return AgentClient(
+        url=router.agent_url,
+        router=router.name,
+        pki=settings.LONGLINE_PKI_DIR,
+        pinned=pinned if certificates else None,
+    )
+
+
+def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
+    """Ask what the agent holds before a number is taken, unless it answered well a moment ago.
+
+    Numbers that were taken while an agent could not be reached must not add up past what it holds.
+    """
+    started_at = now()
+    answered_at = claim.last_answered_at
+    if claim.failures == 0 and answered_at is not None and started_at - answered_at < TRUST_HELD:
+        return True
+    held = agent.held()
+    if isinstance(held, Unreachable):
+        _record(router, router.generation, b"", held, started_at, now())
+        claim.release_failed(error=held.error, now=now())
+        return False
+    # It may have been counted on since the row was read, by whoever held the claim before us.
+    router.refresh_from_db(fields=["generation"])
+    if held.generation > router.generation:
+        _behind(router, claim, held=held.generation, now=now)
+        return False
+    # Asking may have taken nearly as long as a claim lasts.
+    return claim.extend(now=now())
+
+
+def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
+    started_at = now()
+    intent = next_intent(router)
+    document = intent.document()
+    request_ids = request_ids_of(router)
+    outcome = agent.put_intent(intent, document, request_ids=request_ids)
+    times = _record(router, intent.generation, document, outcome, started_at, now())
+    _tell(router, intent, outcome, request_ids, now() - started_at)
+    # Whoever took over from us knows more than this answer does.
+    if not claim.extend(now=now()):
+        return
+    match outcome:
+        case Answered(reply):
+            all_taken_in = answers_take(
+                router=router, answers=reply.ends, now=now(), go_on=_while_ours(claim, started_at, now)
+            )
+            waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
+            wait = backoff(times - 1, first=ASK_AGAIN, longest=LONGEST_UNASKED) if waits else None
+            claim.release_answered(ask_again_in=wait, now=now())
+            _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
+        case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
+            generation_take_back(router, generation=intent.generation)
+            _behind(router, claim, held=problem.get("held", intent.generation), now=now)
+        case Refused():
+            claim.release_failed(error=f"{outcome.type}: {outcome.problem.get('detail', '')}", now=now())
+        case Unreachable(error):
+            claim.release_failed(error=error, now=now())
+
+
+def _tell(
+    router: Router,
+    intent: RouterIntent,
+    outcome: Answered | Refused | Unreachable,
+    request_ids: list[str],
+    duration: timedelta,
+) -> None:
+    log.info(
+        "intent sent",
+        extra={
+            "router": router.name,
+            "generation": intent.generation,
+            "outcome": type(outcome).__name__.lower(),
+            "duration_s": duration.total_seconds(),
+            "request_ids": request_ids,
+        },
+    )
+
+
+def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
+    behind_agent_announce(router, held=held, since=claim.last_answered_at, now=now())
+    error = f"the agent holds generation {held}, newer than ours ({router.generation}): reconcile this router"
+    claim.release_failed(error=error, now=now())
+
+
+def _while_ours(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
+    """Whether to go on with a long answer; asked again and again, it keeps the claim from running out.
+
+    No, when the claim is somebody else's, or the task would be killed soon.
+    """
+    extended_at = now()
+
+    def go_on() -> bool:
+        nonlocal extended_at
+        at = now()
+        if at - started_at > LONGEST_RUN:
+            return False
+        if at - extended_at < CLAIM / 3:
+            return True
+        extended_at = at
+        return claim.extend(now=at)
+
+    return go_on
+
+
+def _send_again_if_more_is_wanted(
+    router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
+) -> None:
+    """A message that came while the claim was held found it taken and ended.
+
+    Its order was committed before it was sent, so looking after the release cannot miss it.
+    """
+    if not all_taken_in or not unconfirmed_keys(router) <= sent.end_keys():
+        with transaction.atomic():
+            if not all_taken_in:
+                RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+            send_task(CONVERGE_ROUTER, router.pk, now=now)
+
+
+def _record(
+    router: Router,
+    generation: int,
+    document: bytes,
+    outcome: Answered | Refused | Unreachable,
+    started_at: datetime,
+    now: datetime,
+) -> int:
+    """Keep what came of it; how often in a row it came to that. ``document``: empty where none was sent."""
+    match outcome:
+        case Answered(reply):
+            kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)
+        case Refused(problem=problem):
+            kind, answer = Attempt.Outcome.REFUSED, problem
+        case Unreachable(error):
+            kind, answer = Attempt.Outcome.UNREACHABLE, {"error": error}
+    return attempt_record(
+        router=router,
+        generation=generation,
+        intent_sha256=sha256_of(document) if document else "",
+        content_sha256=content_sha256_of(document) if document else "",
+        outcome=kind,
+        answer=answer,
+        started_at=started_at,
+        now=now,
+    )

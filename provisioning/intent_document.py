@@ -1,0 +1,143 @@
+"""What one router shall be, as one document (docs/agent-api.md). Pure: rows in, dataclasses and JSON out."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from ipaddress import ip_address
+from typing import Any
+from uuid import UUID
+
+from portal.core.bandwidth_profile import BandwidthProfile
+
+
+@dataclass(frozen=True, slots=True)
+class EndRow:
+    """One VLL end on the router, as the database has it.
+
+    ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``confirmed_removed``:
+    the router has confirmed that nothing of this revision is left. ``bandwidth`` is what the router is to
+    police, None for nothing.
+    """
+
+    vll: UUID
+    side: str
+    revision: int
+    wanted_present: bool
+    confirmed_removed: bool
+    admin_up: bool
+    frame: int
+    interface: str
+    tagging: str
+    outer_vlan: int | None
+    inner_vlan: int | None
+    exact_match: bool
+    encapsulation: str
+    family: int | None
+    local: str | None
+    remote: str | None
+    vni: int | None
+    bandwidth: BandwidthProfile | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EndKey:
+    """An end at a revision; ``present`` tells a wanted end from a tombstone."""
+
+    vll: UUID
+    side: str
+    revision: int
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RouterIntent:
+    """The whole router at one generation; ``present`` and ``removed`` are sorted by (vll, side)."""
+
+    router: str
+    generation: int
+    present: tuple[EndRow, ...]
+    removed: tuple[EndKey, ...]
+
+    def document(self) -> bytes:
+        """The contract's JSON, canonical: sorted names, no white space, so equal content is equal text."""
+        content = {
+            "schema": 1,
+            "router": self.router,
+            "generation": self.generation,
+            "present": [_present(row) for row in self.present],
+            "removed": [_identity(row) for row in self.removed],
+        }
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def end_keys(self) -> frozenset[EndKey]:
+        """Every end that this document speaks of."""
+        return frozenset(map(key_of, self.present)) | frozenset(self.removed)
+
+
+def intent_for(
+    *, router: str, generation: int, rows: Iterable[EndRow], moved_away: Iterable[EndKey] = ()
+) -> RouterIntent:
+    """The intent that these rows amount to: wanted ends, and tombstones until their removal is confirmed.
+
+    ``moved_away`` are ends that have left this router for another one and are not confirmed to be gone.
+    """
+    ordered = sorted(rows, key=_place)
+    unwanted = [key_of(row) for row in ordered if not row.wanted_present and not row.confirmed_removed]
+    return RouterIntent(
+        router=router,
+        generation=generation,
+        present=tuple(row for row in ordered if row.wanted_present),
+        removed=tuple(sorted([*unwanted, *moved_away], key=_place)),
+    )
+
+
+def key_of(row: EndRow) -> EndKey:
+    """Which end this row is about, at which revision."""
+    return EndKey(row.vll, row.side, row.revision, row.wanted_present)
+
+
+def sha256_of(document: bytes) -> str:
+    """The hash by which agent and portal compare documents, in lower-case hex."""
+    return hashlib.sha256(document).hexdigest()
+
+
+def content_sha256_of(document: bytes) -> str:
+    """The hash of what a document wants, whatever its number: of its members that is the first by name."""
+    return sha256_of(document.partition(b",")[2])
+
+
+def _place(end: EndRow | EndKey) -> tuple[str, str]:
+    return str(end.vll), end.side
+
+
+def _identity(row: EndRow | EndKey) -> dict[str, Any]:
+    return {"vll": str(row.vll), "end": row.side, "revision": row.revision}
+
+
+def _present(row: EndRow) -> dict[str, Any]:
+    return {
+        **_identity(row),
+        "admin_up": row.admin_up,
+        "frame": row.frame,
+        # Agents of before there were policers know no such member.
+        **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
+        "access": {
+            "interface": row.interface,
+            "tagging": row.tagging,
+            "outer_vlan": row.outer_vlan,
+            "inner_vlan": row.inner_vlan,
+            "exact_match": row.exact_match,
+        },
+        "transport": {
+            "encapsulation": row.encapsulation,
+            "family": row.family,
+            "local": _canonical(row.local),
+            "remote": _canonical(row.remote),
+            "vni": row.vni,
+        },
+    }
+
+
+def _canonical(address: str | None) -> str | None:
+    return None if address is None else str(ip_address(address))

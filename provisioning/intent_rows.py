@@ -1,0 +1,139 @@
+"""Reading what an intent is made of: one query, however many VLLs end on the router."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, OuterRef, QuerySet, Subquery
+
+from portal.core.bandwidth_profile import Policing
+from portal.inventory.models import Router
+from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.policing_status import profile_of
+from portal.vll.states import AdminStatus
+from portal.vll.unconfirmed_ends import GONE, HELD_ADDS, unconfirmed_ends
+from provisioning.intent_document import EndKey, EndRow
+
+_END = (
+    "side",
+    "status",
+    "status_revision",
+    "tagging",
+    "outer_vlan",
+    "inner_vlan",
+    "exact_match",
+    "tunnel_address",
+)
+_LINE = (
+    "revision",
+    "wanted_present",
+    "admin_status",
+    "encapsulation",
+    "family",
+    "vni",
+    "frame",
+    "cir_bps",
+    "eir_bps",
+    "requested_cbs_bytes",
+    "requested_ebs_bytes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RouterRows:
+    """What is wanted of a router: its ends, and those that left it for another and are not confirmed gone."""
+
+    ends: tuple[EndRow, ...]
+    moved_away: tuple[EndKey, ...]
+
+
+def router_rows(router: Router) -> RouterRows:
+    """Every end on this router whose VLL's life is not over, and whose order waits for nobody's approval.
+
+    Ends and tombstones in one statement, which sees what was committed before it began: an end that moves at
+    this very moment is in one of them, and in one only.
+    """
+    ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
+        rows = cursor.fetchall()
+    return RouterRows(
+        ends=tuple(_row(json.loads(end)) for end, _ in rows if end is not None),
+        moved_away=tuple(_key(json.loads(key)) for _, key in rows if key is not None),
+    )
+
+
+_IN_ONE = """
+SELECT to_jsonb(standing)::text, NULL FROM ({ends}) AS standing
+UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
+"""
+
+
+def end_rows(router: Router) -> list[EndRow]:
+    """The ends of ``router_rows`` alone."""
+    return list(router_rows(router).ends)
+
+
+def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
+    """The columns that ``_row`` reads, each under its own name."""
+    far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
+    of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
+    here = VllEnd.objects.filter(port__router=router)
+    ends: QuerySet[VllEnd, Any] = (
+        here.exclude(vll__lifecycle__in=GONE)
+        .exclude(vll__in=HELD_ADDS.values("vll"))
+        .annotate(
+            interface=F("port__interface"),
+            far_address=Subquery(far.values("tunnel_address")),
+            policing=F("port__router__observed__policing"),
+            **of_line,
+        )
+        .values("vll_id", *_END, "interface", "far_address", "policing", *of_line)
+    )
+    return ends
+
+
+def _left(router: Router) -> QuerySet[VllTombstone, Any]:
+    return VllTombstone.objects.filter(router=router).values("vll_id", "side", "revision")
+
+
+def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
+    """What a document must speak of before this router can be at rest."""
+    rows = unconfirmed_ends().filter(port__router=router)
+    return frozenset(
+        EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")
+    ) | frozenset(
+        EndKey(*values, present=False) for values in _left(router).values_list("vll", "side", "revision")
+    )
+
+
+def _key(row: dict[str, Any]) -> EndKey:
+    return EndKey(UUID(row["vll_id"]), row["side"], row["revision"], present=False)
+
+
+def _row(row: dict[str, Any]) -> EndRow:
+    end = VllEnd(**{name: row[name] for name in _END})
+    vll = Vll(id=UUID(row["vll_id"]), **{name: row[f"line_{name}"] for name in _LINE})
+    tunnelled = vll.family is not None
+    return EndRow(
+        vll=vll.pk,
+        side=end.side,
+        revision=vll.revision,
+        wanted_present=vll.wanted_present,
+        confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
+        admin_up=vll.admin_status == AdminStatus.UP,
+        frame=vll.frame,
+        interface=row["interface"],
+        tagging=end.tagging,
+        outer_vlan=end.outer_vlan,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+        encapsulation=vll.encapsulation,
+        family=vll.family,
+        local=end.tunnel_address if tunnelled else None,
+        remote=row["far_address"] if tunnelled else None,
+        vni=vll.vni,
+        bandwidth=profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
+    )

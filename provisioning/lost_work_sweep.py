@@ -1,0 +1,65 @@
+"""Making good what a lost message, a killed worker or a rested lease left behind. Safe to run twice."""
+
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from portal.allocation.gre_pair_leases import rested_gre_pairs_free
+from portal.allocation.vni_leases import rested_vnis_free
+from portal.events.models import Outbox
+from portal.events.outbox import send_task
+from portal.vll.operations import coolings_off_end, dead_routers_settle, orders_overdue_alarm
+from portal.vll.operations.convergence_requests import CONVERGE_ROUTER
+from provisioning.intent_generations import behind_agent_announce
+from provisioning.scheduling import routers_behind_agent, routers_due
+from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL
+
+KEEP_PUBLISHED = timedelta(days=1)
+
+
+def sweep(*, now: datetime) -> None:
+    """One round. Every part stands alone: each is its own transaction, and is done though others fail."""
+    parts = (
+        orders_overdue_alarm,
+        coolings_off_end,
+        dead_routers_settle,
+        routers_resend,
+        behind_agents_announce,
+        rested_vnis_free,
+        rested_gre_pairs_free,
+        published_forget,
+    )
+    with ExitStack() as round_:
+        # It begins with what came last, and raises in the end what any of them raised.
+        for part in reversed(parts):
+            round_.callback(part, now=now)
+
+
+def published_forget(*, now: datetime) -> None:
+    """Delete messages that were handed to the broker long ago."""
+    Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).delete()
+
+
+@transaction.atomic
+def routers_resend(*, now: datetime) -> list[int]:
+    """Ask again for every router that is due, unless a message for it waits in the outbox; which ones."""
+    waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
+    on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
+    due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
+    for router_id in due:
+        send_task(CONVERGE_ROUTER, router_id, now=now)
+    return due
+
+
+@transaction.atomic
+def behind_agents_announce(*, now: datetime) -> None:
+    """Tell the NOC of agents that report a newer intent than ours, also while there is nothing to send."""
+    for router in routers_behind_agent():
+        convergence = getattr(router, "convergence", None)
+        behind_agent_announce(
+            router,
+            held=router.observed.generation_held,
+            since=convergence.last_answered_at if convergence else None,
+            now=now,
+        )

@@ -1,0 +1,83 @@
+"""Carries outbox rows to Celery: at least once, in no promised order, whatever restarts meanwhile."""
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from django.db import InterfaceError, OperationalError, connection, transaction
+from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
+
+from portal.core import clock
+from portal.core.heartbeat import beat
+from portal.events.models import Outbox
+from portal.events.outbox import CHANNEL
+from provisioning.task_publisher import Publisher
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+POLL_S = 1.0
+LONGEST_PAUSE_S = 5.0
+# Waiting for a notification goes past Django, so psycopg raises errors of its own.
+_OUTAGES = (OperationalError, InterfaceError, psycopg.OperationalError, BrokerError, RedisError, OSError)
+
+
+def relay_batch(publisher: Publisher, *, now: datetime) -> int:
+    """Publish the oldest unpublished rows, at most ``BATCH``; returns how many rows that settled.
+
+    Rows are taken by their state and never by "id greater than the last", because ids commit out of order.
+    The messages go out while the row locks are held: a crash in between repeats messages and loses none,
+    and nobody else ever waits for these locks.
+    """
+    with transaction.atomic():
+        rows = list(
+            Outbox.objects.filter(published_at__isnull=True)
+            .order_by("id")
+            .select_for_update(skip_locked=True)
+            .values_list("id", "task", "args")[:BATCH]
+        )
+        for task, args in _without_repetitions(rows):
+            publisher.publish(task, args)
+        Outbox.objects.filter(pk__in=[row[0] for row in rows]).update(published_at=now)
+    return len(rows)
+
+
+def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callable[[float], object]) -> None:
+    """Relay until ``stopped()``. An outage of PostgreSQL or the broker is waited out, longer each time."""
+    pause = 0.1
+    while not stopped():
+        try:
+            _listen()
+            while not stopped():
+                beat()
+                if relay_batch(publisher, now=clock.now()) == 0:
+                    _wait_for_notification()
+                pause = 0.1
+        except _OUTAGES as error:
+            log.warning("relay: %s: %s; again in %.1f s", type(error).__name__, error, pause)
+            publisher.close()
+            connection.close()
+            wait(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+    publisher.close()
+    connection.close()
+
+
+def _without_repetitions(rows: list[tuple[int, str, list[Any]]]) -> list[tuple[str, list[Any]]]:
+    """Tasks are level-triggered: the same call twice is the same as once."""
+    return list({(task, json.dumps(args)): (task, args) for _, task, args in rows}.values())
+
+
+def _listen() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"LISTEN {CHANNEL}")
+
+
+def _wait_for_notification() -> None:
+    """Return when something was announced, or after ``POLL_S``: a notification may be missed, a poll not."""
+    for _ in connection.connection.notifies(timeout=POLL_S, stop_after=1):
+        pass

@@ -1,0 +1,98 @@
+"""What `make release` refuses, and the text of the tag that it proposes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devstack.paths import ROOT
+from scripts.release import (
+    NotReady,
+    require_a_clean_tree,
+    require_a_new_tag,
+    sha256sums,
+    tag_text,
+    version,
+)
+
+CHANGELOG = """# Changelog
+
+## Unreleased
+
+## 1.2.0 - 2026-01-31
+
+### Added
+
+* New.
+
+## 1.1.0 - 2025-12-01
+
+* Old.
+"""
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.net")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    git(tmp_path, "init")
+    (tmp_path / "file").write_text("text\n")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "--message", "first")
+    return tmp_path
+
+
+def test_make_builds_the_version_of_pyproject() -> None:
+    done = subprocess.run(
+        ["make", "--silent", "--eval=print-version: ; @echo $(VERSION)", "print-version"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == version(ROOT)
+
+
+def test_the_tag_says_what_the_changelog_says_of_the_release() -> None:
+    assert tag_text(CHANGELOG, "1.2.0") == "Longline 1.2.0\n\n### Added\n\n* New.\n"
+
+
+@pytest.mark.parametrize(
+    ("changelog", "complaint"),
+    [
+        (CHANGELOG.replace("1.2.0", "1.2.0rc1"), "no section for 1.2.0"),
+        (CHANGELOG.replace(" - 2026-01-31", ""), "has no date"),
+        (CHANGELOG.replace("2026-01-31", "2026-02-31"), "has no date"),
+        (CHANGELOG.replace("### Added\n\n* New.\n", ""), "is empty"),
+        (CHANGELOG.replace("Unreleased\n", "Unreleased\n\n* Late.\n"), "would release unsaid"),
+    ],
+)
+def test_a_changelog_that_does_not_tell_the_release_is_refused(changelog: str, complaint: str) -> None:
+    with pytest.raises(NotReady, match=complaint):
+        tag_text(changelog, "1.2.0")
+
+
+def test_a_changed_or_unknown_file_is_refused_by_its_name(clone: Path) -> None:
+    require_a_clean_tree(clone)
+    (clone / "new").touch()
+    (clone / "file").write_text("other\n")
+    with pytest.raises(NotReady, match=r" M file\n\?\? new"):
+        require_a_clean_tree(clone)
+
+
+def test_a_version_is_released_once(clone: Path) -> None:
+    require_a_new_tag(clone, "v1.2.0")
+    git(clone, "tag", "v1.2.0")
+    with pytest.raises(NotReady, match="raise the version"):
+        require_a_new_tag(clone, "v1.2.0")
+
+
+def test_the_sums_are_those_of_sha256sum(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "two").write_text("2")
+    sums = sha256sums(tmp_path)
+    subprocess.run(["sha256sum", "--check", "--strict"], input=sums, text=True, cwd=tmp_path, check=True)
+    assert sums.count("\n") == 2

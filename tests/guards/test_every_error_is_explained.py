@@ -1,0 +1,70 @@
+"""The type of every problem document leads to an entry of a page, which `docs/errors.md` repeats."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from rest_framework import exceptions
+
+from devstack.paths import ROOT
+from portal import urls
+from portal.api.error_catalogue import KINDS, entries, markdown
+from portal.api.problem_details import problem, refusal
+from portal.core.errors import DomainError
+from portal.vll.errors import NothingToChange
+from tests.guards.test_every_refusal_has_words import ABSTRACT, kinds
+
+CODES = {entry.code: entry for entry in entries()}
+
+
+def api_exceptions(base: type[exceptions.APIException]) -> Iterator[type[exceptions.APIException]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from api_exceptions(kind)
+
+
+def test_every_refusal_is_explained_with_its_facts() -> None:
+    for kind in set(kinds(DomainError)) - ABSTRACT:
+        entry = CODES[kind.code]
+        assert entry.meaning.endswith("."), kind
+        assert entry.facts == kind.fact_names()
+
+
+def test_every_exception_of_a_view_is_explained() -> None:
+    assert urls.urlpatterns
+    raised = api_exceptions(exceptions.APIException)
+    found = {kind.default_code.replace("_", "-"): kind.status_code for kind in raised}
+    assert len(found) > 12
+    # It is well-formed JSON that cannot be accepted.
+    assert {**found, "invalid": 422}.items() <= {code: kind[0] for code, kind in KINDS.items()}.items()
+
+
+def test_what_is_written_elsewhere_is_explained_and_nothing_else_is() -> None:
+    """Everywhere but in DRF's hook a code is written where the document is made."""
+    sources = "".join(path.read_text() for path in (ROOT / "portal").rglob("*.py"))
+    written = set(re.findall(r"""\bproblem(?:_answer)?\(\s*"([^"]+)\"""", sources))
+    raised = {kind.default_code.replace("_", "-") for kind in api_exceptions(exceptions.APIException)}
+    assert "wrong-role" in written
+    assert written | raised == set(KINDS)
+
+
+def test_the_copy_in_docs_is_current() -> None:
+    text = (ROOT / "docs" / "errors.md").read_text()
+    assert text == markdown(), "run `make openapi` and commit docs/errors.md"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "document", [lambda: problem("not-found", ""), lambda: refusal(NothingToChange())], ids=["own", "refusal"]
+)
+def test_a_type_leads_to_its_entry_for_anybody(document: object, settings: object) -> None:
+    settings.BASE_URL = "https://portal.example.net/"  # type: ignore[attr-defined]
+    address, _, code = document()["type"].partition("#")  # type: ignore[operator]
+    assert address.startswith("https://portal.example.net/api/")
+    page = Client().get(address.removeprefix("https://portal.example.net"))
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert f'id="{code}"' in text
+    assert "<script>" not in text
+    assert set(re.findall(r'<tr id="([^"]+)"', text)) == set(CODES)

@@ -1,0 +1,208 @@
+"""Every operation of the API, tried by a stranger with another tenant's ids: nothing is there for him.
+
+Generated from the schema: a new operation is tried as soon as it exists.
+"""
+
+import json
+import re
+import uuid
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from portal.accounts.invitations import invite
+from portal.accounts.models import Customer
+from portal.accounts.tokens import token_create
+from portal.allocation.models import ReservedVniRange
+from portal.api.openapi.document import document
+from portal.core import clock
+from portal.notifications.webhook_operations import webhook_create, webhook_test
+from portal.vll.models import Vll
+from portal.vll.operations import hold_make
+from tests.integration.isp import build_isp, member
+from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
+from tests.integration.test_tenants_stay_apart import everything, set_aside
+
+pytestmark = pytest.mark.django_db
+METHODS = ("get", "post", "put", "patch", "delete")
+# The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
+THE_NOCS = {"routers", "links", "customers", "vni-ranges", "pools", "noc-staff", "quarantines"}
+# Owned by nobody, and no secret.
+FOR_ALL = {"sites"}
+# Part of every name of Alice's, and of nothing else.
+SECRET = "undisclosed"
+
+
+@pytest.fixture
+def owned(db: None) -> dict[str, Any]:
+    """Ids of things of Alice's, by the first part of their path. Say here how a new kind is made."""
+    dairy = Customer.objects.create(name=f"{SECRET} Dairy", created_at=clock.now())
+    alice = member(f"alice-{SECRET}", dairy, "admin")
+    isp = build_isp(owner=dairy)
+    placed = order(isp, alice, description=f"{SECRET} line")
+    activate(placed.vll)
+    ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
+    held = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
+    token, _ = token_create(user=alice, name=f"{SECRET} token", now=clock.now())
+    email = f"dora@{SECRET}.example"
+    invitation = invite(by=alice, customer=dairy, email=email, role="viewer", now=clock.now())
+    url = f"https://{SECRET}.example.net/"
+    webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
+    return {
+        "webhooks": webhook.pk,
+        "webhook-deliveries": webhook_test(webhook=webhook, now=clock.now()).pk,
+        "vlls": placed.vll_id,
+        "orders": placed.pk,
+        "jobs": placed.pk,
+        "ports": isp.ports["rhino:host-cust1"].pk,
+        "tokens": token.pk,
+        "people": alice.pk,
+        "members": alice.memberships.get().pk,
+        "invitations": invitation.pk,
+        "holds": held.pk,
+        "customers": dairy.pk,
+        "routers": isp.routers["rhino"].pk,
+        "sites": isp.routers["rhino"].site_id,
+        "links": isp.links["rhino-hippo"].pk,
+        "quarantines": set_aside(isp, placed.vll).pk,
+        "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,
+    }
+
+
+@pytest.fixture
+def stranger(db: None) -> APIClient:
+    """Charlie, who is an admin, but of Basel Bakery."""
+    bakery = Customer.objects.create(name="Basel Bakery", created_at=clock.now())
+    api = client(member("charlie", bakery, "admin"))
+    # From now on that his token was used is known.
+    api.get("/api/v1/tokens")
+    return api
+
+
+def operations(*, of_one: bool, methods: tuple[str, ...] = METHODS) -> list[Any]:
+    return [
+        pytest.param(method, path, item[method], id=f"{method.upper()} {path}")
+        for path, item in document()["paths"].items()
+        for method in methods
+        if method in item and ("{" in path) == of_one
+    ]
+
+
+def area_of(path: str) -> str:
+    return path.removeprefix("/api/v1/").partition("/")[0]
+
+
+def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> tuple[int, Any]:
+    url = path.replace("{id}", str(thing))
+    answer = getattr(api, method)(url, example(operation), format="json", headers={"If-Match": "*"})
+    document = answer.json() if answer.content else {}
+    return answer.status_code, {name: value for name, value in document.items() if name != "request_id"}
+
+
+def example(operation: Any) -> Any:
+    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return media.get("example")
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), operations(of_one=True))
+def test_to_a_stranger_another_tenants_object_is_as_one_that_does_not_exist(
+    owned: dict[str, Any], stranger: APIClient, method: str, path: str, operation: Any
+) -> None:
+    area = area_of(path)
+    if area in FOR_ALL and method == "get" and path.endswith("{id}"):
+        pytest.skip("everybody reads it")
+    assert area in owned, f"say in `owned` how one of {area} is made"
+    hers, nobodys = owned[area], uuid.uuid4() if isinstance(owned[area], uuid.UUID) else 2**40
+    of_nobodys = told(stranger, method, path, operation, nobodys)
+    before = everything()
+    status, said = told(stranger, method, path, operation, hers)
+    # 403 to whoever may not do it to anything: that says nothing about this one.
+    assert status == 404 or (status == 403 and (method != "get" or area in THE_NOCS | FOR_ALL))
+    assert (status, said) == of_nobodys
+    assert everything() == before
+
+
+def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
+    """No filter, and each filter of a list with what would find something of Alice's."""
+    vll = Vll.objects.get()
+    words = (SECRET, str(vll.pk), str(owned["orders"]), str(vll.vni), "100", "host-cust1", "rhino")
+    finds = {
+        "customer": [f"{SECRET} Dairy"],
+        "port": [str(owned["ports"])],
+        "vll": [str(vll.pk)],
+        "router": ["rhino"],
+        "site": ["Zürich"],
+        "vni": [str(vll.vni)],
+        "vlan": ["100"],
+        "q": list(words),
+        "lifecycle": ["active"],
+        "oper_status": ["op-unknown"],
+        "in_sync": ["true", "false"],
+        "state": ["completed"],
+        "action": ["add"],
+        "retired": ["false"],
+        "role": ["admin"],
+        "in_service": ["true"],
+        "status": ["stale"],
+    }
+    names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
+    filters = [name for name in names if name not in ("cursor", "limit")]
+    unknown = set(filters) - set(finds)
+    assert not unknown, f"say in `finds` by what {unknown} would find something of Alice's"
+    return [{}, *({name: value} for name in filters for value in finds[name])]
+
+
+@pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("get",)))
+def test_nothing_that_a_stranger_reads_has_anything_of_another_tenants(
+    owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
+) -> None:
+    secrets = [SECRET, *(str(each) for each in owned.values() if isinstance(each, uuid.UUID))]
+    for asked in askings(owned, operation):
+        answer = stranger.get(path, asked)
+        assert answer.status_code == (403 if area_of(path) in THE_NOCS | {"netbox"} else 200), asked
+        said = b"".join(answer).decode().lower()
+        assert [each for each in secrets if each in said] == []
+        if path.endswith(".csv"):
+            assert len(said.splitlines()) == 1, "the heading alone"
+        elif area_of(path) not in THE_NOCS | FOR_ALL and "results" in answer.json():
+            his = {"tokens": ["test"], "members": ["charlie"], "event-types": None}.get(area_of(path), [])
+            rows = answer.json()["results"]
+            found = [row.get("name", row.get("username", row.get("id"))) for row in rows]
+            # A filter by something of Alice's finds nothing of his own.
+            assert his is None or found in (his, [] if asked else his), asked
+
+
+@pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("post",)))
+def test_naming_what_is_another_tenants_is_as_naming_nothing(
+    owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
+) -> None:
+    """In the body: a port, a hold, a customer."""
+    hers = {"port": owned["ports"], "hold": str(owned["holds"]), "customer": f"{SECRET} Dairy"}
+    nobodys = {"port": 2**40, "hold": str(uuid.uuid4()), "customer": "Nobody"}
+    wanted = example(operation)
+    if not isinstance(wanted, dict) or naming(wanted, hers) == wanted:
+        pytest.skip("names none")
+    before = everything()
+
+    def answered(names: dict[str, Any]) -> tuple[int, str]:
+        answer = stranger.post(path, naming(wanted, names), format="json")
+        said = {name: value for name, value in answer.json().items() if name != "request_id"}
+        text = json.dumps(said)
+        # The longest first, and as whole words: a short id is a part of some UUIDs.
+        each = sorted((re.escape(str(name)) for name in names.values()), key=len, reverse=True)
+        text = re.sub(rf"\b({'|'.join(each)})\b", "…", text)
+        return answer.status_code, text
+
+    assert answered(hers) == answered(nobodys)
+    assert answered(hers)[0] in (403, 422) or path.endswith("/validate")
+    assert everything() == before
+
+
+def naming(wanted: Any, names: dict[str, Any]) -> Any:
+    """The body with these values wherever a member is called so."""
+    if isinstance(wanted, dict):
+        return {name: names.get(name, naming(value, names)) for name, value in wanted.items()}
+    return [naming(each, names) for each in wanted] if isinstance(wanted, list) else wanted

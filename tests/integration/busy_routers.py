@@ -1,0 +1,21 @@
+"""Routers that are busy already."""
+
+import uuid
+from uuid import UUID
+
+from portal.allocation.cpu_core_bookings import bookable_of
+from portal.allocation.models import CoreBooking, RouterLoad
+from portal.inventory.models import Router
+from tests.integration.isp import Isp
+
+
+def fill(isp: Isp, *routers: str, but_for: int) -> UUID:
+    """Somebody books all that is left on these routers (Rhino and Hippo) but for this load; who."""
+    holder = uuid.uuid4()
+    names = routers or ("rhino", "hippo")
+    for side, router in zip("az", Router.objects.filter(name__in=names), strict=False):
+        total, _ = RouterLoad.objects.get_or_create(router=router, defaults={"booked": 0})
+        whole = bookable_of(router) - but_for
+        CoreBooking.objects.create(router=router, holder=holder, side=side, load=whole - total.booked)
+        RouterLoad.objects.filter(pk=router.pk).update(booked=whole)
+    return holder

@@ -1,0 +1,155 @@
+"""A NetBox for tests, on a port of its own: a real one behind it, or what a real one once answered.
+
+Both count what is asked of them. A recording is a list of exchanges in the order in which they were made;
+while it is replayed, anything else that is asked, or asked in another order, is refused and fails the test.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+
+NEUTRAL_HOST = "http://netbox.invalid"
+_READS = {"GET", "HEAD"}
+
+
+@dataclass
+class Asked:
+    method: str
+    path: str
+    query: list[list[str]]
+    body: Any
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """As recordings have it: nothing of headers, where tokens are."""
+        return {"method": self.method, "path": self.path, "query": self.query, "body": self.body}
+
+
+@dataclass
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Backend = Callable[[Asked], Answer | None]
+
+
+@dataclass
+class StandIn:
+    """``asked``: everything since the test looked away last."""
+
+    url: str
+    token: str = ""
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        return [(each.method, each.path) for each in self.asked if each.method not in _READS]
+
+
+@contextmanager
+def stand_in_netbox(backend: Backend) -> Iterator[StandIn]:
+    """Serve ``backend`` on a free port of loopback. None for an answer: the connection is dropped."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            raw, parts = self.rfile.read(length), urlsplit(self.path)
+            asked = Asked(
+                self.command,
+                parts.path,
+                sorted([name, value] for name, value in parse_qsl(parts.query, keep_blank_values=True)),
+                json.loads(raw) if raw else None,
+                dict(self.headers.items()),
+            )
+            stand_in.asked.append(asked)
+            answer = backend(asked)
+            if answer is None:
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - as http.server calls them
+
+        def log_message(self, *args: Any) -> None:
+            """Tests say what went wrong."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    stand_in = StandIn(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield stand_in
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Forwarding:
+    """To a NetBox that runs. ``exchanges``: what a recording is made of."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self.exchanges = url.rstrip("/"), list[dict[str, Any]]()
+        self._client = httpx.Client(trust_env=False, timeout=60)
+
+    def __call__(self, asked: Asked) -> Answer:
+        answer = self._client.request(
+            asked.method,
+            self._url + asked.path,
+            params=[(name, value) for name, value in asked.query],
+            json=asked.body,
+            headers={
+                name: value
+                for name, value in asked.headers.items()
+                if name.lower() in ("authorization", "accept")
+            },
+        )
+        text = answer.text.replace(self._url, NEUTRAL_HOST)
+        said = json.loads(text) if text else None
+        if asked.path == "/api/status/":
+            said["hostname"] = "netbox.invalid"
+        self.exchanges.append({"asked": asked.text, "status": answer.status_code, "said": said})
+        return Answer(answer.status_code, answer.content)
+
+
+class Replaying:
+    """What a NetBox answered when the recording was made."""
+
+    def __init__(self, recording: Path) -> None:
+        self._exchanges = json.loads(recording.read_text())["exchanges"]
+        self._next = 0
+        self.wrong: list[str] = []
+
+    def __call__(self, asked: Asked) -> Answer:
+        expected = self._exchanges[self._next] if self._next < len(self._exchanges) else None
+        if expected is None or expected["asked"] != asked.text:
+            wanted = "nothing more" if expected is None else json.dumps(expected["asked"])
+            self.wrong.append(f"asked {json.dumps(asked.text)}\nrecorded {wanted}")
+            return Answer(599, json.dumps({"detail": "this is not in the recording"}).encode())
+        self._next += 1
+        said = expected["said"]
+        return Answer(expected["status"], b"" if said is None else json.dumps(said).encode())
+
+    @property
+    def left(self) -> int:
+        """Exchanges that nobody asked for."""
+        return len(self._exchanges) - self._next

@@ -1,0 +1,279 @@
+"""Events become deliveries: each once, to whom it belongs, with what its schema says."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import jsonschema
+import pytest
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import Customer, User
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.core import clock
+from portal.events.models import Event
+from portal.events.outbox import announce
+from portal.events.public_events import TOLD
+from portal.notifications import event_fanout
+from portal.notifications.event_catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
+from portal.notifications.webhook_operations import webhook_create, webhook_disable, webhook_test
+from portal.telemetry.router_silences import REPORTING, SILENT
+from portal.vll.models import Order, Vll
+from portal.vll.operations import (
+    order_cancel,
+    order_delete,
+    order_reject,
+    order_resume,
+    order_suspend,
+    vll_describe,
+)
+from portal.vll.operations.oper_status import Turn, statuses_write
+from portal.vll.operations.overdue_orders import orders_overdue_alarm
+from portal.vll.operations.state_transitions import sync_move
+from portal.vll.states import OperStatus
+from tests.integration.isp import GBIT, Isp
+from tests.integration.notifications.receiver import Receiver
+from tests.integration.orders import end, order
+from tests.integration.router_answers import CONFLICT, activate, answer
+
+pytestmark = pytest.mark.django_db
+DOCS = Path(__file__).parents[3] / "docs" / "webhooks.md"
+
+
+def told(webhook: Webhook) -> list[tuple[str, dict[str, Any]]]:
+    """Type and data of what waits for this webhook, oldest event first."""
+    rows = Delivery.objects.filter(webhook=webhook).order_by("event_id")
+    return [(row.type, json.loads(row.body)["data"]) for row in rows]
+
+
+def types(webhook: Webhook) -> list[str]:
+    return [name for name, _ in told(webhook)]
+
+
+def noc_webhook(nina: User, receiver: Receiver, **more: Any) -> Webhook:
+    earlier = clock.now() - timedelta(minutes=1)
+    made, _ = webhook_create(user=nina, customer=None, url=receiver.url, now=earlier, **more)
+    return made
+
+
+class TestOnce:
+    def test_an_order_is_told_step_by_step(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+        placed = order(isp, alice)
+        assert not Delivery.objects.exists()
+        events_fan_out(now=clock.now())
+        activate(placed.vll)
+        events_fan_out(now=clock.now())
+        assert types(webhook) == ["order.accepted", "order.started", "order.completed", "vll.active"]
+        _, data = told(webhook)[0]
+        assert data == {
+            "order": str(placed.pk),
+            "action": "add",
+            "state": "acknowledged",
+            "failure": None,
+            "vll": str(placed.vll_id),
+            "description": "ZRH-AMS",
+            "customer": "Alpine Dairy",
+        }
+
+    def test_nothing_is_told_twice(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+        order(isp, alice)
+        assert (events_fan_out(now=clock.now()), events_fan_out(now=clock.now())) == (1, 0)
+        assert Delivery.objects.count() == 1
+
+    def test_the_database_itself_holds_that(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+        order(isp, alice)
+        events_fan_out(now=clock.now())
+        made = Delivery.objects.get()
+        made.pk = uuid4()
+        with pytest.raises(IntegrityError), transaction.atomic():
+            made.save(force_insert=True)
+
+    def test_whoever_dies_in_between_has_done_nothing(
+        self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        order(isp, alice)
+
+        def die(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as dying:
+            dying.setattr(Event.objects, "filter", lambda **how: _Dying(how, die))
+            with pytest.raises(KeyboardInterrupt), transaction.atomic():
+                events_fan_out(now=clock.now())
+        assert not Delivery.objects.exists()
+        events_fan_out(now=clock.now())
+        assert types(webhook) == ["order.accepted"]
+
+    def test_an_event_that_commits_late_is_told_though_later_ones_were(
+        self, webhook: Webhook, isp: Isp, alice: User
+    ) -> None:
+        """Ids commit out of order: whoever remembered the last one would miss it."""
+        placed = order(isp, alice)
+        late = Event.objects.get(kind="order.acknowledged")
+        activate(placed.vll)
+        Event.objects.filter(pk=late.pk).update(untold=False)
+        events_fan_out(now=clock.now())
+        Event.objects.filter(pk=late.pk).update(untold=True)
+        events_fan_out(now=clock.now())
+        assert types(webhook) == ["order.accepted", "order.started", "order.completed", "vll.active"]
+
+    def test_many_events_are_told_in_batches(
+        self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(event_fanout, "BATCH", 3)
+        vll = order(isp, alice).vll
+        for _ in range(9):
+            announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
+        assert events_fan_out(now=clock.now()) == 10
+        assert Delivery.objects.count() == 10
+
+    def test_an_event_that_cannot_be_told_holds_up_no_other(
+        self, webhook: Webhook, isp: Isp, alice: User
+    ) -> None:
+        vll = order(isp, alice).vll
+        Event.objects.update(data={})
+        announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
+        events_fan_out(now=clock.now())
+        assert types(webhook) == ["vll.down"]
+        assert not Event.objects.filter(untold=True).exists()
+
+
+class _Dying:
+    """Event's rows, whose marking kills."""
+
+    def __init__(self, how: dict[str, Any], die: Any) -> None:
+        self._rows = Event._default_manager.get_queryset().filter(**how)
+        self.update = die
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)
+
+
+class TestWhom:
+    def test_a_webhook_hears_of_its_own_customer_alone(
+        self, webhook: Webhook, receiver: Receiver, isp: Isp, alice: User, charlie: User, bakery: Customer
+    ) -> None:
+        theirs, _ = webhook_create(
+            user=charlie, customer=bakery, url=receiver.url, now=clock.now() - timedelta(minutes=1)
+        )
+        vll = order(isp, alice).vll
+        activate(vll)
+        # Agents' observations come without a customer: the line says whose they are.
+        statuses_write([Turn(vll.pk, OperStatus.DOWN, clock.now())])
+        events_fan_out(now=clock.now())
+        assert types(webhook)[-1] == "vll.down"
+        assert told(theirs) == []
+
+    def test_the_nocs_own_hears_of_all(
+        self, webhook: Webhook, receiver: Receiver, isp: Isp, alice: User, nina: User
+    ) -> None:
+        own = noc_webhook(nina, receiver)
+        order(isp, alice)
+        events_fan_out(now=clock.now())
+        assert told(own) == told(webhook)
+
+    def test_it_hears_of_what_it_chose_alone(
+        self, receiver: Receiver, isp: Isp, alice: User, nina: User
+    ) -> None:
+        own = noc_webhook(nina, receiver, types=["vll.active"])
+        activate(order(isp, alice).vll)
+        events_fan_out(now=clock.now())
+        assert types(own) == ["vll.active"]
+
+    def test_it_hears_of_nothing_from_before_its_time(
+        self, receiver: Receiver, isp: Isp, alice: User, ada: User, dairy: Customer
+    ) -> None:
+        order(isp, alice)
+        made, _ = webhook_create(user=ada, customer=dairy, url=receiver.url, now=clock.now())
+        events_fan_out(now=clock.now())
+        assert told(made) == []
+
+    def test_it_hears_of_nothing_while_it_is_disabled_or_its_customer_retired(
+        self, webhook: Webhook, isp: Isp, alice: User, dairy: Customer
+    ) -> None:
+        webhook_disable(webhook=webhook, because="byHand", now=clock.now())
+        order(isp, alice)
+        events_fan_out(now=clock.now())
+        Webhook.objects.update(disabled_at=None, disabled_because="")
+        Customer.objects.update(retired_at=clock.now())
+        announce("vll.op-down", now=clock.now(), vll_id=Vll.objects.get().pk)
+        events_fan_out(now=clock.now())
+        assert told(webhook) == []
+
+
+def _members(kind: EventType) -> str:
+    return ", ".join(f"`{name}`" for name in kind.members)
+
+
+class TestCatalogue:
+    def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
+        assert set(BY_ANNOUNCED) | {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, RECEIVER_CHANGED} == TOLD
+
+    def test_the_page_in_docs_lists_it(self) -> None:
+        listed = [f"| `{kind.name}` | {kind.about} | {_members(kind)} |" for kind in TYPES]
+        assert "\n".join(listed) in DOCS.read_text()
+
+    @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+    def test_an_example_is_as_its_schema_says_and_has_every_member(self, kind: Any) -> None:
+        jsonschema.Draft202012Validator.check_schema(kind.schema)
+        jsonschema.validate(kind.body, kind.schema, format_checker=jsonschema.FormatChecker())
+        assert set(kind.example) == set(kind.members)
+
+    def test_every_event_that_really_happens_is_as_its_schema_says(
+        self, webhook: Webhook, isp: Isp, alice: User, nora: User, dairy: Customer
+    ) -> None:
+        """A customer's whole life with the portal; every type of the catalogue has to occur in it."""
+        now = clock.now
+
+        def line(vlan: int, **more: Any) -> Order:
+            ends = {
+                "a_end": end(isp, "rhino:host-cust1", outer=vlan),
+                "z_end": end(isp, "hippo:host-cust1", outer=vlan),
+            }
+            return order(isp, alice, **ends, **{"cir_bps": 10**6, **more})
+
+        active = line(100).vll
+        activate(active)
+        for status in (OperStatus.UP, OperStatus.DOWN, OperStatus.UNKNOWN):
+            statuses_write([Turn(active.pk, status, now())])
+        sync_move(active.pk, False, now=now())
+        sync_move(active.pk, True, now=now())
+        # Of routers only the NOC's own webhooks are told.
+        webhook_create(user=nora, customer=None, url=webhook.url, now=now() - timedelta(minutes=1))
+        for kind in (SILENT, REPORTING):
+            announce(kind, now=now(), router_id=isp.routers["hippo"].pk)
+        announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
+        vll_describe(user=alice, vll=active, description="ZRH – “AMS” \U0001f9c0", now=now())
+        order_suspend(user=alice, vll=active, now=now())
+        activate(active)
+        order_resume(user=alice, vll=active, now=now())
+        activate(active)
+        order_delete(user=alice, vll=active, now=now())
+        answer(active, "a", "removed")
+        answer(active, "z", "removed")
+        failed = line(101).vll
+        answer(failed, "a", "conflict", for_good=True, reason=CONFLICT)
+        answer(failed, "a", "removed")
+        answer(failed, "z", "removed")
+        Customer.objects.update(approve_up_to_bps=GBIT)
+        alice.refresh_from_db()
+        order_reject(user=nora, order=line(102, cir_bps=2 * GBIT), reason="no", now=now())
+        order_cancel(user=alice, order=line(103, cir_bps=2 * GBIT), now=now())
+        overdue = line(104)
+        orders_overdue_alarm(now=now() + timedelta(hours=1))
+        assert Order.objects.get(pk=overdue.pk).alarmed_at
+        announce(
+            "webhook.disabled", now=now(), customer_id=dairy.pk, data={"webhook": 1, "because": "failing"}
+        )
+        webhook_test(webhook=webhook, now=now())
+        events_fan_out(now=now())
+        for row in Delivery.objects.all():
+            kind, body = BY_NAME[row.type], json.loads(row.body)
+            jsonschema.validate(body, kind.schema, format_checker=jsonschema.FormatChecker())
+            assert set(body["data"]) == set(kind.members), row.type
+        assert set(BY_NAME) - {row.type for row in Delivery.objects.all()} == set()

@@ -1,0 +1,127 @@
+"""Where webhooks lead, and what signs there, is mailed to who runs them: also what a leaked token saw to."""
+
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.events.models import Event
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.models import Delivery, Mail, MailOptOut, Webhook
+from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
+from portal.notifications.webhook_operations import webhook_change, webhook_create, webhook_rotate
+from tests.integration.notifications.mail_server import MailServer
+from tests.integration.notifications.test_mails import send_all, subjects
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in
+
+pytestmark = pytest.mark.django_db
+
+OLD, NEW = "https://hooks.example.net/old", "https://hooks.example.net/new"
+
+
+@pytest.fixture
+def ada(ada: User) -> User:
+    return mailed(ada, "ada@dairy.example")
+
+
+@pytest.fixture
+def nina(nina: User) -> User:
+    return mailed(nina, "nina@isp.example")
+
+
+def mailed(user: User, address: str) -> User:
+    User.objects.filter(pk=user.pk).update(email=address)
+    user.refresh_from_db()
+    return user
+
+
+def texts(server: MailServer) -> list[str]:
+    return [" ".join(str(took.get_body(("plain",)).get_content()).split()) for took in server.took]
+
+
+def made(user: User, customer: Customer | None, **more: Any) -> Webhook:
+    return webhook_create(user=user, customer=customer, url=OLD, now=clock.now(), **more)[0]
+
+
+def test_admins_hear_of_one_that_is_made_led_elsewhere_or_signed_otherwise(
+    server: MailServer, ada: User, alice: User, nina: User, dairy: Customer
+) -> None:
+    page = signed_in(ada)
+    page.post("/webhooks/add/", {"customer": dairy.pk, "url": OLD, "description": "Tickets"})
+    webhook = Webhook.objects.get()
+    here = f"/webhooks/{webhook.pk}"
+    version = page.get(f"{here}/change/").context["version"]
+    sent = {"url": NEW, "description": "Tickets", "version": version}
+    assert page.post(f"{here}/change/", sent).status_code == 302
+    assert page.post(f"{here}/secret/").status_code == 200
+    send_all()
+    assert server.to == [["ada@dairy.example"]] * 3
+    assert subjects(server) == [
+        "Webhook added: Tickets",
+        "Webhook leads elsewhere: Tickets",
+        "Webhook has another secret: Tickets",
+    ]
+    added, led, signed = texts(server)
+    assert f"ada added the webhook Tickets: what happens is told to {OLD} from now on." in added
+    assert f"ada changed where the webhook Tickets leads: from {OLD} to {NEW}." in led
+    assert f"ada gave the webhook Tickets ({NEW}) another secret" in signed
+    assert all("It is a webhook of Alpine Dairy." in text for text in texts(server))
+    assert "whsec" not in "".join(texts(server)) + str(list(Event.objects.values_list("data", flat=True)))
+
+
+def test_the_mail_names_the_token_and_comes_although_the_webhook_is_gone(
+    server: MailServer, ada: User, dairy: Customer
+) -> None:
+    api = client(ada)
+    answer = api.post("/api/v1/webhooks", {"url": OLD}, format="json")
+    here = answer["Location"]
+    assert api.patch(here, {"url": NEW}, format="json", headers={"If-Match": "*"}).status_code == 200
+    assert api.post(f"{here}/secret").status_code == 201
+    assert api.delete(here).status_code == 204
+    send_all()
+    prefix = ada.api_tokens.get().prefix
+    assert len(texts(server)) == 3
+    assert all(f"It was done with the API token test (ll_{prefix}_…)." in text for text in texts(server))
+
+
+def test_of_the_nocs_own_its_admins_hear(server: MailServer, ada: User, nora: User, nina: User) -> None:
+    mailed(nora, "nora@isp.example")
+    made(nina, None)
+    send_all()
+    assert server.to == [["nina@isp.example"]]
+    assert "It is a webhook of the NOC, which hears of all customers." in texts(server)[0]
+
+
+def test_nobody_opts_out_of_it_for_who_holds_their_token(
+    server: MailServer, ada: User, dairy: Customer
+) -> None:
+    MailOptOut.objects.create(user=ada, group="webhooks", since=clock.now())
+    made(ada, dairy)
+    send_all()
+    assert subjects(server) == [f"Webhook added: {OLD}"]
+    assert "List-Unsubscribe" not in server.took[0]
+
+
+def test_who_runs_the_customer_no_more_is_not_told(server: MailServer, ada: User, dairy: Customer) -> None:
+    made(ada, dairy)
+    events_fan_out(now=clock.now())
+    ada.memberships.update(role="viewer")
+    send_all()
+    assert (server.to, Mail.objects.get().state) == ([], Mail.State.DROPPED)
+
+
+def test_what_leads_nowhere_else_is_mailed_to_nobody(ada: User, dairy: Customer) -> None:
+    webhook = made(ada, dairy)
+    Event.objects.all().delete()
+    webhook_change(webhook=webhook, by=ada, now=clock.now(), url=OLD, description="Tickets", types=["vll.up"])
+    assert not Event.objects.filter(kind=RECEIVER_CHANGED).exists()
+
+
+def test_webhooks_are_not_told_of_it(ada: User, dairy: Customer) -> None:
+    webhook = made(ada, dairy)
+    webhook_rotate(webhook=webhook, by=ada, now=clock.now())
+    made(ada, dairy)
+    events_fan_out(now=clock.now())
+    assert not Delivery.objects.exists()

@@ -1,0 +1,43 @@
+"""Playing the routers in tests: answers for both ends of a VLL."""
+
+from typing import Any
+
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.operations import answers_take
+from portal.vll.operations.router_answers import EndAnswer
+
+CONFLICT = {"code": "foreign_subinterface", "message": "VLAN 100 is taken", "object": "host-cust1.7"}
+
+
+def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: Any) -> None:
+    """The router of ``side`` answers about the revision that is wanted now, or about ``revision``."""
+    vll.refresh_from_db()
+    end = VllEnd.objects.select_related("port__router").get(vll=vll, side=side)
+    said = EndAnswer(
+        vll=vll.pk,
+        side=side,
+        revision=more.get("revision", vll.revision),
+        status=status,
+        reason=more.get("reason"),
+        for_good=for_good,
+        policed=more.get("policed", False),
+        look=more.get("look"),
+    )
+    answers_take(router=more.get("router", end.port.router), answers=[said], now=clock.now())
+    vll.refresh_from_db()
+
+
+def activate(vll: Vll) -> None:
+    """Both routers verify the VLL."""
+    answer(vll, "a", "verified")
+    answer(vll, "z", "verified")
+
+
+def left(vll: Vll, side: str, router: Router, status: str = "removed") -> None:
+    """The router that an end moved away from answers about its tombstone."""
+    revision = VllTombstone.objects.get(vll=vll, side=side, router=router).revision
+    said = EndAnswer(vll=vll.pk, side=side, revision=revision, status=status, reason=None, for_good=False)
+    answers_take(router=router, answers=[said], now=clock.now())
+    vll.refresh_from_db()

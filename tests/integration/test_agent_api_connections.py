@@ -1,0 +1,79 @@
+"""Agents keep their connections: the server keeps them too, as many as there are, on all of its processes."""
+
+import resource
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from devstack.ports import LOOPBACK
+from tests.integration.certificates import certificates
+from tests.integration.gunicorn_server import server
+
+AGENTS, DEALT = 1200, 64
+# Without TLS, because thousands of handshakes would test the processor, and without the portal behind it.
+CONFIG = """
+from portal.processes.gunicorn_agent_api import *
+del post_worker_init
+certfile = keyfile = ca_certs = None
+cert_reqs = 0
+workers = {workers}
+"""
+APP = """
+import os
+def app(environ, start_response):
+    body = f"{os.getpid()}.".encode()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files() -> Iterator[None]:
+    certificates()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection((LOOPBACK, port), timeout=60)
+
+
+def ask(connection: socket.socket) -> str:
+    """The process that answers; it says so when it closes the connection."""
+    connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"."):
+        piece = connection.recv(4096)
+        assert piece, "closed"
+        answer += piece
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"connection: close" not in head.lower()
+    return body.decode()
+
+
+def test_a_process_keeps_the_connections_of_all_agents(tmp_path: Path) -> None:
+    with server(tmp_path, CONFIG.format(workers=1), APP) as port, ExitStack() as stack:
+        connections = [stack.enter_context(connect(port)) for _ in range(AGENTS)]
+        first = [ask(connection) for connection in connections]
+        assert [ask(connection) for connection in connections] == first
+
+
+def test_new_connections_are_dealt_out_evenly(tmp_path: Path) -> None:
+    with server(tmp_path, CONFIG.format(workers=2), APP) as port:
+        deadline = time.monotonic() + 60
+        counts: Counter[str] = Counter()
+        # Until the second process listens too.
+        while len(counts) < 2 and time.monotonic() < deadline:
+            with ExitStack() as stack:
+                connections = [stack.enter_context(connect(port)) for _ in range(DEALT)]
+                counts = Counter(map(ask, connections))
+        # By the kernel's hash; fewer have a chance of one in a million.
+        assert min(counts.values()) > DEALT / 5
+        assert len(counts) == 2

@@ -1,0 +1,127 @@
+"""ETags: readers learn that nothing changed, and writers cannot overwrite what they have not seen."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from portal.accounts.models import User
+from portal.vll.models import Order, Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
+
+VLLS = "/api/v1/vlls"
+
+
+def patch(user: User, url: str, etag: str | None, description: Any = "new") -> Any:
+    headers = {} if etag is None else {"If-Match": etag}
+    return client(user).patch(url, {"description": description}, format="json", headers=headers)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["vlls/{vll}", "orders/{order}", "jobs/{order}", "ports/{port}"])
+def test_what_did_not_change_is_304_without_a_body(isp: Isp, alice: User, path: str) -> None:
+    placed = order(isp, alice)
+    port = isp.ports["rhino:host-cust1"].pk
+    url = "/api/v1/" + path.format(vll=placed.vll_id, order=placed.pk, port=port)
+    api = client(alice)
+    first = api.get(url)
+    assert first["ETag"].startswith('"')
+    again = api.get(url, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+    assert api.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_etag_moves_with_every_fact_that_is_shown(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    api, url = client(alice), f"{VLLS}/{vll.pk}"
+    before = api.get(url)["ETag"]
+    activate(vll)
+    after = api.get(url, headers={"If-None-Match": before})
+    assert (after.status_code, after["ETag"] != before) == (200, True)
+
+
+@pytest.mark.django_db
+def test_a_change_without_if_match_is_428_and_with_an_old_one_412(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    url = f"{VLLS}/{vll.pk}"
+    etag = client(alice).get(url)["ETag"]
+    assert patch(alice, url, None).status_code == 428
+    assert patch(alice, url, f"W/{etag}").status_code == 412
+    assert patch(alice, url, '"stale"').status_code == 412
+    vll.refresh_from_db()
+    assert vll.description == "ZRH-AMS"
+    changed = patch(alice, url, etag)
+    assert (changed.status_code, changed.json()["description"]) == (200, "new")
+    assert changed["ETag"] == client(alice).get(url)["ETag"]
+    assert patch(alice, url, etag, "newer").status_code == 412
+    assert patch(alice, url, "*", "newest").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_condition_that_failed_is_not_kept_for_the_key(isp: Isp, alice: User) -> None:
+    url = f"{VLLS}/{order(isp, alice).vll_id}"
+    api, key = client(alice), {"Idempotency-Key": "one"}
+
+    def change(**headers: str) -> int:
+        return api.patch(url, {"description": "new"}, format="json", headers={**key, **headers}).status_code
+
+    assert change() == 428
+    assert change(**{"If-Match": '"stale"'}) == 412
+    assert change(**{"If-Match": api.get(url)["ETag"]}) == 200
+    assert Vll.objects.get().description == "new"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("description", ["x" * 101, None, 7, ["x"], "a\x00b"])
+def test_a_description_that_cannot_be_kept_is_422(isp: Isp, alice: User, description: Any) -> None:
+    vll = order(isp, alice).vll
+    assert patch(alice, f"{VLLS}/{vll.pk}", "*", description).status_code == 422
+    assert Vll.objects.get().description == "ZRH-AMS"
+
+
+@pytest.mark.django_db
+def test_strangers_get_404_and_viewers_403_for_changes(
+    isp: Isp, alice: User, bob: User, charlie: User
+) -> None:
+    url = f"{VLLS}/{order(isp, alice).vll_id}"
+    assert patch(charlie, url, "*").status_code == 404
+    assert patch(charlie, url, None).status_code == 404
+    assert patch(bob, url, "*").status_code == 403
+    assert Vll.objects.get().description == "ZRH-AMS"
+
+
+@pytest.mark.django_db
+def test_a_removal_heeds_if_match_when_it_is_sent(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    url = f"{VLLS}/{vll.pk}"
+    assert client(alice).delete(url, headers={"If-Match": '"stale"'}).status_code == 412
+    assert not Order.objects.filter(action="delete").exists()
+    etag = client(alice).get(url)["ETag"]
+    assert client(alice).delete(url, headers={"If-Match": etag}).status_code == 202
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_64_racing_changes_of_one_version_one_wins(isp: Isp, alice: User) -> None:
+    url = f"{VLLS}/{order(isp, alice).vll_id}"
+    api = client(alice)
+    etag = api.get(url)["ETag"]
+
+    def one(number: int) -> Any:
+        try:
+            document = {"description": f"by {number}"}
+            return api.patch(url, document, format="json", headers={"If-Match": etag})
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(64) as pool:
+        answers = list(pool.map(one, range(64)))
+    assert Counter(answer.status_code for answer in answers) == {200: 1, 412: 63}
+    won = next(answer for answer in answers if answer.status_code == 200)
+    assert Vll.objects.get().description == won.json()["description"]

@@ -1,0 +1,399 @@
+"""What an end costs that cannot be built yet: few documents, fewer rows, and no time once it can be."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import ObservedRouter
+from portal.inventory.observation_report import InterfaceReport, ObservedReport
+from portal.telemetry.observation_ingest import observation_take
+from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
+from portal.vll.operations import order_force_retry
+from portal.vll.operations.convergence_requests import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
+from portal.vll.operations.router_answers import EndObservation
+from portal.vll.router_actions import router_hold_set, router_retry
+from provisioning.agent_client import Answered, Refused, Unreachable
+from provisioning.agent_reply_decoder import Held, reply_decode
+from provisioning.converge_job import converge_router
+from provisioning.intent_document import RouterIntent
+from provisioning.scheduling import routers_due
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.stand_in_agent import StandInAgent, end_status
+
+pytestmark = pytest.mark.django_db
+ABSENT = end_status("pending", "unknown_interface")
+UNREACHABLE = Unreachable("ConnectError: [Errno 111] Connection refused")
+DAY = timedelta(days=1)
+# After five shorter pauses the longest.
+MOST_A_DAY = 6 + DAY // LONGEST_UNASKED
+
+
+@dataclass
+class Agents:
+    """Stand-in agents without a network between, and a clock. ``sent``: to whom a document went, and when."""
+
+    isp: Isp
+    by_router: dict[str, StandInAgent]
+    now: datetime
+    sent: list[tuple[str, datetime]] = field(default_factory=list)
+    unreachable: bool = False
+
+    def sweep(self, duration: timedelta, *, every_s: int = 5) -> None:
+        """As the sweeper does, with every message taken at once."""
+        until = self.now + duration
+        while self.now < until:
+            for router in {*routers_due(now=self.now), *self.messages()}:
+                converge_router(router, now=lambda: self.now)
+            self.now += timedelta(seconds=every_s)
+
+    def messages(self) -> set[int]:
+        """The routers for which messages wait, and takes them away."""
+        rows = Outbox.objects.filter(task=CONVERGE_ROUTER)
+        waiting = {args[0] for args in rows.values_list("args", flat=True)}
+        rows.delete()
+        return waiting
+
+    def rhino_is_asked_now(self) -> bool:
+        """Whether there is a message for it, which does not wait for the sweeper."""
+        return self.isp.routers["rhino"].pk in self.messages()
+
+    def rhino_answers(self, **others: dict[str, Any]) -> None:
+        rhino = self.by_router["rhino"]
+        rhino.answer = lambda intent: rhino.accept(intent, **others)
+
+    def sent_to(self, router: str) -> int:
+        return [each for each, _ in self.sent].count(router)
+
+
+@dataclass
+class Client:
+    """In place of provisioning.agent_client.AgentClient."""
+
+    agents: Agents
+    router: str
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def held(self) -> Held | Unreachable:
+        held = self.agents.by_router[self.router].held
+        if self.agents.unreachable:
+            return UNREACHABLE
+        return Held(held["generation"], held["sha256"]) if held else Held(0, None)
+
+    def put_intent(
+        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
+    ) -> Answered | Refused | Unreachable:
+        self.agents.sent.append((self.router, self.agents.now))
+        if self.agents.unreachable:
+            return UNREACHABLE
+        status, answer = self.agents.by_router[self.router].put(document)
+        if status != 200:
+            return Refused(status, answer)
+        return Answered(reply_decode(json.dumps(answer).encode(), sent=intent))
+
+
+@pytest.fixture
+def agents(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Agents:
+    agents = Agents(isp, {name: StandInAgent(name) for name in ("rhino", "hippo")}, clock.now())
+    monkeypatch.setattr("provisioning.converge_job.agent_of", lambda router: Client(agents, router.name))
+    return agents
+
+
+@pytest.fixture
+def placed(isp: Isp, alice: User, agents: Agents) -> Order:
+    """A customer's line to a port that rhino's VPP does not have."""
+    agents.rhino_answers(a=ABSENT)
+    return order(isp, alice, now=agents.now)
+
+
+def rows(isp: Isp, router: str) -> int:
+    return Attempt.objects.filter(router=isp.routers[router]).count()
+
+
+def test_an_order_that_pends_for_a_day_costs_few_documents_and_one_row(
+    isp: Isp, agents: Agents, placed: Order
+) -> None:
+    agents.sweep(DAY, every_s=60)
+    assert LONGEST_UNASKED < DAY / 200
+    assert agents.sent_to("rhino") <= MOST_A_DAY
+    assert agents.sent_to("hippo") == 1
+    assert (rows(isp, "rhino"), rows(isp, "hippo")) == (1, 1)
+    kept = Attempt.objects.get(router=isp.routers["rhino"])
+    assert kept.times == agents.sent_to("rhino") == kept.generation
+    assert (kept.started_at, kept.finished_at) == (agents.sent[0][1], agents.sent[-1][1])
+    assert kept.answer["ends"][0]["reason"]["code"] == "unknown_interface"
+
+
+def test_the_pauses_grow_from_seconds_to_minutes(agents: Agents, placed: Order) -> None:
+    agents.sweep(timedelta(minutes=16), every_s=10)
+    asked = [at for router, at in agents.sent if router == "rhino"]
+    pauses = [(after - before).total_seconds() for before, after in pairwise(asked)]
+    assert pauses[:7] == [10, 20, 40, 80, 160, 300, 300]
+
+
+def test_an_end_in_service_that_pends_is_not_asked_about_at_every_sweep(
+    isp: Isp, alice: User, agents: Agents
+) -> None:
+    vll = order(isp, alice, now=agents.now).vll
+    agents.sweep(timedelta(seconds=10))
+    vll.refresh_from_db()
+    assert vll.lifecycle == "active"
+    agents.rhino_answers(a=ABSENT)
+    converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
+    agents.sent.clear()
+    agents.sweep(timedelta(hours=1), every_s=20)
+    assert 0 < agents.sent_to("rhino") <= 6 + timedelta(hours=1) // LONGEST_UNASKED
+
+
+def test_a_router_that_cannot_be_reached_for_hours_leaves_one_row(
+    isp: Isp, agents: Agents, placed: Order
+) -> None:
+    agents.unreachable = True
+    agents.sweep(timedelta(hours=2), every_s=20)
+    kept = Attempt.objects.get(router=isp.routers["rhino"])
+    assert (kept.outcome, kept.answer) == ("unreachable", {"error": UNREACHABLE.error})
+    assert kept.times > 100
+
+
+def test_each_other_answer_is_a_row_and_begins_with_short_pauses(
+    isp: Isp, agents: Agents, placed: Order
+) -> None:
+    agents.sweep(timedelta(minutes=12), every_s=10)
+    agents.rhino_answers(a=end_status("pending", "port_down"))
+    agents.sweep(LONGEST_UNASKED, every_s=10)
+    assert rows(isp, "rhino") == 2
+    agents.sent.clear()
+    agents.sweep(timedelta(minutes=2), every_s=10)
+    assert agents.sent_to("rhino") >= 1
+
+
+def test_the_removal_of_an_end_that_pends_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
+    vll = order(isp, alice, now=agents.now).vll
+    agents.sweep(timedelta(seconds=10))
+    agents.rhino_answers(a=end_status("pending", "contested"))
+    Vll.objects.filter(pk=vll.pk).update(wanted_present=False, revision=2, lifecycle="pendingTerminate")
+    before = rows(isp, "rhino")
+    agents.sweep(timedelta(hours=1), every_s=20)
+    assert rows(isp, "rhino") == before + 1
+
+
+def test_an_end_that_left_and_pends_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
+    vll = order(isp, alice, now=agents.now).vll
+    agents.sweep(timedelta(seconds=10))
+    VllTombstone.objects.create(vll=vll, side="z", router=isp.routers["rhino"], revision=1)
+    agents.rhino_answers(z=end_status("conflict", "relabelled"))
+    before = rows(isp, "rhino")
+    agents.sweep(timedelta(hours=1), every_s=20)
+    assert rows(isp, "rhino") == before + 1
+    assert agents.sent_to("rhino") <= 1 + 6 + timedelta(hours=1) // LONGEST_UNASKED
+
+
+# -- at once ---------------------------------------------------------------------------------------
+
+ABSENT_PORT = (InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=()),)
+PORT = InterfaceReport("host-cust1", admin_up=True, link_up=True, ip_mtu=9000, addresses=())
+BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+
+
+@pytest.fixture
+def report(agents: Agents, placed: Order) -> Callable[..., None]:
+    """Rhino reports, ``after_s`` its last report. It has been asked in vain for a while."""
+    agents.sweep(timedelta(minutes=12), every_s=30)
+
+    def say(
+        *ends: EndObservation,
+        after_s: int = 10,
+        interfaces: Sequence[InterfaceReport] = ABSENT_PORT,
+        **more: Any,
+    ) -> None:
+        agents.now += timedelta(seconds=after_s)
+        generation = agents.by_router["rhino"].held["generation"]  # type: ignore[index]
+        said = ObservedReport(
+            boot_id=BOOT,
+            sent_ms=int(agents.now.timestamp() * 1000),
+            agent_version="0.1.0",
+            vpp_connected=True,
+            vpp_version="25.10-release",
+            vpp_boot_ms=1_790_000_000_000,
+            vpp_workers=2,
+            simulated=False,
+            encapsulations=("l2xc", "vxlan", "geneve", "gre"),
+            policing="none",
+            generation_held=generation,
+            generation_applied=generation,
+            interfaces=tuple(interfaces),
+            routes=(),
+        )
+        router = agents.isp.routers["rhino"]
+        assert observation_take(router=router, report=replace(said, **more), ends=ends, now=agents.now)
+
+    for _ in range(3):
+        say()
+    # It was asked a good while ago, and is to be asked again in a good while.
+    agents.messages()
+    RouterConvergence.objects.filter(router=agents.isp.routers["rhino"]).update(
+        last_answered_at=agents.now - timedelta(minutes=2), ask_at=agents.now + timedelta(minutes=3)
+    )
+    agents.sent.clear()
+    return say
+
+
+def test_a_report_that_says_nothing_new_leaves_it_waiting(
+    isp: Isp, agents: Agents, report: Callable[..., None]
+) -> None:
+    report()
+    assert not agents.rhino_is_asked_now()
+    assert routers_due(now=agents.now) == []
+
+
+def test_the_moment_the_port_appears_the_router_is_asked(
+    isp: Isp, agents: Agents, report: Callable[..., None], placed: Order
+) -> None:
+    report(interfaces=(*ABSENT_PORT, PORT))
+    assert agents.rhino_is_asked_now()
+    assert routers_due(now=agents.now) == [isp.routers["rhino"].pk]
+    agents.by_router["rhino"].answer = None
+    agents.sweep(timedelta(seconds=5))
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.ends.get(side="a").status) == ("completed", "verified")
+    assert RouterConvergence.objects.get(router=isp.routers["rhino"]).ask_at is None
+
+
+def test_a_port_that_is_set_up_is_news_and_its_link_is_not(
+    agents: Agents, report: Callable[..., None]
+) -> None:
+    report(interfaces=(*ABSENT_PORT, replace(PORT, admin_up=False)))
+    agents.sweep(timedelta(seconds=5))
+    report(interfaces=(*ABSENT_PORT, replace(PORT, admin_up=False, link_up=False)))
+    assert not agents.rhino_is_asked_now()
+    report(interfaces=(*ABSENT_PORT, replace(PORT, link_up=False)))
+    assert agents.rhino_is_asked_now()
+
+
+def test_a_port_that_comes_and_goes_all_the_time_is_asked_about_no_oftener_than_ever(
+    isp: Isp, agents: Agents, report: Callable[..., None]
+) -> None:
+    for second in range(300):
+        report(after_s=1, interfaces=(*ABSENT_PORT, PORT) if second % 2 else ABSENT_PORT)
+        for router in {*routers_due(now=agents.now), *agents.messages()}:
+            converge_router(router, now=lambda: agents.now)
+    assert 10 < agents.sent_to("rhino") <= 300 // ASK_AGAIN.total_seconds() + 1
+    assert rows(isp, "rhino") == 1
+
+
+def test_an_end_that_the_agent_has_built_meanwhile_is_asked_about_at_once(
+    agents: Agents, report: Callable[..., None], placed: Order
+) -> None:
+    built = EndObservation(
+        vll=placed.vll_id, side="a", revision=1, link_up=True, reachable=True, in_sync=True
+    )
+    report(replace(built, in_sync=False))
+    assert not agents.rhino_is_asked_now()
+    report(replace(built, revision=2))
+    assert not agents.rhino_is_asked_now()
+    report(built)
+    assert agents.rhino_is_asked_now()
+
+
+@pytest.mark.parametrize(
+    "news",
+    [{"boot_id": uuid4()}, {"vpp_boot_ms": 1_790_000_900_000}, {"after_s": 20}],
+    ids=["the agent restarted", "VPP restarted", "it was silent"],
+)
+def test_a_router_that_is_back_is_asked_at_once(
+    agents: Agents, report: Callable[..., None], news: dict[str, Any]
+) -> None:
+    report(**news)
+    assert agents.rhino_is_asked_now()
+
+
+def test_a_vpp_that_is_connected_again_is_asked_about_at_once(
+    agents: Agents, report: Callable[..., None]
+) -> None:
+    report(vpp_connected=False, vpp_boot_ms=None, interfaces=(), encapsulations=())
+    assert not agents.rhino_is_asked_now()
+    report()
+    assert agents.rhino_is_asked_now()
+
+
+def test_what_changes_while_the_router_is_asked_is_not_waited_for(
+    isp: Isp, agents: Agents, report: Callable[..., None]
+) -> None:
+    """The answer is of before the port came, and the message finds the router claimed."""
+    rhino = agents.by_router["rhino"]
+
+    def comes_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
+        report(after_s=1, interfaces=(*ABSENT_PORT, PORT))
+        return rhino.accept(intent, a=ABSENT)
+
+    rhino.answer = comes_meanwhile
+    converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
+    waiting = RouterConvergence.objects.get(router=isp.routers["rhino"])
+    assert waiting.ask_at == agents.now + ASK_AGAIN
+    agents.rhino_answers(a=ABSENT)
+    converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
+    waiting.refresh_from_db()
+    assert waiting.ask_at == agents.now + LONGEST_UNASKED
+
+
+def test_another_order_and_a_new_revision_are_told_at_once(
+    isp: Isp, alice: User, agents: Agents, placed: Order
+) -> None:
+    agents.sweep(timedelta(minutes=12), every_s=30)
+    assert routers_due(now=agents.now) == []
+    other = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
+    order(isp, alice, cir_bps=1, **other)
+    Outbox.objects.all().delete()
+    assert routers_due(now=agents.now) == [isp.routers["rhino"].pk, isp.routers["hippo"].pk]
+    agents.sweep(timedelta(seconds=5))
+    Vll.objects.filter(pk=placed.vll_id).update(revision=2)
+    assert isp.routers["rhino"].pk in routers_due(now=agents.now)
+
+
+def _retry(agents: Agents, nora: User, placed: Order) -> None:
+    router_retry(router=agents.isp.routers["rhino"], user=nora, now=agents.now)
+
+
+def _force_retry(agents: Agents, nora: User, placed: Order) -> None:
+    order_force_retry(user=nora, order=placed, now=agents.now)
+
+
+def _release(agents: Agents, nora: User, placed: Order) -> None:
+    for on in (True, False):
+        router_hold_set(router=agents.isp.routers["rhino"], on=on, user=nora, now=agents.now)
+
+
+@pytest.mark.parametrize("word", [_retry, _force_retry, _release])
+def test_on_the_nocs_word_it_is_asked_at_once(
+    isp: Isp,
+    agents: Agents,
+    report: Callable[..., None],
+    placed: Order,
+    nora: User,
+    word: Callable[[Agents, User, Order], None],
+) -> None:
+    word(agents, nora, placed)
+    assert agents.rhino_is_asked_now()
+    # Also when that message is lost.
+    assert isp.routers["rhino"].pk in routers_due(now=agents.now)
+
+
+def test_an_agent_that_lost_its_intent_gets_it_at_once(
+    isp: Isp, agents: Agents, report: Callable[..., None]
+) -> None:
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(generation_held=None)
+    assert routers_due(now=agents.now) == [isp.routers["rhino"].pk]

@@ -1,0 +1,178 @@
+"""What is said of a change beforehand is what ordering it then does."""
+
+import random
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from portal.accounts.models import Customer, User
+from portal.allocation.errors import PortFull
+from portal.allocation.models import ReservedVniRange
+from portal.allocation.vni_leases import LAST_VNI
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.events.models import Event, Outbox
+from portal.inventory.models import Port
+from portal.vll.change_feasibility import ChangeFeasibility, change_feasibility_of
+from portal.vll.errors import EndsSwapped, NothingToChange
+from portal.vll.models import Order, Vll
+from portal.vll.operations import Changes, order_modify, order_suspend
+from tests.integration.busy_routers import fill
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice, description="Milk run").vll
+    activate(placed)
+    return placed
+
+
+def ask(user: User, vll: Vll, **changes: Any) -> ChangeFeasibility:
+    vll.refresh_from_db()
+    return change_feasibility_of(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+
+
+def codes(found: ChangeFeasibility) -> list[str]:
+    return [refusal.code for refusal in found.feasibility.refusals]
+
+
+def test_what_the_line_has_is_its_own_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
+    before = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
+    found = ask(alice, vll, cir_bps=10 * GBIT)
+    assert found.feasibility.feasible
+    assert {side: each.free_after_bps for side, each in found.feasibility.ends.items()} == {"a": 0, "z": 0}
+    assert "port-full" in codes(ask(alice, vll, cir_bps=10 * GBIT + 1))
+    assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == before
+
+
+def test_a_change_of_nothing_is_told_as_that(isp: Isp, alice: User, vll: Vll) -> None:
+    found = ask(alice, vll, cir_bps=GBIT, description="another name")
+    assert (found.changes_nothing, codes(found), found.needs_approval) == (True, [], False)
+    assert not ask(alice, vll, cir_bps=GBIT + 1).changes_nothing
+
+
+def test_a_vni_that_is_there_is_not_asked_for_again(isp: Isp, alice: User, vll: Vll) -> None:
+    ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
+    assert ask(alice, vll, cir_bps=2 * GBIT).feasibility.feasible
+
+
+def test_an_open_order_is_in_the_way(isp: Isp, alice: User, vll: Vll) -> None:
+    order_suspend(user=alice, vll=vll, now=clock.now())
+    assert codes(ask(alice, vll, cir_bps=1)) == ["order-is-open"]
+
+
+def test_a_full_port_is_told_in_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
+    Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
+    (told,) = ask(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
+    with pytest.raises(PortFull) as refusal:
+        order_modify(user=alice, vll=vll, changes=Changes(cir_bps=4 * GBIT), now=clock.now())
+    for error in (told, refusal.value):
+        assert (error.requested_bps, error.free_bps) == (4 * GBIT, 3 * GBIT)
+    assert ask(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
+
+
+def test_the_ends_of_a_line_do_not_just_change_places(isp: Isp, alice: User, vll: Vll) -> None:
+    a, z = (vll.ends.get(side=side).port_id for side in "az")
+    swapped = {"a_end": {"port": z}, "z_end": {"port": a}}
+    assert codes(ask(alice, vll, **swapped)) == ["ends-swapped"]
+    with pytest.raises(EndsSwapped) as refusal:
+        order_modify(user=alice, vll=vll, changes=Changes(**swapped), now=clock.now())
+    assert "has no direction" in refusal.value.sentence
+
+
+def test_more_bandwidth_waits_for_approval_and_less_does_not(
+    isp: Isp, alice: User, dairy: Customer, vll: Vll
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+    alice.refresh_from_db()
+    vll = Vll.objects.select_related("customer").get()
+    assert ask(alice, vll, cir_bps=2 * GBIT).needs_approval
+    assert not ask(alice, vll, cir_bps=1).needs_approval
+
+
+def _some_change(draw: random.Random, isp: Isp) -> Changes:
+    def some_end() -> dict[str, Any]:
+        tagging = draw.choice(["dot1q", "dot1q", "untagged", "qinq"])
+        return {
+            "port": isp.ports[draw.choice(["rhino:host-cust1", "hippo:host-cust1", *isp.ports])].pk,
+            **{
+                name: value
+                for name, value in {
+                    "tagging": end(isp, "rhino:host-cust1", tagging).tagging,
+                    "outer_vlan": None if tagging == "untagged" else draw.choice([1, 100, "any", 4095]),
+                    "inner_vlan": 7 if tagging == "qinq" else None,
+                }.items()
+                if draw.random() < 0.7
+            },
+        }
+
+    every: dict[str, Any] = {
+        "svc_mtu": draw.choice([1500, 68, 8942, 8943, 9000]),
+        "cir_bps": draw.choice([1, 1000, GBIT, 4 * GBIT, 9 * GBIT, 0]),
+        "eir_bps": draw.choice([0, 1, GBIT, 10 * GBIT]),
+        "transport": draw.choice(["auto", "auto", "vxlan4", "vxlan6", "gre4", "l2xc"]),
+        "a_end": some_end(),
+        "z_end": some_end(),
+    }
+    return Changes(**{name: value for name, value in every.items() if draw.random() < 0.4})
+
+
+def _change(user: User, vll: Vll, changes: Changes, *, now: datetime, keep: bool) -> DomainError | None:
+    try:
+        with transaction.atomic():
+            order_modify(user=user, vll=vll, changes=changes, now=now)
+            transaction.set_rollback(not keep)
+    except DomainError as refusal:
+        return refusal
+    return None
+
+
+@pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
+def test_over_450_random_changes_it_says_what_ordering_then_does(
+    isp: Isp, alice: User, vll: Vll, state: str
+) -> None:
+    Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(bookable_bps=3 * GBIT)
+    order(isp, alice, cir_bps=5 * GBIT, a_end=end(isp, "rhino:host-cust1", outer=1),
+          z_end=end(isp, "hippo:host-cust1", outer=1))  # fmt: skip
+    if state == "no VNI left":
+        ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
+    if state == "few cores left":
+        fill(isp, "rhino", but_for=4 * GBIT)
+        fill(isp, "hippo", but_for=3 * GBIT)
+    now, draw, accepted, reasons = clock.now(), random.Random(5), 0, set()
+    for _ in range(150):
+        vll.refresh_from_db()
+        changes = _some_change(draw, isp)
+        said = change_feasibility_of(user=alice, vll=vll, changes=changes, now=now)
+        keep = draw.random() < 0.3
+        refusal = _change(alice, vll, changes, now=now, keep=keep)
+        assert said.changes_nothing is isinstance(refusal, NothingToChange), (changes, refusal)
+        if said.changes_nothing:
+            continue
+        assert said.feasibility.feasible is (refusal is None), (changes, refusal, said.feasibility.refusals)
+        if refusal is None:
+            accepted += 1
+            if keep:
+                activate(vll)
+        else:
+            first = said.feasibility.refusals[0]
+            assert (refusal.code, refusal.field) == (first.code, first.field), changes
+            reasons.add(refusal.code)
+    assert accepted > 5
+    assert len(reasons) > 5, reasons
+
+
+def test_a_line_that_picks_its_transport_keeps_what_it_has(isp: Isp, alice: User, vll: Vll) -> None:
+    order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
+    activate(vll)
+    Vll.objects.update(requested_transport="auto")
+    found = ask(alice, vll, svc_mtu=1600).feasibility
+    assert found.selected is not None
+    assert found.selected.transport == "vxlan6"

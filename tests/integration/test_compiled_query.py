@@ -1,0 +1,58 @@
+"""What is compiled once answers as the queryset that it was compiled from."""
+
+import pytest
+from django.db.models import Q, QuerySet
+from django.forms.models import model_to_dict
+
+from portal.accounts.models import Customer, User
+from portal.core.compiled_query import CompiledQuery
+from portal.inventory.models import Port
+from portal.vll.operations.end_validation import ports_of
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_users_ports_come_with_all_that_belongs_to_them(isp: Isp, alice: User, nora: User) -> None:
+    Port.objects.create(
+        router=isp.routers["zebra"], interface="nobodys", speed_bps=1, bookable_bps=1, description="spare"
+    )
+    ids = list(Port.objects.values_list("pk", flat=True))
+    joined = Port.objects.select_related("router__site", "router__observed", "customer")
+    for user in (alice, nora, alice):
+        expected = {port.pk: port for port in joined.filter(pk__in=ids)}
+        found = ports_of(user, ids, lock=True)
+        assert set(found) == {
+            pk for pk, port in expected.items() if user.is_noc or port.customer_id is not None
+        }
+        for pk, port in found.items():
+            for read, wanted in (
+                (port, expected[pk]),
+                (port.router, expected[pk].router),
+                (port.router.site, expected[pk].router.site),
+                (port.customer, expected[pk].customer),
+            ):
+                assert read == wanted
+                if read is not None:
+                    assert model_to_dict(read) == model_to_dict(wanted)
+            assert hasattr(port.router, "observed") == hasattr(expected[pk].router, "observed")
+
+
+def test_one_of_many_values_never_stands_for_another(isp: Isp, charlie: User, alice: User) -> None:
+    ids = [port.pk for port in isp.ports.values()]
+    assert ports_of(charlie, ids, lock=False) == {}
+    for pk in sorted(ports_of(alice, ids, lock=False)):
+        assert list(ports_of(alice, [pk], lock=False)) == [pk]
+
+
+def test_a_user_who_is_no_longer_active_sees_nothing(isp: Isp, nora: User) -> None:
+    nora.is_active = False
+    assert ports_of(nora, [port.pk for port in isp.ports.values()], lock=False) == {}
+
+
+def test_a_value_that_the_sql_would_not_hold_is_a_mistake() -> None:
+    def careless(first: int, second: int) -> QuerySet[Customer]:
+        return Customer.objects.filter(Q(pk=first))
+
+    with pytest.raises(ValueError, match="each value"):
+        CompiledQuery[Customer](careless)(1, 2)

@@ -1,0 +1,113 @@
+"""An end that moved to another router: what it counted before stays its own, each router for its time."""
+
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.telemetry.counter_ingest import Stored, counters_store
+from portal.telemetry.counter_report import CounterReport
+from portal.telemetry.models import Sample
+from portal.telemetry.throughput import throughput
+from portal.vll.models import Vll
+from portal.vll.operations import Changes, order_modify
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.router_answers import CONFLICT, activate, answer, left
+from tests.integration.test_counter_ingest import ms, sample
+
+pytestmark = pytest.mark.django_db
+BOOTS = {"rhino": uuid4(), "hippo": uuid4()}
+
+
+@pytest.fixture
+def now() -> datetime:
+    """On the second, as agents count in milliseconds."""
+    return clock.now().replace(microsecond=0)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice).vll
+    activate(placed)
+    return placed
+
+
+def move(isp: Isp, alice: User, vll: Vll, at: datetime) -> None:
+    """End A from Rhino to Hippo."""
+    changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    order_modify(user=alice, vll=vll, changes=changes, now=at)
+    vll.refresh_from_db()
+
+
+def report(
+    isp: Isp, router: str, vll: Vll, to: datetime, *, now: datetime, seq: int = 1, side: str = "a"
+) -> Stored:
+    said = CounterReport(
+        boot_id=str(BOOTS[router]),
+        sent_ms=ms(now),
+        simulated=False,
+        dropped=0,
+        samples=(sample(vll, to, seq=seq, side=side),),
+    )
+    return counters_store(router=isp.routers[router], report=said, now=now)
+
+
+def routers_of(vll: Vll) -> list[tuple[datetime, int]]:
+    return list(Sample.objects.filter(vll_id=vll.pk).order_by("to_at").values_list("to_at", "router_id"))
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_what_was_counted_before_the_move_is_kept_however_late_it_comes(
+    isp: Isp, alice: User, vll: Vll, now: datetime, confirmed: bool
+) -> None:
+    moved_at = now - timedelta(hours=5)
+    move(isp, alice, vll, moved_at)
+    if confirmed:
+        activate(vll)
+        left(vll, "a", isp.routers["rhino"])
+    before = moved_at - timedelta(hours=1)
+    assert report(isp, "rhino", vll, before, now=now) == Stored(1, 0, 0, 0)
+    assert report(isp, "rhino", vll, before, now=now) == Stored(0, 1, 0, 0)
+    assert report(isp, "hippo", vll, now, now=now) == Stored(1, 0, 0, 0)
+    assert routers_of(vll) == [(before, isp.routers["rhino"].pk), (now, isp.routers["hippo"].pk)]
+
+
+@pytest.mark.parametrize(("to_s", "accepted"), [(0, 1), (9, 1), (10, 0), (11, 0), (3600, 0)])
+def test_what_the_old_router_began_to_count_after_the_move_is_not_the_lines(
+    isp: Isp, alice: User, vll: Vll, now: datetime, to_s: int, accepted: int
+) -> None:
+    moved_at = now - timedelta(hours=2)
+    move(isp, alice, vll, moved_at)
+    stored = report(isp, "rhino", vll, moved_at + timedelta(seconds=to_s), now=now)
+    assert (stored.accepted, stored.rejected) == (accepted, 1 - accepted)
+
+
+def test_a_move_that_was_undone_leaves_each_router_its_time(
+    isp: Isp, alice: User, vll: Vll, now: datetime
+) -> None:
+    move(isp, alice, vll, now - timedelta(hours=2))
+    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    assert vll.ends.get(side="a").port.router == isp.routers["rhino"]
+    assert report(isp, "hippo", vll, now - timedelta(hours=1), now=now).accepted == 1
+    assert report(isp, "hippo", vll, now + timedelta(seconds=60), now=now, seq=2).rejected == 1
+    assert report(isp, "rhino", vll, now, now=now, seq=3).accepted == 1
+
+
+def test_the_move_is_of_that_end_alone_and_no_gap_is_filled(
+    isp: Isp, alice: User, vll: Vll, now: datetime
+) -> None:
+    moved_at = now - timedelta(minutes=10)
+    move(isp, alice, vll, moved_at)
+    assert report(isp, "rhino", vll, moved_at, now=now, side="z").rejected == 1
+    report(isp, "rhino", vll, moved_at, now=now)
+    drawn = throughput(vll=vll, since=moved_at - timedelta(minutes=1), until=now, step_s=60, now=now)
+    assert len([point for point in drawn["a_end"] if point[1] is not None]) <= 2
+
+
+def test_a_router_that_never_had_the_end_is_not_heard(isp: Isp, alice: User, vll: Vll, now: datetime) -> None:
+    move(isp, alice, vll, now - timedelta(hours=2))
+    said = CounterReport(str(UUID(int=1)), ms(now), False, 0, (sample(vll, now - timedelta(hours=3)),))
+    assert counters_store(router=isp.routers["zebra"], report=said, now=now).rejected == 1

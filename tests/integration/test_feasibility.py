@@ -1,0 +1,185 @@
+"""Serviceability: what is said before ordering is what ordering then does."""
+
+import random
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from portal.accounts.models import Customer, User
+from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
+from portal.allocation.vni_leases import LAST_VNI
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.events.models import Event, Outbox
+from portal.inventory.models import BackboneLink, Port, Router
+from portal.vll.feasibility import Feasibility, feasibility_of
+from portal.vll.models import Hold, Order, Vll
+from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
+from tests.integration.busy_routers import fill
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
+    asked: dict[str, Any] = {
+        "a_end": end(isp, "rhino:host-cust1"),
+        "z_end": end(isp, "hippo:host-cust1"),
+        "svc_mtu": 1500,
+        "cir_bps": GBIT,
+        "transport": "auto",
+        **changes,
+    }
+    return feasibility_of(user=user, request=LineRequest(**asked), now=clock.now(), hold=hold)
+
+
+def codes(found: Feasibility) -> list[str]:
+    return [refusal.code for refusal in found.refusals]
+
+
+def test_it_says_how_a_line_would_go_and_writes_nothing(isp: Isp, alice: User) -> None:
+    found = ask(isp, alice)
+    assert found.feasible
+    assert found.selected is not None
+    assert (found.selected.transport, found.selected.required) == ("vxlan4", 1500 + 14 + 36)
+    assert found.selected.path is not None
+    assert found.selected.path.path_mtu == 9000
+    assert [(each.link.name, each.ip_mtu, each.backup) for each in found.links[:1]] == [
+        (
+            "rhino:bb-next — hippo:bb-prev",
+            9000,
+            False,
+        )
+    ]
+    assert sum(each.backup for each in found.links) == 4
+    assert found.largest_svc_mtu == 9000 - 36 - 14
+    assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
+    assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [1, 2, 3])
+    assert found.ends["z"].free_bps == 10 * GBIT
+    for model in (Vll, Order, VniLease, PortVlanLease, Hold, Event, Outbox):
+        assert not model.objects.exists()
+
+
+def test_every_reason_is_told_at_once(isp: Isp, alice: User) -> None:
+    order(isp, alice)
+    Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1000)
+    found = ask(isp, alice, svc_mtu=9000, cir_bps=20 * GBIT)
+    assert codes(found) == [
+        "path-too-narrow",
+        "frame-too-large-for-port",
+        "peak-above-port",
+        "vlan-taken",
+        "port-full",
+        "vlan-taken",
+        "port-full",
+    ]
+
+
+def test_the_largest_packet_is_what_path_and_ports_let_through(isp: Isp, alice: User) -> None:
+    Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1600)
+    assert ask(isp, alice).largest_svc_mtu == 1600 - 14 - 4
+    local = ask(isp, alice, z_end=end(isp, "rhino:host-cust2"))
+    assert [option.transport for option in local.options] == ["l2xc"]
+    assert local.largest_svc_mtu == 9022 - 14 - 4
+    BackboneLink.objects.update(a_ip_mtu=None, z_ip_mtu=None)
+    assert ask(isp, alice).largest_svc_mtu is None
+
+
+def test_a_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> None:
+    found = ask(isp, charlie)
+    assert codes(found) == ["port-unknown", "port-unknown"]
+    assert (found.ends, found.options, found.links) == ({}, (), [])
+
+
+def test_a_hold_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
+    ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
+    made = hold_make(user=alice, cir_bps=10 * GBIT, now=clock.now(), **ends)
+    assert codes(ask(isp, alice)) == ["vlan-taken", "port-full", "vlan-taken", "port-full"]
+    assert ask(isp, alice, hold=made.pk, cir_bps=10 * GBIT).feasible
+
+
+@pytest.fixture
+def busy_isp(isp: Isp, alice: User, dairy: Customer, bakery: Customer) -> Isp:
+    """Some of everything that can be in the way."""
+    isp.ports["rhino:whole"] = _port(isp, "rhino", "whole", dairy, bookable_bps=40 * GBIT)
+    isp.ports["hippo:tiny"] = _port(isp, "hippo", "tiny", dairy, bookable_bps=1000, max_frame=1522)
+    isp.ports["zebra:plain"] = _port(isp, "zebra", "plain", dairy)
+    isp.ports["hippo:bakers"] = _port(isp, "hippo", "bakers", bakery)
+    isp.ports["hippo:nobodys"] = _port(isp, "hippo", "nobodys", None)
+    Router.objects.filter(name="hippo").update(loopback6=None)
+    order(isp, alice, a_end=end(isp, "rhino:whole", "untagged"), z_end=end(isp, "hippo:host-cust2", outer=1))
+    order(isp, alice, cir_bps=9 * GBIT)
+    return isp
+
+
+def _port(isp: Isp, router: str, interface: str, customer: Customer | None, **more: Any) -> Port:
+    facts = {"speed_bps": 10 * GBIT, "bookable_bps": 10 * GBIT} | more
+    return Port.objects.create(router=isp.routers[router], interface=interface, customer=customer, **facts)
+
+
+def _some_end(draw: random.Random, isp: Isp) -> EndRequest:
+    name = draw.choice(["rhino:host-cust1", "hippo:host-cust1", "rhino:host-cust2", *isp.ports])
+    tagging = draw.choice(["untagged", "dot1q", "dot1q", "dot1q", "qinq", "dot1ad"])
+    outer: Any = draw.choice([1, 2, 100, "any", "any", 100, 4094])
+    inner = draw.choice([1, 100]) if tagging in ("qinq", "dot1ad") else None
+    if draw.random() < 0.05:
+        outer, inner = draw.choice([(0, inner), (4095, inner), (None, inner), (outer, 7)])
+    exact = tagging == "untagged" or draw.random() < 0.8
+    return end(isp, name, tagging, outer, inner_vlan=inner, exact_match=exact)
+
+
+def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
+    transports = ["auto"] * 6 + ["vxlan4", "vxlan6", "geneve4", "gre4", "gre4", "l2xc"]
+    return LineRequest(
+        a_end=_some_end(draw, isp),
+        z_end=_some_end(draw, isp),
+        svc_mtu=draw.choice([1500, 1500, 1500, 67, 68, 1504, 8942, 8943, 8950, 9000, 65536]),
+        cir_bps=draw.choice([1, 1000, 1001, 10**6, GBIT, GBIT + 1, 10 * GBIT, 0, 10**13]),
+        transport=draw.choice(transports),
+        eir_bps=draw.choice([0] * 8 + [1, 1, GBIT, 10 * GBIT]),
+        cbs_bytes=draw.choice([None] * 8 + [1500, 100_000, 100_000]),
+        ebs_bytes=draw.choice([None] * 10 + [100_000]),
+    )
+
+
+def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> DomainError | None:
+    """Why it is refused, or None. Only some of what is accepted stays, so that ports fill up slowly."""
+    asked = {name: getattr(request, name) for name in LineRequest.__slots__}
+    try:
+        with transaction.atomic():
+            order_add(user=user, now=now, description="", **asked)
+            transaction.set_rollback(not keep)
+    except DomainError as refusal:
+        return refusal
+    return None
+
+
+@pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
+def test_over_750_random_orders_it_says_what_ordering_then_does(
+    busy_isp: Isp, alice: User, state: str
+) -> None:
+    if state == "no VNI left":
+        ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
+    if state == "few cores left":
+        # Less than a port has left, so that now one and now the other is full first.
+        fill(busy_isp, "rhino", but_for=4 * GBIT)
+        fill(busy_isp, "hippo", but_for=3 * GBIT)
+    # One moment for all: on a slow machine the agents would else count as silent before the end.
+    now, draw, accepted, reasons = clock.now(), random.Random(4), 0, set()
+    for _ in range(250):
+        request = _some_request(draw, busy_isp)
+        said = feasibility_of(user=alice, request=request, now=now)
+        refusal = _order(alice, request, now=now, keep=draw.random() < 0.5)
+        assert said.feasible is (refusal is None), (request, refusal, said.refusals)
+        if refusal is None:
+            accepted += 1
+        else:
+            first = said.refusals[0]
+            assert (refusal.code, refusal.field) == (first.code, first.field)
+            reasons.add(refusal.code)
+    assert accepted > 5
+    assert len(reasons) > 10, reasons
+    assert ("router-full" in reasons) is (state == "few cores left")

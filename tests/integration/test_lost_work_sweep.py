@@ -1,0 +1,183 @@
+"""The sweeper finds, by rows alone, what lost messages and dead workers left behind."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from portal.accounts.models import User
+from portal.allocation.models import VniLease
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.events.outbox import send_task
+from portal.inventory.models import ObservedRouter, Router
+from portal.vll.models import RouterConvergence, Vll
+from provisioning.intent_generations import BEHIND_AGENT
+from provisioning.lost_work_sweep import routers_resend, sweep
+from provisioning.router_lock import claim_router
+from provisioning.scheduling import routers_due
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.router_answers import activate, answer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def now() -> datetime:
+    return clock.now()
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """Ordered, and its messages lost."""
+    placed = order(isp, alice)
+    Outbox.objects.all().delete()
+    return placed.vll
+
+
+def due(isp: Isp, at: datetime) -> list[str]:
+    numbers = {router.pk: name for name, router in isp.routers.items()}
+    return [numbers[pk] for pk in routers_due(now=at)]
+
+
+def test_a_part_that_fails_keeps_none_from_its_turn(
+    isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*, now: datetime) -> None:
+        raise ValueError("this row is beyond me")
+
+    monkeypatch.setattr("provisioning.lost_work_sweep.coolings_off_end", fails)
+    with pytest.raises(ValueError, match="beyond me"):
+        sweep(now=now)
+    assert Outbox.objects.filter(task="provisioning.converge_router").exists()
+
+
+def test_a_lost_message_is_sent_again(isp: Isp, vll: Vll, now: datetime) -> None:
+    sweep(now=now)
+    sent = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
+    assert sent == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
+
+
+def test_a_message_that_still_waits_is_not_doubled(isp: Isp, vll: Vll, now: datetime) -> None:
+    send_task("provisioning.converge_router", isp.routers["rhino"].pk, now=now)
+    assert routers_resend(now=now) == [isp.routers["hippo"].pk]
+    assert routers_resend(now=now) == []
+
+
+def test_a_settled_vll_needs_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
+    activate(vll)
+    assert due(isp, now) == []
+
+
+def test_a_router_at_work_or_in_backoff_is_left_alone(isp: Isp, vll: Vll, now: datetime) -> None:
+    claim_router(isp.routers["rhino"].pk, now=now)
+    RouterConvergence.objects.create(router=isp.routers["hippo"], retry_at=now + timedelta(seconds=8))
+    assert due(isp, now) == []
+    assert due(isp, now + timedelta(seconds=8)) == ["hippo"]
+
+
+def test_a_killed_workers_router_is_due_again_within_75_seconds(isp: Isp, vll: Vll, now: datetime) -> None:
+    for name in ("rhino", "hippo"):
+        claim_router(isp.routers[name].pk, now=now)
+    assert due(isp, now + timedelta(seconds=70)) == ["rhino", "hippo"]
+
+
+def wait(isp: Isp, name: str, *, until: datetime) -> None:
+    claim = claim_router(isp.routers[name].pk, now=clock.now())
+    assert claim is not None
+    claim.release_answered(ask_again_in=until - clock.now(), now=clock.now())
+    RouterConvergence.objects.filter(router=isp.routers[name]).update(ask_at=until)
+
+
+@pytest.mark.parametrize("status", ["pending", "conflict", "failed"])
+def test_a_router_that_answered_is_asked_again_when_its_pause_is_over(
+    isp: Isp, vll: Vll, now: datetime, status: str
+) -> None:
+    answer(vll, "z", "verified")
+    answer(vll, "a", status, reason={"code": "unknown_interface"})
+    later = now + timedelta(seconds=80)
+    wait(isp, "rhino", until=later)
+    assert due(isp, later - timedelta(seconds=1)) == []
+    assert due(isp, later) == ["rhino"]
+
+
+def test_a_new_revision_is_due_at_once_whatever_was_answered_before(
+    isp: Isp, vll: Vll, now: datetime
+) -> None:
+    answer(vll, "a", "pending", reason={"code": "unknown_interface"})
+    answer(vll, "z", "verified")
+    wait(isp, "rhino", until=now + timedelta(hours=1))
+    Vll.objects.filter(pk=vll.pk).update(revision=2)
+    assert due(isp, now) == ["rhino", "hippo"]
+
+
+def test_a_router_without_an_agent_is_never_due(isp: Isp, vll: Vll, now: datetime) -> None:
+    Router.objects.filter(name="hippo").update(agent_url="")
+    assert due(isp, now) == ["rhino"]
+
+
+class TestHeldGeneration:
+    @pytest.fixture(autouse=True)
+    def _settled(self, isp: Isp, vll: Vll, now: datetime) -> None:
+        activate(vll)
+        Router.objects.filter(name__in=["rhino", "hippo"]).update(generation=7)
+        ObservedRouter.objects.update(generation_held=7, reported_at=now)
+
+    def report(self, name: str, held: int | None, at: datetime) -> None:
+        ObservedRouter.objects.filter(router__name=name).update(generation_held=held, reported_at=at)
+
+    def test_an_agent_that_holds_ours_needs_nothing(self, isp: Isp, now: datetime) -> None:
+        assert due(isp, now) == []
+
+    @pytest.mark.parametrize("held", [None, 6])
+    def test_an_agent_that_lost_its_intent_gets_it_again(
+        self, isp: Isp, now: datetime, held: int | None
+    ) -> None:
+        self.report("rhino", held, now)
+        assert due(isp, now) == ["rhino"]
+
+    def test_a_report_that_crossed_our_answer_is_no_loss(self, isp: Isp, now: datetime) -> None:
+        RouterConvergence.objects.create(router=isp.routers["rhino"], last_answered_at=now)
+        self.report("rhino", 6, now + timedelta(seconds=2))
+        assert due(isp, now) == []
+        self.report("rhino", 6, now + timedelta(seconds=6))
+        assert due(isp, now) == ["rhino"]
+
+    def test_an_agent_ahead_of_us_raises_one_alarm_and_gets_nothing(self, isp: Isp, now: datetime) -> None:
+        self.report("rhino", 8, now)
+        sweep(now=now)
+        sweep(now=now + timedelta(seconds=5))
+        alarm = Event.objects.get(kind=BEHIND_AGENT)
+        assert (alarm.router_id, alarm.data) == (isp.routers["rhino"].pk, {"held": 8, "generation": 7})
+        assert Outbox.objects.count() == 0
+
+
+def test_rested_leases_return_and_others_stay(isp: Isp, vll: Vll, now: datetime) -> None:
+    VniLease.objects.filter(holder=vll.pk).update(released_at=now, free_at=now + timedelta(hours=1))
+    sweep(now=now)
+    assert VniLease.objects.count() == 1
+    sweep(now=now + timedelta(hours=1))
+    assert VniLease.objects.count() == 0
+
+
+def test_an_order_that_takes_too_long_raises_one_alarm(isp: Isp, vll: Vll, now: datetime) -> None:
+    for seconds in (100, 121, 126):
+        sweep(now=now + timedelta(seconds=seconds))
+    assert Event.objects.filter(kind="order.overdue").count() == 1
+
+
+def test_published_rows_go_after_a_day_and_unpublished_ones_never(isp: Isp, now: datetime) -> None:
+    Outbox.objects.create(task="old", created_at=now, published_at=now - timedelta(days=1, seconds=1))
+    Outbox.objects.create(task="recent", created_at=now, published_at=now - timedelta(hours=23))
+    Outbox.objects.create(task="waiting", created_at=now - timedelta(days=30))
+    sweep(now=now)
+    assert set(Outbox.objects.values_list("task", flat=True)) == {"recent", "waiting"}
+
+
+def test_no_failure_of_another_part_keeps_an_alarm_from_being_raised(
+    isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("provisioning.lost_work_sweep.routers_resend", lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sweep(now=now + timedelta(seconds=121))
+    assert Event.objects.filter(kind="order.overdue").count() == 1

@@ -1,0 +1,329 @@
+"""What agents observe: only differences are written, and nothing of one router touches another's ends."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import (
+    ObservedInterface,
+    ObservedLoad,
+    ObservedRoute,
+    ObservedRouter,
+    TopologyVersion,
+    TunnelAddress,
+)
+from portal.inventory.observation_report import InterfaceReport, LoadReport, ObservedReport, RouteReport
+from portal.inventory.queries import watch_routes
+from portal.telemetry.observation_ingest import observation_take
+from portal.underlay.errors import PathMtuUnknown
+from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations.router_answers import EndObservation
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
+
+pytestmark = pytest.mark.django_db
+BACKBONE = InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=("10.0.0.0/31",))
+LOOPBACK = InterfaceReport(
+    "loop0",
+    admin_up=True,
+    link_up=True,
+    ip_mtu=9000,
+    addresses=("10.255.0.1/32", "fd00:255::1/128", "fe80::1/128", "192.0.2.1/24"),
+)
+NOTHING: Any = {"vpp_boot_ms": None, "encapsulations": (), "vpp_workers": None}
+ROUTES = (RouteReport("10.255.0.2", reachable=True), RouteReport("fd00:255::2", reachable=False))
+
+
+@pytest.fixture
+def now() -> datetime:
+    return clock.now()
+
+
+@pytest.fixture
+def report(isp: Isp, now: datetime) -> ObservedReport:
+    return ObservedReport(
+        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
+        sent_ms=int(now.timestamp() * 1000),
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="25.10-release",
+        vpp_boot_ms=1_790_000_000_000,
+        vpp_workers=2,
+        simulated=False,
+        encapsulations=("l2xc", "vxlan"),
+        policing="none",
+        generation_held=3,
+        generation_applied=3,
+        interfaces=(BACKBONE, LOOPBACK),
+        routes=ROUTES,
+    )
+
+
+def take(isp: Isp, report: ObservedReport, now: datetime, *ends: EndObservation) -> bool:
+    return observation_take(router=isp.routers["rhino"], report=report, ends=ends, now=now)
+
+
+def later(report: ObservedReport, **changes: object) -> ObservedReport:
+    return replace(report, **{"sent_ms": report.sent_ms + 10_000, **changes})  # type: ignore[arg-type]
+
+
+def interfaces(isp: Isp) -> dict[str, int | None]:
+    rows = ObservedInterface.objects.filter(router=isp.routers["rhino"])
+    return dict(rows.values_list("name", "ip_mtu"))
+
+
+def addresses(isp: Isp) -> set[str]:
+    return set(TunnelAddress.objects.filter(router=isp.routers["rhino"]).values_list("address", flat=True))
+
+
+def routes(isp: Isp) -> dict[str, bool]:
+    return dict(ObservedRoute.objects.filter(router=isp.routers["rhino"]).values_list("address", "reachable"))
+
+
+def test_a_report_is_stored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    assert take(isp, report, now)
+    row = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert (row.reported_at, row.generation_held, row.vpp_workers) == (now, 3, 2)
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+    assert routes(isp) == {"10.255.0.2": True, "fd00:255::2": False}
+
+
+def test_plugins_and_linux_cp_pairs_are_kept_and_follow_what_is_seen(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    paired = replace(BACKBONE, linux_cp="e0")
+    take(isp, replace(report, vpp_plugins=("linux_cp", "vxlan"), interfaces=(paired, LOOPBACK)), now)
+    seen = ObservedInterface.objects.filter(router=isp.routers["rhino"])
+    assert dict(seen.values_list("name", "linux_cp")) == {"host-bb0": "e0", "loop0": ""}
+    away = later(report, vpp_connected=False, vpp_plugins=None, interfaces=())
+    take(isp, away, now)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins == ["linux_cp", "vxlan"]
+    take(isp, later(away, vpp_connected=True, vpp_plugins=None, interfaces=report.interfaces), now)
+    assert not seen.exclude(linux_cp="").exists()
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins is None
+
+
+def test_tunnel_addresses_are_host_addresses_of_loopbacks(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
+
+
+def test_the_same_again_writes_nothing_but_the_time(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        take(isp, later(report), now + timedelta(seconds=10))
+    writes = [q["sql"] for q in queries if q["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert [sql.split()[1].strip('"') for sql in writes if "convergence" not in sql] == [
+        "inventory_observedrouter"
+    ]
+    assert TopologyVersion.objects.get().version == version
+
+
+def test_a_changed_mtu_is_a_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    take(isp, later(report, interfaces=(replace(BACKBONE, ip_mtu=1500), LOOPBACK)), now)
+    assert interfaces(isp)["host-bb0"] == 1500
+    assert TopologyVersion.objects.get().version != version
+
+
+def test_a_link_that_goes_down_is_no_new_topology(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    version = TopologyVersion.objects.get().version
+    take(isp, later(report, interfaces=(replace(BACKBONE, link_up=False), LOOPBACK)), now)
+    assert ObservedInterface.objects.get(name="host-bb0").link_up is False
+    assert TopologyVersion.objects.get().version == version
+
+
+def test_what_is_gone_is_removed_and_what_turned_is_turned(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    turned = (RouteReport("fd00:255::2", reachable=True), RouteReport("10.255.0.9", reachable=True))
+    loopback = replace(LOOPBACK, addresses=("10.255.0.11/32",))
+    take(isp, later(report, interfaces=(loopback,), routes=turned), now)
+    assert interfaces(isp) == {"loop0": 9000}
+    assert addresses(isp) == {"10.255.0.11"}
+    assert routes(isp) == {"fd00:255::2": True, "10.255.0.9": True}
+
+
+def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, report, now)
+    take(isp, later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
+    row = ObservedRouter.objects.get(router=isp.routers["rhino"])
+    assert (row.vpp_connected, row.encapsulations, row.vpp_workers) == (False, ["l2xc", "vxlan"], 2)
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+    assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
+
+
+def test_a_vpp_hangs_until_it_answers(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, replace(report, vpp_connected=False, vpp_hangs=True, interfaces=(), routes=(), **NOTHING), now)
+    assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
+    take(isp, later(report), now)
+    assert not ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
+
+
+def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    ObservedRouter.objects.all().delete()
+    take(isp, replace(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
+    assert ObservedRouter.objects.get().encapsulations is None
+    take(isp, later(report, encapsulations=()), now)
+    assert ObservedRouter.objects.get().encapsulations == []
+
+
+def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
+    take(isp, later(report), now)
+    assert take(isp, replace(report, interfaces=()), now) is False
+    assert take(isp, replace(report, boot_id=uuid4(), interfaces=()), now) is False
+    assert take(isp, later(report, interfaces=()), now) is False
+    assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
+
+
+def test_a_clock_that_was_set_back_does_not_silence_a_router(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    take(isp, report, now)
+    set_back = replace(report, sent_ms=report.sent_ms - 3_600_000)
+    assert take(isp, set_back, now + timedelta(seconds=10)) is False
+    assert take(isp, set_back, now + timedelta(seconds=31)) is True
+
+
+def test_ends_become_up_by_the_word_of_their_own_router_alone(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    said = [
+        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
+    ]
+    take(isp, report, now, *said)
+    assert [(end.side, end.link_up) for end in vll.ends.order_by("side")] == [("a", True), ("z", None)]
+    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
+
+
+def test_without_any_vpp_lines_are_down_until_one_is_there_again(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    said = [
+        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
+    ]
+    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    away = later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING)
+    for one, status in (
+        (report, "op-up"),
+        (away, "op-unknown"),
+        (later(away, vpp_absent=True), "op-down"),
+        (later(report, sent_ms=report.sent_ms + 60_000), "op-up"),
+    ):
+        assert take(isp, one, now, *(said if one.vpp_connected else ()))
+        assert Vll.objects.get(pk=vll.pk).oper_status == status
+
+
+@pytest.fixture
+def backoff(isp: Isp, now: datetime) -> RouterConvergence:
+    return RouterConvergence.objects.create(
+        router=isp.routers["rhino"], failures=6, retry_at=now + timedelta(seconds=50)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        ({"reported_at": timedelta(seconds=16)}, {}),
+        ({}, {"boot_id": uuid4()}),
+        ({"vpp_connected": False}, {}),
+    ],
+)
+def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
+    isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence, before: dict, again: dict
+) -> None:
+    if "reported_at" in before:
+        before = {"reported_at": now - before["reported_at"]}
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(**before)
+    take(isp, replace(report, **again), now)
+    take(isp, replace(later(report), **again), now)
+    backoff.refresh_from_db()
+    assert (backoff.retry_at, backoff.failures) == (None, 6)
+    assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
+
+
+def test_one_that_reports_all_the_time_but_does_not_answer_keeps_its_pauses(
+    isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence
+) -> None:
+    take(isp, report, now)
+    take(isp, later(report), now + timedelta(seconds=10))
+    backoff.refresh_from_db()
+    assert backoff.retry_at == now + timedelta(seconds=50)
+    assert Outbox.objects.count() == 0
+
+
+def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
+    isp: Isp, alice: User, report: ObservedReport, now: datetime
+) -> None:
+    away = {"vpp_connected": False, "vpp_boot_ms": None, "interfaces": (), "routes": ()}
+    for minutes in (0, 3, 6):
+        at = now + timedelta(minutes=minutes)
+        ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(reported_at=at)
+        take(isp, replace(report, sent_ms=report.sent_ms + minutes, **away), at)
+        if minutes < 6:
+            order(isp, alice, now=at, cir_bps=1, a_end=end(isp, "rhino:host-cust1", outer=minutes + 1),
+                  z_end=end(isp, "hippo:host-cust1", outer=minutes + 1))  # fmt: skip
+    with pytest.raises(PathMtuUnknown):
+        order(isp, alice, now=at)
+    both = tuple(replace(BACKBONE, name=name) for name in ("bb-next", "bb-prev"))
+    take(isp, replace(report, sent_ms=report.sent_ms + 7, interfaces=(*both, LOOPBACK)), at)
+    order(isp, alice, now=at)
+
+
+def test_a_router_is_to_watch_the_others_tunnel_addresses(isp: Isp) -> None:
+    TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.2")
+    etag, addresses = watch_routes(isp.routers["rhino"])
+    assert addresses == ["10.255.0.2", "10.255.1.2", "fd00:255::2"]
+    assert watch_routes(isp.routers["rhino"], known=etag) == (etag, None)
+    TunnelAddress.objects.create(router=isp.routers["hippo"], address="10.255.1.3")
+    etag_now, addresses = watch_routes(isp.routers["rhino"], known=etag)
+    assert etag_now != etag
+    assert addresses == ["10.255.0.2", "10.255.1.2", "10.255.1.3", "fd00:255::2"]
+
+
+def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    link = isp.links["rhino-hippo"]
+
+    def carrying(rx_bps: int, *, at: datetime, speed_bps: int | None = None) -> None:
+        load = LoadReport(rx_bps, 7, speed_bps)
+        seen_there = replace(BACKBONE, name=link.a_interface, load=load)
+        elsewhere = replace(LOOPBACK, load=load)
+        sent_ms = int(at.timestamp() * 1000)
+        assert take(isp, replace(report, sent_ms=sent_ms, interfaces=(seen_there, elsewhere)), at)
+
+    carrying(5, at=now, speed_bps=10**10)
+    before = TopologyVersion.objects.get().version
+    carrying(6 * 10**11, at=now + timedelta(seconds=10))
+    load = ObservedLoad.objects.get()
+    assert (load.link, load.side, load.rx_bps, load.tx_bps) == (link, "a", 6 * 10**11, 7)
+    assert (load.speed_bps, load.at) == (None, now + timedelta(seconds=10))
+    assert TopologyVersion.objects.get().version == before  # a load is no news about the network
+    # A report without it leaves what was counted, with its time.
+    take(isp, replace(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
+    assert ObservedLoad.objects.get().at == now + timedelta(seconds=10)

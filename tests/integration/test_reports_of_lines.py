@@ -1,0 +1,376 @@
+"""Reports: percentiles that stay, availability that does not guess, loss where both ends were counted."""
+
+import csv
+import io
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory.models import ObservedRouter
+from portal.inventory.observation_report import ObservedReport
+from portal.telemetry.availability import availability
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
+from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
+from portal.telemetry.month_close import frozen_percentiles, months_freeze
+from portal.telemetry.observation_ingest import observation_take
+from portal.telemetry.partitions import partitions_ensure, partitions_keep
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.rollups import roll_up
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.oper_status import FRESH, Turn, statuses_write
+from portal.vll.operations.router_answers import EndObservation
+from portal.vll.operations.state_transitions import lifecycle_move
+from portal.vll.states import Lifecycle, OperStatus
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
+from tests.integration.test_counter_ingest import BOOT, ms
+from tests.integration.test_rollups import DONE, START, count
+
+pytestmark = pytest.mark.django_db
+MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+# Samples are kept for 2 days; so much later none of March can come any more.
+MARCH_IS_OVER = APRIL + timedelta(days=2, hours=1)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """First in service 60 days before March, for a moment: what a test needs of later it says itself."""
+    vll, since = order(isp, alice).vll, MARCH - timedelta(days=60)
+    Vll.objects.filter(pk=vll.pk).update(created_at=since)
+    OperInterval.objects.create(vll_id=vll.pk, status="op-unknown", began_at=since, ended_at=since)
+    vll.refresh_from_db()
+    return vll
+
+
+def first_in_service(vll: Vll, at: datetime) -> None:
+    OperInterval.objects.filter(vll_id=vll.pk).update(began_at=at, ended_at=at)
+
+
+def five_minutes(vll: Vll, first: int, last: int) -> None:
+    """Rolled-up 5 minutes of March: the n-th counts n bit/s in and 10000 - n bit/s out at end A."""
+    partitions_ensure((MARCH.date() + timedelta(days=day) for day in range(31)), FIVE_MINUTES)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO telemetry_five_minutes (vll_id, start_at, a_in_bytes, a_in_packets, a_out_bytes,
+                   a_out_packets, a_covered_ms, z_covered_ms, simulated)
+               SELECT %s, %s + (n - 1) * interval '5 minutes', n * 37.5, 1, (10000 - n) * 37.5, 1, 300000, 0,
+                      false
+               FROM generate_series(%s::int, %s::int) AS n""",
+            [vll.pk, MARCH, first, last],
+        )
+
+
+def test_a_month_of_8928_samples_is_frozen_to_the_bit(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    assert months_freeze(now=MARCH_IS_OVER) == 2
+    frozen = frozen_percentiles(vll_id=vll.pk)
+    # The top 446 of 8928 are left out: 8482 in; out runs from 9999 down to 1072, so 9999 - 446 = 9553.
+    assert frozen[0]["a_end"] == {
+        "in": 8482,
+        "out": 9553,
+        "max": 9553,
+        "counted": 8928,
+        "missing": 0,
+        "undecided": 0,
+    }
+    assert frozen[0]["z_end"] == {
+        "in": None,
+        "out": None,
+        "max": None,
+        "counted": 0,
+        "missing": 8928,
+        "undecided": 0,
+    }
+    assert frozen[0]["month"] == "2026-03"
+
+
+def test_missing_buckets_are_counted_and_not_taken_for_zero(vll: Vll) -> None:
+    five_minutes(vll, 101, 8928)
+    months_freeze(now=MARCH_IS_OVER)
+    row = MonthlyPercentile.objects.get(vll_id=vll.pk, side="a")
+    # 8828 are counted, from 101 on: rank 8387 is 8487.
+    assert (row.counted, row.missing, row.in_bps) == (8828, 100, 8487)
+
+
+def test_a_month_is_frozen_once_and_not_before_its_last_sample_may_have_come(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    assert months_freeze(now=MARCH_IS_OVER - timedelta(seconds=1)) == 0
+    assert months_freeze(now=MARCH_IS_OVER) == 2
+    assert months_freeze(now=MARCH_IS_OVER + timedelta(days=1)) == 0
+    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == ["2026-03"]
+
+
+def test_as_long_as_samples_of_a_month_are_accepted_it_is_open(isp: Isp, vll: Vll) -> None:
+    now = APRIL + timedelta(days=2) - timedelta(seconds=20)
+    last = CounterSample(1, ms(APRIL) - 10_000, ms(APRIL), (EndCount(str(vll.pk), "a", 1, 1, 1, 1),))
+    partitions_ensure([MARCH.date()], FIVE_MINUTES)
+    assert months_freeze(now=now) == 0
+    report = CounterReport(str(BOOT), ms(now), False, 0, (last,))
+    assert counters_store(router=isp.routers["rhino"], report=report, now=now).accepted == 1
+    later = APRIL + timedelta(days=2)
+    assert counters_store(router=isp.routers["rhino"], report=report, now=later).quarantined == 1
+    months_freeze(now=MARCH_IS_OVER)
+    assert MonthlyPercentile.objects.get(vll_id=vll.pk, side="a").counted == 1
+
+
+def test_a_portal_that_was_away_over_the_end_of_months_freezes_them_all(vll: Vll) -> None:
+    five_minutes(vll, 1, 8928)
+    away = MARCH + timedelta(days=120)
+    partitions_ensure([APRIL.date(), (MARCH + timedelta(days=70)).date()], FIVE_MINUTES)
+    # Whichever comes first when it is back: what is not frozen yet is kept.
+    partitions_keep(now=away)
+    assert months_freeze(now=away) == 6
+    assert [month["month"] for month in frozen_percentiles(vll_id=vll.pk)] == [
+        "2026-05",
+        "2026-04",
+        "2026-03",
+    ]
+    assert MonthlyPercentile.objects.get(month=MARCH.date(), side="a").in_bps == 8482
+    partitions_keep(now=away)
+    assert stored_from() > MARCH.date() + timedelta(days=70)
+    assert FrozenMonth.objects.count() == 3
+
+
+def stored_from() -> date:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT min(inhrelid::regclass::text) FROM pg_inherits"
+            " WHERE inhparent = 'telemetry_five_minutes'::regclass"
+        )
+        return datetime.strptime(cursor.fetchone()[0][-8:], "%Y%m%d").replace(tzinfo=UTC).date()
+
+
+def test_what_is_missing_counts_from_when_the_line_was_first_in_service(vll: Vll) -> None:
+    five_minutes(vll, 289, 8928)
+    first_in_service(vll, MARCH + timedelta(days=1))
+    months_freeze(now=MARCH_IS_OVER)
+    row = MonthlyPercentile.objects.get(vll_id=vll.pk, side="a")
+    assert (row.counted, row.missing) == (8640, 0)
+
+
+def test_a_line_that_never_was_in_service_has_no_months(vll: Vll) -> None:
+    OperInterval.objects.all().delete()
+    five_minutes(vll, 1, 10)
+    assert months_freeze(now=MARCH_IS_OVER) == 0
+
+
+def test_a_frozen_month_never_changes(vll: Vll) -> None:
+    five_minutes(vll, 1, 10)
+    months_freeze(now=MARCH_IS_OVER)
+    frozen = MonthlyPercentile.objects.filter(vll_id=vll.pk)
+    for change in (lambda: frozen.update(in_bps=1), frozen.delete):
+        with pytest.raises(IntegrityError, match="never change"), transaction.atomic():
+            change()
+
+
+def test_a_line_that_was_in_service_later_has_no_such_month(vll: Vll) -> None:
+    five_minutes(vll, 1, 1)
+    first_in_service(vll, APRIL)
+    assert months_freeze(now=MARCH_IS_OVER) == 0
+
+
+def empty_report(*, sent_ms: int) -> ObservedReport:
+    return ObservedReport(
+        boot_id=BOOT,
+        sent_ms=sent_ms,
+        agent_version="0.1.0",
+        vpp_connected=True,
+        vpp_version="25.10-release",
+        vpp_boot_ms=None,
+        vpp_workers=None,
+        simulated=False,
+        encapsulations=(),
+        policing="none",
+        generation_held=None,
+        generation_applied=None,
+        interfaces=(),
+        routes=(),
+    )
+
+
+def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
+    statuses_write([Turn(vll.pk, status, at)])
+
+
+def test_availability_counts_up_against_down_and_unknown_apart(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=6))
+    oper(vll, OperStatus.DOWN, MARCH + timedelta(hours=24))
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=30))
+    answer = availability(
+        vll=vll, since=MARCH, until=MARCH + timedelta(days=2), now=MARCH + timedelta(days=5)
+    )
+    first, second = answer["periods"]
+    assert (first["up_s"], first["down_s"], first["unknown_s"]) == (18 * 3600, 0, 6 * 3600)
+    assert first["availability"] == 1.0
+    assert (second["up_s"], second["down_s"], second["availability"]) == (18 * 3600, 6 * 3600, 0.75)
+    assert answer["availability"] == 36 / 42
+
+
+def test_while_nobody_listened_nothing_is_known(isp: Isp, vll: Vll) -> None:
+    activate(vll)
+    before = clock.now() - timedelta(hours=4)
+    OperInterval.objects.all().delete()
+    Vll.objects.filter(pk=vll.pk).update(oper_status=OperStatus.UNKNOWN)
+    statuses_write([Turn(vll.pk, OperStatus.UP, before)])
+    # The portal is away for three hours, and so is whatever would have marked the line in that time.
+    last = before + timedelta(hours=1)
+    for router in ("rhino", "hippo"):
+        observed = {"boot_id": BOOT, "sent_ms": ms(last), "agent_version": "0.1.0", "vpp_connected": True}
+        ObservedRouter.objects.update_or_create(
+            router=isp.routers[router], defaults={**observed, "reported_at": last}
+        )
+    back = last + timedelta(hours=3)
+    for router, side in (("rhino", "a"), ("hippo", "z")):
+        seen = EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
+        assert observation_take(
+            router=isp.routers[router], report=empty_report(sent_ms=ms(back)), ends=[seen], now=back
+        )
+    answer = availability(vll=vll, since=before, until=back + timedelta(hours=1), now=back)
+    assert (answer["up_s"], answer["unknown_s"]) == (
+        3600 + FRESH.total_seconds(),
+        3 * 3600 - FRESH.total_seconds(),
+    )
+    vll.refresh_from_db()
+    assert vll.oper_status == OperStatus.UP
+
+
+def test_a_line_on_one_router_alone_is_no_exception(isp: Isp, vll: Vll) -> None:
+    activate(vll)
+    VllEnd.objects.filter(vll=vll, side="z").update(port=isp.ports["rhino:host-cust2"])
+    before = clock.now() - timedelta(hours=4)
+    OperInterval.objects.all().delete()
+    seen = [
+        EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
+        for side in "az"
+    ]
+    for at in (before, before + timedelta(hours=3)):
+        report = empty_report(sent_ms=ms(at))
+        assert observation_take(router=isp.routers["rhino"], report=report, ends=seen, now=at)
+    until = before + timedelta(hours=3)
+    answer = availability(vll=vll, since=before, until=until, now=until)
+    assert (answer["up_s"], answer["unknown_s"]) == (FRESH.total_seconds(), 3 * 3600 - FRESH.total_seconds())
+
+
+def test_an_event_dated_before_the_status_it_ends_takes_nothing_from_it(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=2))
+    oper(vll, OperStatus.UNKNOWN, MARCH + timedelta(hours=1))
+    until = MARCH + timedelta(hours=3)
+    answer = availability(vll=vll, since=MARCH, until=until, now=until)
+    assert (answer["up_s"], answer["unknown_s"]) == (0, 3 * 3600)
+
+
+def test_time_suspended_or_after_the_end_does_not_count(vll: Vll) -> None:
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH)
+    oper(vll, OperStatus.UP, MARCH)
+    lifecycle_move(vll, Lifecycle.SUSPENDED, now=MARCH + timedelta(hours=1))
+    oper(vll, OperStatus.DOWN, MARCH + timedelta(hours=2))
+    lifecycle_move(vll, Lifecycle.ACTIVE, now=MARCH + timedelta(hours=3))
+    oper(vll, OperStatus.UP, MARCH + timedelta(hours=4))
+    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=MARCH + timedelta(hours=5))
+    answer = availability(vll=vll, since=MARCH, until=APRIL, period="month", now=MARCH + timedelta(days=9))
+    assert (answer["up_s"], answer["down_s"]) == (2 * 3600, 3600)
+    assert len(answer["periods"]) == 1
+    assert not OperInterval.objects.filter(ended_at__isnull=True).exists()
+
+
+def test_loss_compares_only_what_both_ends_counted_without_a_gap(isp: Isp, vll: Vll) -> None:
+    # Per 5 minutes 3 frames in and as many out as given (see count); the third has a gap at Z.
+    count(isp, vll, *((n * 300_000, (n + 1) * 300_000, 0, 3) for n in range(3)))
+    count(isp, vll, (0, 300_000, 0, 3), (300_000, 600_000, 0, 1), (600_000, 800_000, 0, 0), side="z")
+    roll_up(now=DONE)
+    answer = frame_loss(vll=vll, since=START, until=START + timedelta(minutes=15), now=DONE)
+    assert (answer["compared"], answer["missing"]) == (2, 1)
+    assert answer["a_to_z"] == {"sent": 6, "policed": 0, "delivered": 4, "loss_ratio": pytest.approx(1 / 3)}
+    assert answer["z_to_a"] == {"sent": 6, "policed": 0, "delivered": 6, "loss_ratio": 0.0}
+
+
+def test_without_frames_there_is_no_ratio(vll: Vll) -> None:
+    answer = frame_loss(vll=vll, since=START, until=START + timedelta(minutes=15), now=DONE)
+    assert (answer["compared"], answer["missing"], answer["a_to_z"]["loss_ratio"]) == (0, 3, None)
+
+
+@pytest.mark.parametrize("report", ["percentiles", "availability", "loss", "throughput.csv", "throughput"])
+def test_a_stranger_finds_no_report(vll: Vll, alice: User, charlie: User, report: str) -> None:
+    assert client(charlie).get(f"/api/v1/vlls/{vll.pk}/{report}").status_code == 404
+    assert client(alice).get(f"/api/v1/vlls/{vll.pk}/{report}").status_code == 200
+
+
+def test_what_is_asked_wrongly_is_refused_as_a_problem(vll: Vll, alice: User) -> None:
+    for query in ("availability?period=week", "loss?from=2020-01-01T00:00:00Z", "throughput.csv?unit=cows"):
+        answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/{query}", HTTP_ACCEPT="*/*")
+        assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+41", "-1", "@SUM(A1)"])
+def test_no_cell_of_the_csv_is_a_formula(vll: Vll, alice: User, name: str) -> None:
+    Vll.objects.filter(pk=vll.pk).update(description=name)
+    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/throughput.csv", HTTP_ACCEPT="text/csv")
+    assert answer.streaming
+    rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+    assert len(rows) >= 360
+    assert {row["description"] for row in rows} == {f"'{name}"}
+    assert rows[0]["a_in"] == ""
+
+
+def policed(isp: Isp, vll: Vll, side: str, *minutes: int, sent: int, out: int, violate: int | None) -> None:
+    """A minute's sample for each minute after START, all with these frames."""
+    counts = None if violate is None else PolicerCount(0, sent - violate, 0, 0, 0, violate)
+    samples = tuple(
+        CounterSample(
+            minute,
+            ms(START) + minute * 60_000,
+            ms(START) + (minute + 1) * 60_000,
+            (EndCount(str(vll.pk), side, 0, sent, 0, out, counts),),
+        )
+        for minute in minutes
+    )
+    router = isp.routers["rhino" if side == "a" else "hippo"]
+    report = CounterReport(str(BOOT), ms(DONE), False, 0, samples)
+    assert counters_store(router=router, report=report, now=DONE).accepted == len(samples)
+
+
+def lost(vll: Vll) -> dict[str, Any]:
+    return frame_loss(vll=vll, since=START, until=START + timedelta(minutes=5), now=DONE)
+
+
+def test_what_the_policer_dropped_is_no_loss(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", *range(5), sent=100, out=50, violate=30)
+    policed(isp, vll, "z", *range(5), sent=50, out=63, violate=0)
+    answer = lost(vll)
+    assert answer["a_to_z"] == {
+        "sent": 500,
+        "policed": 150,
+        "delivered": 315,
+        "loss_ratio": pytest.approx(0.1),
+    }
+    assert answer["z_to_a"] == {"sent": 250, "policed": 0, "delivered": 250, "loss_ratio": 0.0}
+
+
+def test_minutes_whose_policer_was_not_counted_are_a_gap(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", 0, 1, 2, sent=100, out=50, violate=30)
+    policed(isp, vll, "a", 3, 4, sent=100, out=50, violate=None)
+    policed(isp, vll, "z", *range(5), sent=50, out=70, violate=0)
+    assert (lost(vll)["compared"], lost(vll)["missing"]) == (0, 1)
+
+
+def test_time_that_was_counted_twice_is_not_compared(isp: Isp, vll: Vll) -> None:
+    policed(isp, vll, "a", *range(5), sent=100, out=50, violate=None)
+    policed(isp, vll, "z", *range(5), sent=50, out=100, violate=None)
+    assert lost(vll)["compared"] == 1
+    # The clock of A was set back by two minutes, and what it counts then is stored as well.
+    twice = CounterSample(
+        77, ms(START) + 120_000, ms(START) + 180_000, (EndCount(str(vll.pk), "a", 0, 100, 0, 50),)
+    )
+    report = CounterReport(str(BOOT), ms(DONE), False, 0, (twice,))
+    assert counters_store(router=isp.routers["rhino"], report=report, now=DONE).accepted == 1
+    assert (lost(vll)["compared"], lost(vll)["missing"]) == (0, 1)

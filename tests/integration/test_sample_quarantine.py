@@ -1,0 +1,435 @@
+"""Samples of a clock that is wrong: kept until somebody decides, added once, never over what is counted."""
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.telemetry import sample_quarantine as setting_aside
+from portal.telemetry.bucket_queries import buckets_of
+from portal.telemetry.counter_ingest import Stored, counters_store
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
+from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.models import (
+    MonthlyPercentile,
+    OperInterval,
+    Quarantine,
+    QuarantinedFiveMinutes,
+    QuarantinedSample,
+)
+from portal.telemetry.month_close import frozen_percentiles, months_freeze
+from portal.telemetry.partitions import partitions_ensure, partitions_keep
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.rollups import roll_up
+from portal.telemetry.sample_quarantine_accept import accepted_count
+from portal.telemetry.sample_quarantine_decisions import (
+    COUNT_ACCEPTED,
+    DecidedOtherwise,
+    TimeUnknown,
+    quarantine_accept,
+    quarantine_discard,
+    quarantines_expire,
+)
+from portal.telemetry.sample_quarantine_preview import month_previews
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_api_v1 import client
+from tests.integration.test_counter_ingest import BOOT, ms
+
+pytestmark = pytest.mark.django_db
+MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+MARCH_IS_OVER = APRIL + timedelta(days=2, hours=1)
+AHEAD = timedelta(hours=2)
+STEP = timedelta(minutes=5)
+# When what the tests count began, by a clock that is right.
+BEGIN = MARCH + timedelta(days=9, hours=6)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """In service for all of March."""
+    vll, since = order(isp, alice).vll, MARCH - timedelta(days=60)
+    Vll.objects.filter(pk=vll.pk).update(created_at=since)
+    OperInterval.objects.create(vll_id=vll.pk, status="op-up", began_at=since)
+    vll.refresh_from_db()
+    return vll
+
+
+def send(
+    isp: Isp,
+    vll: Vll,
+    begin: datetime,
+    *,
+    for_s: int = 10,
+    seq: int = 1,
+    side: str = "a",
+    ahead: timedelta = AHEAD,
+    sent_ahead: timedelta | None = None,
+    waited: timedelta = timedelta(),
+    every_s: int = 10,
+    boot: Any = BOOT,
+    **counts: Any,
+) -> Stored:
+    """What a router counted from ``begin`` on, in samples of 10 s, in one report that was sent right after.
+
+    Its clock was ``ahead`` when it counted and ``sent_ahead`` when it sent.
+    """
+    numbers = {"in_bytes": 1000, "in_packets": 10, "out_bytes": 500, "out_packets": 5} | counts
+    samples = tuple(
+        CounterSample(
+            seq + number,
+            ms(begin + ahead) + 1000 * at,
+            ms(begin + ahead) + 1000 * min(at + every_s, for_s),
+            (EndCount(str(vll.pk), side, **numbers),),
+        )
+        for number, at in enumerate(range(0, for_s, every_s))
+    )
+    now = begin + timedelta(seconds=for_s) + waited
+    sent = now + (ahead if sent_ahead is None else sent_ahead)
+    router = isp.routers["rhino" if side == "a" else "hippo"]
+    return counters_store(
+        router=router, report=CounterReport(str(boot), ms(sent), False, 0, samples), now=now
+    )
+
+
+def accept(user: User, now: datetime) -> None:
+    for quarantine in Quarantine.objects.filter(state="undecided", month__isnull=False).order_by("pk"):
+        quarantine_accept(quarantine=quarantine, user=user, now=now)
+    accepted_count(now=now)
+
+
+def stored(vll: Vll, start: datetime, *columns: str, table: str = "telemetry_five_minutes") -> Any:
+    asked = f"SELECT {', '.join(columns)} FROM {table} WHERE vll_id = %s AND start_at = %s"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(asked, [vll.pk, start])
+        return cursor.fetchone()
+
+
+def counted(vll: Vll, side: str = "a") -> dict[datetime, tuple[float, float]]:
+    """By 5 minutes of March: bytes in, and seconds covered."""
+    found = buckets_of(vll, MARCH, APRIL, 300)[0][side]
+    return {
+        datetime.fromtimestamp(start, tz=UTC): (round(bucket.into / 8, 6), bucket.covered_s)
+        for start, bucket in found.items()
+    }
+
+
+def test_what_a_clock_that_is_ahead_counted_is_kept_until_somebody_decides(isp: Isp, vll: Vll) -> None:
+    assert send(isp, vll, BEGIN, for_s=600).quarantined == 60
+    partitions_keep(now=BEGIN + timedelta(days=20))
+    quarantines_expire(now=BEGIN + timedelta(days=20))
+    (kept,) = Quarantine.objects.all()
+    assert (kept.samples, kept.month, kept.offset_ms) == (60, MARCH.date(), -7_200_000)
+    assert (kept.reason, kept.first_ms, kept.waited) == ("from_the_future", ms(BEGIN + AHEAD), 29)
+    rows = kept.five_minutes.order_by("start_at").values_list("start_at", "covered_ms", "in_bytes")
+    assert list(rows) == [(BEGIN, 300_000, 30_000), (BEGIN + STEP, 300_000, 30_000)]
+    assert counted(vll) == {}
+
+
+def test_accepted_at_once_it_counts_in_every_table_and_once(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, for_s=600)
+    now = BEGIN + timedelta(minutes=20)
+    accept(nora, now)
+    expected = {BEGIN: (30_000, 300), BEGIN + STEP: (30_000, 300)}
+    assert counted(vll) == expected
+    roll_up(now=now + timedelta(days=1))
+    assert counted(vll) == expected
+    assert stored(vll, BEGIN, "a_in_bytes", "a_covered_ms", table="telemetry_hour") == (60_000, 600_000)
+    for quarantine in Quarantine.objects.all():
+        quarantine_accept(quarantine=quarantine, user=nora, now=now)
+    assert accepted_count(now=now) == 0
+    assert counted(vll) == expected
+    (asked,) = Outbox.objects.filter(task=COUNT_ACCEPTED)
+    assert asked.args == []
+
+
+def test_accepted_after_its_samples_would_be_gone_it_is_added_once(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN, for_s=300)
+    send(isp, vll, BEGIN, for_s=300, side="z", ahead=timedelta())
+    roll_up(now=BEGIN + timedelta(days=1))
+    late = BEGIN + timedelta(days=15)
+    partitions_keep(now=late)
+    before = stored(vll, BEGIN, "z_in_bytes", "z_covered_ms")
+    accept(nora, late)
+    accepted_count(now=late)
+    roll_up(now=late)
+    assert counted(vll) == {BEGIN: (30_000, 300)}
+    assert stored(vll, BEGIN, "z_in_bytes", "z_covered_ms") == before == (30_000, 300_000)
+    assert stored(vll, BEGIN, "a_in_bytes", "z_in_bytes", table="telemetry_day") is None
+    day = stored(vll, BEGIN.replace(hour=0), "a_in_bytes", "z_in_bytes", table="telemetry_day")
+    assert day == (30_000, 30_000)
+    assert not QuarantinedFiveMinutes.objects.exists()
+
+
+def test_late_samples_of_the_far_end_do_not_take_away_what_was_accepted(
+    isp: Isp, vll: Vll, nora: User
+) -> None:
+    send(isp, vll, BEGIN, for_s=300)
+    accept(nora, BEGIN + STEP)
+    roll_up(now=BEGIN + timedelta(hours=1))
+    send(isp, vll, BEGIN, for_s=300, side="z", ahead=timedelta(), waited=timedelta(days=1))
+    roll_up(now=BEGIN + timedelta(days=1, hours=1))
+    assert stored(vll, BEGIN, "a_covered_ms", "z_covered_ms") == (300_000, 300_000)
+    # What is in a rollup for good, because no sample counts it anew, is forgotten here.
+    quarantines_expire(now=BEGIN + timedelta(days=2))
+    assert QuarantinedFiveMinutes.objects.count() == 1
+    quarantines_expire(now=BEGIN + timedelta(days=4))
+    assert not QuarantinedFiveMinutes.objects.exists()
+    assert counted(vll) == {BEGIN: (30_000, 300)}
+
+
+def test_a_clock_that_is_set_right_in_the_middle_gives_buckets_that_do_not_overlap(
+    isp: Isp, vll: Vll, nora: User
+) -> None:
+    send(isp, vll, BEGIN, for_s=400, seq=1)
+    send(isp, vll, BEGIN + timedelta(seconds=400), for_s=200, seq=41, ahead=timedelta())
+    roll_up(now=BEGIN + timedelta(hours=1))
+    assert counted(vll) == {BEGIN + STEP: (20_000, 200)}
+    accept(nora, BEGIN + timedelta(hours=1))
+    assert counted(vll) == {BEGIN: (30_000, 300), BEGIN + STEP: (30_000, 300)}
+
+
+def test_where_an_end_is_counted_already_what_was_set_aside_is_left_out(
+    isp: Isp, vll: Vll, nora: User
+) -> None:
+    send(isp, vll, BEGIN, for_s=200, seq=1, ahead=timedelta())
+    send(isp, vll, BEGIN, for_s=300, boot=uuid4())
+    accept(nora, BEGIN + timedelta(hours=1))
+    assert counted(vll) == {BEGIN: (20_000, 200)}
+    (end,) = Quarantine.objects.get().ends.all()
+    assert (end.added, end.left_out) == (0, 1)
+
+
+@pytest.mark.parametrize("later", [timedelta(), timedelta(seconds=40), timedelta(hours=3), timedelta(days=3)])
+def test_what_is_sent_again_is_a_duplicate_whatever_its_time_looks_like_by_then(
+    isp: Isp, vll: Vll, nora: User, later: timedelta
+) -> None:
+    first = send(isp, vll, BEGIN, ahead=timedelta(seconds=90))
+    assert (first.accepted, first.quarantined) == (0, 1)
+    accept(nora, BEGIN + timedelta(minutes=6))
+    again = send(isp, vll, BEGIN, ahead=timedelta(seconds=90), waited=later)
+    assert (again.accepted, again.quarantined, again.duplicate) == (0, 0, 1)
+    assert Quarantine.objects.aggregate(Sum("samples"))["samples__sum"] == 1
+    assert counted(vll) == {BEGIN: (1000, 10)}
+
+
+def test_what_had_been_taken_and_comes_again_days_late_is_not_added_to_itself(
+    isp: Isp, vll: Vll, nora: User
+) -> None:
+    send(isp, vll, BEGIN, for_s=50, ahead=timedelta())
+    roll_up(now=BEGIN + timedelta(hours=1))
+    late = send(isp, vll, BEGIN, for_s=50, ahead=timedelta(), waited=timedelta(days=5))
+    assert late.quarantined == 5
+    accept(nora, BEGIN + timedelta(days=5))
+    assert counted(vll) == {BEGIN: (5000, 50)}
+    assert Quarantine.objects.get().ends.get().left_out == 1
+
+
+def test_what_an_agent_kept_for_days_can_be_accepted_where_nothing_is_counted(
+    isp: Isp, vll: Vll, nora: User
+) -> None:
+    # A clock that is right within a minute is not corrected.
+    send(isp, vll, BEGIN, for_s=300, ahead=timedelta(seconds=1), waited=timedelta(days=5))
+    assert Quarantine.objects.get().offset_ms == 0
+    accept(nora, BEGIN + timedelta(days=5))
+    assert sum(into for into, _ in counted(vll).values()) == 30_000
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        # The clock was set right before they were sent, and after; it was set while they were counted.
+        {"sent_ahead": timedelta()},
+        {"ahead": timedelta(hours=2), "sent_ahead": timedelta(hours=1)},
+        {"ahead": timedelta(minutes=-5), "for_s": 600, "every_s": 600, "sent_ahead": timedelta(minutes=5)},
+        {"in_bytes": -1},
+        {"for_s": 7200, "every_s": 7200},
+    ],
+)
+def test_of_what_has_no_time_examples_are_kept_and_it_can_only_be_discarded(
+    isp: Isp, vll: Vll, nora: User, how: dict[str, Any]
+) -> None:
+    if "every_s" in how and how["for_s"] == 600:
+        end = EndCount(str(vll.pk), "a", 1, 1, 1, 1)
+        sample = CounterSample(1, ms(BEGIN), ms(BEGIN + timedelta(minutes=20)), (end,))
+        report = CounterReport(str(BOOT), ms(BEGIN + timedelta(minutes=20)), False, 0, (sample,))
+        counters_store(router=isp.routers["rhino"], report=report, now=BEGIN + timedelta(seconds=10))
+    else:
+        assert send(isp, vll, BEGIN, **how).quarantined == 1
+    (kept,) = Quarantine.objects.all()
+    assert (kept.month, kept.samples, kept.examples.count()) == (None, 1, 1)
+    assert kept.examples.get().sample["sent_ms"]
+    with pytest.raises(TimeUnknown):
+        quarantine_accept(quarantine=kept, user=nora, now=BEGIN + AHEAD)
+    quarantine_discard(quarantine=kept, user=nora, reason="A test of ours.", now=BEGIN + AHEAD)
+    assert QuarantinedSample.objects.count() == 0
+    kept.refresh_from_db()
+    assert (kept.state, kept.decided_by, kept.why) == ("discarded", nora, "A test of ours.")
+
+
+def test_of_a_sample_with_an_end_that_contradicts_itself_the_others_keep_their_time(
+    isp: Isp, vll: Vll
+) -> None:
+    to = ms(BEGIN + AHEAD)
+    ends = (EndCount(str(vll.pk), "a", 1, 1, 1, 1), EndCount(str(vll.pk), "a", -1, 1, 1, 1))
+    report = CounterReport(str(BOOT), to, False, 0, (CounterSample(1, to - 10_000, to, ends),))
+    assert counters_store(router=isp.routers["rhino"], report=report, now=BEGIN).quarantined == 2
+    found = Quarantine.objects.order_by("reason").values_list("reason", "samples", "month")
+    assert list(found) == [("from_the_future", 1, MARCH.date()), ("negative", 1, None)]
+
+
+def test_what_was_decided_stays_decided(isp: Isp, vll: Vll, nora: User) -> None:
+    send(isp, vll, BEGIN)
+    kept, now = Quarantine.objects.get(), BEGIN + timedelta(days=1)
+    for _ in range(2):
+        quarantine_discard(quarantine=kept, user=nora, reason="Lab traffic.", now=now)
+    with pytest.raises(DecidedOtherwise):
+        quarantine_accept(quarantine=kept, user=nora, now=now)
+    (event,) = Event.objects.filter(kind="router.samples_discarded")
+    assert (event.actor, event.data["reason"], event.data["month"]) == ("nora", "Lab traffic.", "2026-03")
+    # What comes after that waits for a decision of its own.
+    send(isp, vll, BEGIN + STEP, seq=9)
+    assert list(Quarantine.objects.order_by("pk").values_list("state", flat=True)) == [
+        "discarded",
+        "undecided",
+    ]
+
+
+def test_a_clock_that_drifts_makes_few_quarantines_and_one_that_never_stays_no_more_than_so_many(
+    isp: Isp, vll: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        send(isp, vll, BEGIN + number * STEP, seq=number, ahead=AHEAD + number * timedelta(seconds=4))
+    assert Quarantine.objects.count() == 2
+    monkeypatch.setattr(setting_aside, "MOST_UNDECIDED", 3)
+    for number in range(6, 12):
+        send(isp, vll, BEGIN + number * STEP, seq=number, ahead=AHEAD * number)
+    assert Quarantine.objects.count() == 4
+    (rest,) = Quarantine.objects.filter(reason="unsteady_clock")
+    assert (rest.month, rest.samples) == (None, 5)
+
+
+def test_what_nobody_decides_about_is_given_up_in_the_open(isp: Isp, vll: Vll, settings: Any) -> None:
+    send(isp, vll, BEGIN)
+    send(isp, vll, BEGIN, seq=7, in_bytes=-1)
+    over = APRIL + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
+    assert quarantines_expire(now=BEGIN + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS + 1)) == 1
+    assert quarantines_expire(now=over - timedelta(seconds=1)) == 0
+    assert quarantines_expire(now=over) == 1
+    kept = Quarantine.objects.get(month=MARCH.date())
+    assert (kept.state, kept.samples, kept.decided_at, kept.decided_by) == ("expired", 1, over, None)
+    assert Event.objects.filter(kind="router.samples_expired").count() == 2
+    assert not QuarantinedFiveMinutes.objects.exists()
+
+
+def five_minutes(vll: Vll, first: int, last: int) -> None:
+    """Rolled-up 5 minutes of March: the n-th counts n bit/s in at end A."""
+    partitions_ensure((MARCH.date() + timedelta(days=day) for day in range(31)), FIVE_MINUTES)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO telemetry_five_minutes (vll_id, start_at, a_in_bytes, a_in_packets, a_out_bytes,
+                   a_out_packets, a_covered_ms, z_covered_ms, simulated)
+               SELECT %s, %s + (n - 1) * interval '5 minutes', n * 37.5, 1, 37.5, 1, 300000, 0, false
+               FROM generate_series(%s::int, %s::int) AS n""",
+            [vll.pk, MARCH, first, last],
+        )
+
+
+def test_a_month_that_was_frozen_says_what_is_undecided_and_is_corrected_in_the_open(
+    isp: Isp, vll: Vll, nora: User, alice: User
+) -> None:
+    five_minutes(vll, 101, 8928)
+    # The first 100 of them, each of 100,000 bit/s.
+    for part in range(10):
+        begin = MARCH + part * timedelta(seconds=3000)
+        send(isp, vll, begin, for_s=3000, every_s=300, seq=10 * part, in_bytes=3_750_000, out_bytes=0)
+    months_freeze(now=MARCH_IS_OVER)
+    # Its readers are told, and its 5 minutes stay for as long as somebody may decide.
+    (month,) = frozen_percentiles(vll_id=vll.pk)
+    assert (month["a_end"], month["earlier"]) == (
+        {"in": 8487, "out": 1, "max": 8487, "counted": 8828, "missing": 100, "undecided": 100},
+        [],
+    )
+    late = APRIL + timedelta(days=30)
+    partitions_keep(now=late)
+    kept = Quarantine.objects.get()
+    (foreseen,) = month_previews(quarantine=kept, vlls=[vll], now=late)
+    assert foreseen.before
+    assert foreseen.after
+    assert (foreseen.before.p95["a"]["in"], foreseen.after.p95["a"]["in"]) == (8487, 8582)
+    assert (foreseen.before.p95["a"]["counted"], foreseen.after.p95["a"]["counted"]) == (8828, 8928)
+    assert (foreseen.added, foreseen.left_out) == ({"a": 100}, {"a": 0})
+    accept(nora, late)
+    (month,) = frozen_percentiles(vll_id=vll.pk)
+    assert month["a_end"] == {
+        "in": 8582,
+        "out": 1,
+        "max": 8582,
+        "counted": 8928,
+        "missing": 0,
+        "undecided": 0,
+    }
+    (earlier,) = month["earlier"]  # type: ignore[misc]
+    assert (earlier["a_end"]["in"], earlier["frozen_at"], earlier["corrected_at"]) == (  # type: ignore[index]
+        8487,
+        MARCH_IS_OVER,
+        late,
+    )
+    assert [event.data for event in Event.objects.filter(kind="vll.month_corrected", vll_id=vll.pk)] == [
+        {"month": "2026-03"}
+    ]
+    accepted_count(now=late)
+    months_freeze(now=late)
+    assert MonthlyPercentile.objects.count() == 4
+    assert client(alice).get(f"/api/v1/vlls/{vll.pk}/percentiles").json()["results"][0]["a_end"]["in"] == 8582
+    # And now the 5 minutes may go.
+    partitions_keep(now=late)
+    assert min(counted(vll)) >= late - FIVE_MINUTES.retention
+
+
+def test_accepting_changes_no_month_that_is_not_its_own(isp: Isp, vll: Vll, nora: User) -> None:
+    # Over the end of March: what ends in April counts there as a whole.
+    send(isp, vll, APRIL - timedelta(seconds=25), for_s=50, every_s=10)
+    months = dict(Quarantine.objects.values_list("month", "samples"))
+    assert months == {MARCH.date(): 2, APRIL.date(): 3}
+    starts = QuarantinedFiveMinutes.objects.values_list("quarantine__month", "start_at", "in_bytes")
+    assert set(starts) == {(MARCH.date(), APRIL - STEP, 2000), (APRIL.date(), APRIL, 3000)}
+
+
+def test_loss_is_compared_where_both_ends_are_whole_again(isp: Isp, vll: Vll, nora: User) -> None:
+    policed = PolicerCount(*([1000, 8, 0, 0, 200, 2]))
+    send(isp, vll, BEGIN, for_s=600, policer=policed)
+    send(isp, vll, BEGIN, for_s=600, side="z", ahead=timedelta(), out_packets=8)
+    now = BEGIN + timedelta(hours=1)
+    asked = {"vll": vll, "since": BEGIN, "until": BEGIN + 2 * STEP}
+    assert frame_loss(**asked, now=now)["compared"] == 0
+    (foreseen,) = month_previews(quarantine=Quarantine.objects.get(), vlls=[vll], now=now)
+    accept(nora, now)
+    found = frame_loss(**asked, now=now)
+    assert (found["compared"], found["a_to_z"]) == (
+        2,
+        {"sent": 600, "policed": 120, "delivered": 480, "loss_ratio": 0.0},
+    )
+    assert foreseen.after
+    assert foreseen.after.loss["compared"] == 2
+    assert foreseen.after.loss["a_to_z"] == found["a_to_z"]
+
+
+def test_undecided_5_minutes_are_on_the_months_page_and_in_the_csv(isp: Isp, alice: User, nora: User) -> None:
+    line, now = order(isp, alice).vll, clock.now()
+    OperInterval.objects.create(vll_id=line.pk, status="op-up", began_at=now - timedelta(days=1))
+    begin = datetime.fromtimestamp(now.timestamp() // 300 * 300, tz=UTC)
+    send(isp, line, begin)
+    api = client(alice)
+    text = b"".join(api.get(f"/api/v1/vlls/{line.pk}/months.csv")).decode()
+    row = next(csv.DictReader(io.StringIO(text)))
+    assert (row["a_undecided"], row["z_undecided"], row["p95_corrected_at"]) == ("1", "0", "")

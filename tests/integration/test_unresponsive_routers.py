@@ -1,0 +1,108 @@
+"""Fifty routers that drop all packets keep nobody from the others: they have workers of their own."""
+
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import current_app
+
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.inventory.models import ObservedRouter, Router
+from portal.vll.models import RouterConvergence
+from portal.vll.operations.oper_status import FRESH
+from provisioning import converge_job, tasks
+from provisioning.agent_client import Unreachable
+from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL, is_unresponsive
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db
+DEAD = 50
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The routers that somebody tried to reach over the network; nobody answers."""
+    tried: list[int] = []
+
+    class Nobody:
+        def held(self) -> Unreachable:
+            return Unreachable("ConnectTimeout: timed out")
+
+    def call(router: Router) -> Any:
+        tried.append(router.pk)
+        return nullcontext(Nobody())
+
+    monkeypatch.setattr(converge_job, "agent_of", call)
+    return tried
+
+
+@pytest.fixture
+def rhino(isp: Isp) -> Router:
+    """Reports, and can be reached."""
+    Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
+    ObservedRouter.objects.filter(router__name="rhino").update(reported_at=clock.now())
+    return Router.objects.get(name="rhino")
+
+
+def fail(router: Router, times: int) -> None:
+    now = clock.now()
+    RouterConvergence.objects.update_or_create(
+        router=router, defaults={"failures": times, "retry_at": now - timedelta(seconds=1)}
+    )
+
+
+def test_fifty_dead_routers_cost_the_workers_of_the_others_no_call(
+    isp: Isp, rhino: Router, called: list[int]
+) -> None:
+    dead = [
+        Router.objects.create(name=f"dead-{n}", site=rhino.site, agent_url=f"https://192.0.2.{n}:9443")
+        for n in range(1, DEAD + 1)
+    ]
+    for router in dead:
+        tasks.converge_router(router.pk)
+    tasks.converge_router(rhino.pk)
+    assert called == [rhino.pk]
+    handed = Outbox.objects.filter(task=CONVERGE_DOUBTFUL).values_list("args", flat=True)
+    assert sorted(handed) == [[router.pk] for router in dead]
+
+
+def test_doubtful_routers_are_asked_by_workers_of_their_own(
+    isp: Isp, rhino: Router, called: list[int]
+) -> None:
+    fail(rhino, 2)
+    tasks.converge_doubtful_router(rhino.pk)
+    assert called == [rhino.pk]
+    queues = {
+        name: current_app.amqp.router.route({}, name)["queue"].name
+        for name in (CONVERGE_DOUBTFUL, "provisioning.converge_router")
+    }
+    assert queues == {CONVERGE_DOUBTFUL: "doubtful", "provisioning.converge_router": "provisioning"}
+
+
+def test_the_breaker_opens_after_two_failures_and_closes_when_the_pause_is_ended(
+    isp: Isp, rhino: Router, called: list[int]
+) -> None:
+    opened = []
+    for _ in range(3):
+        opened.append(is_unresponsive(rhino.pk, now=clock.now()))
+        converge_job.converge_router(rhino.pk)
+        RouterConvergence.objects.update(retry_at=clock.now())
+    assert opened == [False, False, True]
+    # As when the agent is heard of again, or the NOC wants it tried.
+    RouterConvergence.objects.update(retry_at=None)
+    assert not is_unresponsive(rhino.pk, now=clock.now())
+
+
+def test_a_router_that_says_nothing_is_doubted_before_the_first_call(isp: Isp, rhino: Router) -> None:
+    now = clock.now()
+    assert not is_unresponsive(rhino.pk, now=now)
+    assert is_unresponsive(rhino.pk, now=now + FRESH + timedelta(seconds=1))
+
+
+def test_an_answer_ends_all_doubt(isp: Isp, rhino: Router) -> None:
+    fail(rhino, 5)
+    assert is_unresponsive(rhino.pk, now=clock.now())
+    RouterConvergence.objects.update(failures=0, retry_at=None)
+    assert not is_unresponsive(rhino.pk, now=clock.now())

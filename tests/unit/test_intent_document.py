@@ -1,0 +1,101 @@
+"""The intent document: every valid shape of the contract, canonical, from rows in any order."""
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.core.bandwidth_profile import BandwidthProfile
+from provisioning.intent_document import EndRow, intent_for
+
+VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
+
+
+def rows_of(document: dict[str, Any]) -> list[EndRow]:
+    """The rows that a portal would have had to send this document."""
+    present = [
+        EndRow(
+            vll=UUID(end["vll"]),
+            side=end["end"],
+            revision=end["revision"],
+            wanted_present=True,
+            confirmed_removed=False,
+            admin_up=end["admin_up"],
+            frame=end["frame"],
+            **end["access"],
+            **end["transport"],
+            bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
+        )
+        for end in document["present"]
+    ]
+    return present + [tombstone(UUID(end["vll"]), end["end"], end["revision"]) for end in document["removed"]]
+
+
+def tombstone(vll: UUID, side: str, revision: int, *, confirmed: bool = False) -> EndRow:
+    return EndRow(
+        vll=vll,
+        side=side,
+        revision=revision,
+        wanted_present=False,
+        confirmed_removed=confirmed,
+        admin_up=True,
+        frame=1522,
+        interface="host-cust1",
+        tagging="dot1q",
+        outer_vlan=100,
+        inner_vlan=None,
+        exact_match=True,
+        encapsulation="l2xc",
+        family=None,
+        local=None,
+        remote=None,
+        vni=None,
+    )
+
+
+def canonical(document: dict[str, Any]) -> bytes:
+    for part in ("present", "removed"):
+        document[part].sort(key=lambda end: (end["vll"], end["end"]))
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_rows_become_the_contracts_document(path: Path) -> None:
+    document = json.loads(path.read_text())
+    intent = intent_for(router=document["router"], generation=document["generation"], rows=rows_of(document))
+    assert intent.document() == canonical(document)
+
+
+def test_the_contract_has_documents_to_compare_with() -> None:
+    assert len(VALID) >= 12
+
+
+@given(st.permutations(range(6)))
+def test_the_order_of_the_rows_changes_nothing(order: list[int]) -> None:
+    rows = [tombstone(UUID(int=number // 2), "az"[number % 2], 1) for number in range(6)]
+    shuffled = [rows[index] for index in order]
+    assert (
+        intent_for(router="rhino", generation=1, rows=shuffled).document()
+        == intent_for(router="rhino", generation=1, rows=rows).document()
+    )
+
+
+def test_a_tombstone_stays_until_its_removal_is_confirmed() -> None:
+    vll = UUID(int=1)
+    waiting = intent_for(router="rhino", generation=1, rows=[tombstone(vll, "a", 2)])
+    confirmed = intent_for(router="rhino", generation=1, rows=[tombstone(vll, "a", 2, confirmed=True)])
+    assert [row.vll for row in waiting.removed] == [vll]
+    assert confirmed.removed == ()
+
+
+def test_an_ipv6_address_is_written_canonically() -> None:
+    document = json.loads((VALID[0].parent / "vxlan6-qinq.json").read_text())
+    shown = document["present"][0]["transport"]["local"]
+    row = rows_of(document)[0]
+    spelled_out = EndRow(**{name: getattr(row, name) for name in row.__slots__} | {"local": "FD00:0255:0::1"})
+    sent = json.loads(intent_for(router="rhino", generation=42, rows=[spelled_out]).document())
+    assert sent["present"][0]["transport"]["local"] == shown

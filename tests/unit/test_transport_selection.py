@@ -1,0 +1,242 @@
+"""Which transport is chosen, and what a refusal says would fit instead."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.core.encapsulations import AUTO_TUNNELS, TUNNELS, Family, Transport
+from portal.core.mtu_arithmetic import MtuPolicy, SvcMtuOutOfRange
+from portal.underlay.errors import (
+    Capacity,
+    FamilyMissing,
+    LocalAcrossRouters,
+    NoPath,
+    PathMtuUnknown,
+    PathTooNarrow,
+    TransportRefused,
+    TunnelWithinRouter,
+)
+from portal.underlay.mtu_check_policy import PathPolicy
+from portal.underlay.routers_and_links import Link, LinkSide, Router
+from portal.underlay.topology import Topology
+from portal.underlay.transport_selection import SelectedTransport, select_transport
+
+BOTH = frozenset(Family)
+V4 = frozenset({Family.V4})
+V6 = frozenset({Family.V6})
+
+
+def link(name: str, mtu: int | None, *, families: frozenset[Family] = BOTH, metric: int = 10) -> Link:
+    sides = [LinkSide(router=r, interface=name, metric=metric, declared_ip_mtu=mtu) for r in "az"]
+    return Link(id=name, name=name, a=sides[0], z=sides[1], families=families)
+
+
+def pair(*links: Link) -> Topology:
+    return Topology(routers=[Router(id=name, name=name) for name in "az"], links=links)
+
+
+def ask(topology: Topology, **changed: Any) -> SelectedTransport:
+    """1500 bytes with two tags from a to z by ``auto``, unless changed."""
+    wanted: dict[str, Any] = {
+        "a": "a",
+        "z": "z",
+        "a_families": BOTH,
+        "z_families": BOTH,
+        "svc_mtu": 1500,
+        "carried_tags": 2,
+        "requested": None,
+        "policy": PathPolicy(),
+    }
+    return select_transport(topology, **wanted | changed)
+
+
+def test_auto_takes_the_cheapest_tunnel_that_fits() -> None:
+    answer = ask(pair(link("bb", 9000)))
+    assert (answer.transport, answer.frame, answer.required) == (Transport.VXLAN4, 1522, 1558)
+    assert answer.path is not None
+    assert answer.path.path_mtu == 9000
+
+
+def test_auto_takes_l2xc_on_one_router_without_looking_at_the_underlay() -> None:
+    answer = ask(pair(), z="a", a_families=(), z_families=())
+    assert answer == SelectedTransport(transport=Transport.L2XC, frame=1522)
+
+
+@pytest.mark.parametrize(
+    ("families", "v4_mtu", "v6_mtu", "chosen"),
+    [
+        (BOTH, 1558, 9000, Transport.VXLAN4),
+        (BOTH, 1557, 9000, Transport.VXLAN6),
+        (BOTH, None, 9000, Transport.VXLAN6),
+        (V6, 9000, 1578, Transport.VXLAN6),
+    ],
+)
+def test_auto_turns_to_the_other_family_when_the_first_does_not_serve(
+    families: frozenset[Family], v4_mtu: int | None, v6_mtu: int, chosen: Transport
+) -> None:
+    underlay = pair(link("four", v4_mtu, families=V4), link("six", v6_mtu, families=V6))
+    assert ask(underlay, z_families=families).transport is chosen
+
+
+def test_auto_never_takes_gre_but_says_that_it_would_fit() -> None:
+    with pytest.raises(PathTooNarrow) as refused:
+        ask(pair(link("bb", 1557)))
+    error = refused.value
+    assert (error.link.name, error.required, error.available, error.shortfall) == ("bb", 1558, 1557, 1)
+    assert error.fits == (Transport.GRE4,)
+    assert error.capacities == (
+        Capacity(Transport.VXLAN4, 1499),
+        Capacity(Transport.VXLAN6, 1479),
+        Capacity(Transport.GENEVE4, 1483),
+        Capacity(Transport.GENEVE6, 1463),
+        Capacity(Transport.GRE4, 1503),
+        Capacity(Transport.GRE6, 1483),
+    )
+
+
+# mtu.md's checks: planning, 1500 bytes with two tags.
+@pytest.mark.parametrize(
+    ("transport", "required"),
+    [
+        ("gre4", 1554),
+        ("gre6", 1574),
+        ("vxlan4", 1558),
+        ("vxlan6", 1578),
+        ("geneve4", 1574),
+        ("geneve6", 1594),
+    ],
+)
+def test_a_requested_tunnel_is_served_up_to_the_byte(transport: str, required: int) -> None:
+    for wide_enough in (required, required + 1):
+        answer = ask(pair(link("bb", wide_enough)), requested=Transport(transport))
+        assert (answer.transport, answer.required) == (Transport(transport), required)
+    with pytest.raises(PathTooNarrow) as refused:
+        ask(pair(link("bb", required - 1)), requested=Transport(transport))
+    assert refused.value.shortfall == 1
+    assert Transport(transport) not in refused.value.fits
+
+
+def test_a_jumbo_underlay_carries_8942_with_two_tags_and_8950_with_none() -> None:
+    underlay = pair(link("bb", 9000))
+    assert ask(underlay, svc_mtu=8942).transport is Transport.VXLAN4
+    assert ask(underlay, svc_mtu=8950, carried_tags=0).transport is Transport.VXLAN4
+    for svc_mtu, tags in ((8943, 2), (8951, 0)):
+        with pytest.raises(PathTooNarrow):
+            ask(underlay, svc_mtu=svc_mtu, carried_tags=tags, requested=Transport.VXLAN4)
+
+
+def test_exact_leaves_no_room_and_does_not_look_at_failures() -> None:
+    underlay = pair(link("bb", 1558), link("spare", 1500, metric=20))
+    exact = PathPolicy(mtu=MtuPolicy.EXACT)
+    assert ask(underlay, policy=exact, requested=Transport.GENEVE4).required == 1558
+    with pytest.raises(PathTooNarrow) as refused:
+        ask(underlay, policy=PathPolicy(mtu=MtuPolicy.EXACT, any_single_failure=True))
+    assert refused.value.link.name == "spare"
+
+
+def test_planning_looks_at_failures_unless_told_otherwise() -> None:
+    underlay = pair(link("bb", 1558), link("spare", 1500, metric=20))
+    with pytest.raises(PathTooNarrow) as refused:
+        ask(underlay)
+    assert refused.value.link.name == "spare"
+    assert ask(underlay, policy=PathPolicy(any_single_failure=False)).transport is Transport.VXLAN4
+
+
+@pytest.mark.parametrize(("gre_key", "required"), [(False, 1546), (True, 1550)])
+def test_a_gre_key_counts_under_the_exact_policy(gre_key: bool, required: int) -> None:
+    policy = PathPolicy(mtu=MtuPolicy.EXACT, gre_key=gre_key)
+    assert ask(pair(link("bb", 9000)), requested=Transport.GRE4, policy=policy).required == required
+
+
+def test_an_unknown_mtu_names_its_links_and_what_the_other_family_carries() -> None:
+    underlay = pair(link("four", None, families=V4), link("six", 9000, families=V6))
+    with pytest.raises(PathMtuUnknown) as refused:
+        ask(underlay, requested=Transport.GENEVE4)
+    assert [found.name for found in refused.value.links] == ["four"]
+    assert refused.value.fits == (Transport.VXLAN6, Transport.GENEVE6, Transport.GRE6)
+
+
+def test_an_end_without_the_family_is_named() -> None:
+    with pytest.raises(FamilyMissing) as refused:
+        ask(pair(link("bb", 9000)), requested=Transport.VXLAN6, z_families=V4)
+    assert refused.value.family is Family.V6
+    assert [router.name for router in refused.value.routers] == ["z"]
+    assert refused.value.fits == (Transport.VXLAN4, Transport.GENEVE4, Transport.GRE4)
+
+
+def test_ends_that_share_no_family_are_refused() -> None:
+    with pytest.raises(FamilyMissing) as refused:
+        ask(pair(link("bb", 9000)), a_families=V4, z_families=V6)
+    assert refused.value.family is Family.V4
+    assert [router.name for router in refused.value.routers] == ["z"]
+    assert refused.value.fits == ()
+
+
+def test_no_path_is_told_only_when_no_family_has_one() -> None:
+    with pytest.raises(NoPath):
+        ask(pair())
+    with pytest.raises(PathTooNarrow) as refused:
+        ask(pair(link("six", 1500, families=V6)))
+    assert refused.value.required == 1578
+
+
+def test_l2xc_across_routers_is_refused_with_the_tunnels_that_fit() -> None:
+    with pytest.raises(LocalAcrossRouters) as refused:
+        ask(pair(link("bb", 9000)), requested=Transport.L2XC)
+    assert refused.value.field == "transport"
+    assert (refused.value.a.name, refused.value.z.name) == ("a", "z")
+    assert refused.value.fits == TUNNELS
+
+
+@pytest.mark.parametrize("tunnel", TUNNELS)
+def test_a_tunnel_within_one_router_is_refused(tunnel: Transport) -> None:
+    with pytest.raises(TunnelWithinRouter) as refused:
+        ask(pair(link("bb", 9000)), z="a", requested=tunnel)
+    assert (refused.value.router.name, refused.value.transport) == ("a", tunnel)
+    assert refused.value.fits == (Transport.L2XC,)
+
+
+def test_an_impossible_svc_mtu_is_refused_before_any_path_is_looked_at() -> None:
+    with pytest.raises(SvcMtuOutOfRange):
+        ask(pair(), svc_mtu=67)
+
+
+@given(
+    mtu=st.integers(68, 9300),
+    svc_mtu=st.integers(68, 9300),
+    tags=st.integers(0, 2),
+    policy=st.builds(PathPolicy, mtu=st.sampled_from(MtuPolicy), gre_key=st.booleans()),
+    requested=st.sampled_from([None, *TUNNELS]),
+)
+def test_a_refusal_tells_the_truth_about_what_fits(
+    mtu: int, svc_mtu: int, tags: int, policy: PathPolicy, requested: Transport | None
+) -> None:
+    underlay = pair(link("bb", mtu))
+
+    def outcome(
+        transport: Transport | None, size: int
+    ) -> SelectedTransport | TransportRefused | SvcMtuOutOfRange:
+        try:
+            return ask(underlay, svc_mtu=size, carried_tags=tags, policy=policy, requested=transport)
+        except (TransportRefused, SvcMtuOutOfRange) as refused:
+            return refused
+
+    def served(transport: Transport, size: int) -> bool:
+        return isinstance(outcome(transport, size), SelectedTransport)
+
+    answer = outcome(requested, svc_mtu)
+    if isinstance(answer, TransportRefused):
+        assert answer.fits == tuple(t for t in TUNNELS if served(t, svc_mtu))
+        assert not set(answer.fits) & {*([requested] if requested else AUTO_TUNNELS)}
+        for capacity in answer.capacities:
+            assert served(capacity.transport, capacity.largest_svc_mtu)
+            assert not served(capacity.transport, capacity.largest_svc_mtu + 1)
+        incapable = set(TUNNELS) - {capacity.transport for capacity in answer.capacities}
+        assert not any(served(transport, 68) for transport in incapable)
+    else:
+        assert isinstance(answer, SelectedTransport)
+        assert answer.required is not None
+        assert answer.required <= mtu
+        assert served(answer.transport, svc_mtu)

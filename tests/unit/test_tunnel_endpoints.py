@@ -1,0 +1,168 @@
+"""What the two routers of a line can do, by report or, where there is none, by declaration."""
+
+from dataclasses import replace
+
+import pytest
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.underlay.errors import (
+    EncapsulationMissing,
+    EndpointMissing,
+    EndpointUnrouted,
+    PathTooNarrow,
+    TransportRefused,
+    TunnelWithinRouter,
+)
+from portal.underlay.mtu_check_policy import PathPolicy
+from portal.underlay.routers_and_links import Router
+from portal.underlay.transport_selection import options, select_transport
+from portal.underlay.tunnel_endpoints import Assumption, LineEnd, assumptions, barred
+from tests.unit.test_transport_selection import BOTH, link, pair
+
+ALL = frozenset(Encapsulation)
+RHINO = LineEnd(
+    router=Router(id="a", name="a"),
+    loopbacks={Family.V4: "10.255.0.1", Family.V6: "fd00::1"},
+    encapsulations=ALL,
+    addresses=frozenset({"10.255.0.1", "fd00::1"}),
+    routes={"10.255.0.2": True, "fd00::2": True},
+)
+HIPPO = LineEnd(
+    router=Router(id="z", name="z"),
+    loopbacks={Family.V4: "10.255.0.2", Family.V6: "fd00::2"},
+    encapsulations=ALL,
+    addresses=frozenset({"10.255.0.2", "fd00::2"}),
+    routes={"10.255.0.1": True, "fd00::1": True},
+)
+SILENT = LineEnd(router=RHINO.router, loopbacks=RHINO.loopbacks)
+
+
+def ask(a: LineEnd, z: LineEnd, requested: Transport | None = None, *, mtu: int = 9000, svc_mtu: int = 1500):
+    return select_transport(
+        pair(link("bb", mtu)),
+        a.router.id,
+        z.router.id,
+        a_families=BOTH,
+        z_families=BOTH,
+        svc_mtu=svc_mtu,
+        carried_tags=0,
+        requested=requested,
+        policy=PathPolicy(),
+        barred=barred(a, z, Transport),
+    )
+
+
+def test_ends_that_can_do_everything_bar_nothing_and_nothing_is_assumed() -> None:
+    assert barred(RHINO, HIPPO, Transport) == {}
+    assert [assumptions(RHINO, HIPPO, each) for each in Transport] == [[]] * len(Transport)
+    assert ask(RHINO, HIPPO).transport is Transport.VXLAN4
+
+
+@pytest.mark.parametrize("lacking", ["a", "z"])
+def test_auto_does_not_offer_what_either_vpp_cannot_do(lacking: str) -> None:
+    ends = {"a": RHINO, "z": HIPPO}
+    ends[lacking] = replace(ends[lacking], encapsulations=ALL - {Encapsulation.VXLAN})
+    assert ask(ends["a"], ends["z"]).transport is Transport.GENEVE4
+    with pytest.raises(EncapsulationMissing) as refusal:
+        ask(ends["a"], ends["z"], Transport.VXLAN4)
+    assert (refusal.value.router.name, refusal.value.transport) == (lacking, Transport.VXLAN4)
+    assert refusal.value.fits == (Transport.GENEVE4, Transport.GENEVE6, Transport.GRE4, Transport.GRE6)
+    assert all("vxlan" not in capacity.transport for capacity in refusal.value.capacities)
+
+
+def test_all_that_stands_against_a_transport_is_told() -> None:
+    a, z = (replace(end, encapsulations=frozenset({Encapsulation.L2XC})) for end in (RHINO, HIPPO))
+    z = replace(z, addresses=frozenset())
+    with pytest.raises(PathTooNarrow) as refusal:
+        ask(a, z, Transport.VXLAN4, mtu=1549)
+    assert [type(each) for each in refusal.value.also] == [
+        EncapsulationMissing,
+        EncapsulationMissing,
+        EndpointMissing,
+    ]
+    assert refusal.value.fits == ()
+
+
+def test_a_path_that_is_too_narrow_says_more_than_a_plugin_that_is_missing() -> None:
+    z = replace(HIPPO, encapsulations=ALL - {Encapsulation.VXLAN})
+    with pytest.raises(PathTooNarrow):
+        ask(RHINO, z, mtu=1500)
+
+
+def test_nothing_at_all_is_told_of_the_cheapest() -> None:
+    z = replace(HIPPO, encapsulations=frozenset({Encapsulation.L2XC}))
+    with pytest.raises(EncapsulationMissing) as refusal:
+        ask(RHINO, z)
+    assert refusal.value.transport is Transport.VXLAN4
+
+
+def test_a_loopback_that_is_not_on_the_router_is_no_endpoint() -> None:
+    z = replace(HIPPO, addresses=frozenset({"fd00::2"}))
+    assert ask(RHINO, z).transport is Transport.VXLAN6
+    with pytest.raises(EndpointMissing) as refusal:
+        ask(RHINO, z, Transport.GENEVE4)
+    assert (refusal.value.router.name, refusal.value.address) == ("z", "10.255.0.2")
+
+
+def test_a_loopback_without_a_route_from_the_far_end_is_no_endpoint() -> None:
+    z = replace(HIPPO, routes={"10.255.0.1": False, "fd00::1": True})
+    assert ask(RHINO, z).transport is Transport.VXLAN6
+    with pytest.raises(EndpointUnrouted) as refusal:
+        ask(RHINO, z, Transport.VXLAN4)
+    assert (refusal.value.router.name, refusal.value.address, refusal.value.far.name) == (
+        "a",
+        "10.255.0.1",
+        "z",
+    )
+
+
+def test_gre_looks_for_its_addresses_itself() -> None:
+    z = replace(HIPPO, addresses=frozenset(), routes={"10.255.0.1": False})
+    assert ask(RHINO, z, Transport.GRE4).transport is Transport.GRE4
+
+
+def test_a_router_that_has_not_reported_counts_as_declared_and_that_is_said() -> None:
+    assert ask(SILENT, HIPPO).transport is Transport.VXLAN4
+    a = SILENT.router
+    assert assumptions(SILENT, HIPPO, Transport.VXLAN4) == [
+        Assumption(a, "encapsulation", "vxlan"),
+        Assumption(a, "address", "10.255.0.1"),
+        Assumption(a, "route", "10.255.0.2"),
+    ]
+    assert assumptions(SILENT, SILENT, Transport.L2XC) == [Assumption(a, "encapsulation", "l2xc")]
+
+
+def test_a_local_cross_connect_needs_its_plugin_too() -> None:
+    a = replace(RHINO, encapsulations=frozenset())
+    with pytest.raises(EncapsulationMissing):
+        ask(a, a)
+    with pytest.raises(TunnelWithinRouter) as refusal:
+        ask(a, a, Transport.VXLAN4)
+    assert refusal.value.fits == ()
+
+
+@pytest.mark.parametrize("svc_mtu", [1500, 8950, 8951])
+def test_an_option_that_is_barred_says_why_and_carries_nothing(svc_mtu: int) -> None:
+    z = replace(HIPPO, encapsulations=ALL - {Encapsulation.VXLAN})
+    no = barred(RHINO, z, Transport)
+    offered = options(
+        pair(link("bb", 9000)),
+        "a",
+        "z",
+        a_families=BOTH,
+        z_families=BOTH,
+        carried_tags=0,
+        policy=PathPolicy(),
+        barred=no,
+    )
+    for option in offered:
+        if option.transport in (Transport.VXLAN4, Transport.VXLAN6):
+            assert (option.largest_svc_mtu, len(option.barred)) == (None, 1)
+            continue
+        fits = option.largest_svc_mtu is not None and svc_mtu <= option.largest_svc_mtu
+        try:
+            ask(RHINO, z, option.transport, svc_mtu=svc_mtu)
+        except TransportRefused:
+            assert not fits
+        else:
+            assert fits
