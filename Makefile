@@ -24,9 +24,9 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-stacks test-go test-unit test-fast check bench lock format openapi agent agent-packages release run-environment dev-environment \
-	packages-demo packages-test check-python check-types check-templates check-layers check-go \
-	check-migrations
+.PHONY: help demo compose-demo dev test test-rows test-stacks test-go test-unit test-fast check bench \
+	lock format openapi agent agent-packages release run-environment dev-environment packages-demo \
+	packages-test check-python check-types check-templates check-layers check-go check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile

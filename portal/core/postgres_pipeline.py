@@ -3,7 +3,7 @@
 libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from django.db import connection, transaction
@@ -23,18 +23,14 @@ def pipelined() -> Iterator[None]:
 
 
 @contextmanager
-def transaction_with_pipelined_end() -> Iterator[Callable[[], None]]:
-    """A transaction. Once what it yields is called, its statements are sent together and COMMIT with them.
+def pipelined_transaction() -> Iterator[None]:
+    """A transaction whose statements are sent together, and COMMIT with them.
 
-    From then on an error may come from whatever waits next, the end of the block included: catch none inside.
+    An error may come from whatever waits next, the end of the block included: catch none inside.
     """
-    with ExitStack() as until_committed:
-
-        def together_from_here() -> None:
-            # Within somebody else's transaction nothing is committed here.
-            if is_outermost:
-                until_committed.enter_context(pipelined())
-
-        is_outermost = not connection.in_atomic_block
-        with transaction.atomic():
-            yield together_from_here
+    # Within somebody else's transaction nothing is committed here.
+    is_outermost = not connection.in_atomic_block
+    with ExitStack() as until_committed, transaction.atomic():
+        if is_outermost:
+            until_committed.enter_context(pipelined())
+        yield

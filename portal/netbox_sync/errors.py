@@ -1,10 +1,10 @@
-"""Why NetBox could not be read or written. What people read about them is in ``words``."""
+"""Why NetBox could not be read or written. What people read about them is in ``messages``."""
 
 from typing import Any
 
 
 class Failure(Exception):
-    """``code`` names the sentence in ``words``, ``facts`` fill it."""
+    """``code`` names the sentence in ``messages``, ``facts`` fill it."""
 
     def __init__(self, code: str, **facts: Any) -> None:
         super().__init__(code, facts)
@@ -12,7 +12,7 @@ class Failure(Exception):
 
     @property
     def told(self) -> dict[str, Any]:
-        """As rows keep it and ``words`` reads it: {"code", "facts"}."""
+        """As rows keep it and ``messages`` reads it: {"code", "facts"}."""
         return {"code": self.code, "facts": self.facts}
 
 

@@ -28,7 +28,7 @@ _DESCRIPTION = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not taken over, or to be looked at. ``code`` names its sentence in ``words``."""
+    """Something that is not taken over, or to be looked at. ``code`` names its sentence in ``messages``."""
 
     code: str
     subject: str

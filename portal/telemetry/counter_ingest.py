@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection
 from msgspec.structs import astuple
 from psycopg.errors import CheckViolation, UniqueViolation
 
-from portal.core.postgres_pipeline import transaction_with_pipelined_end
+from portal.core.postgres_pipeline import pipelined_transaction
 from portal.core.unix_time import to_ms, to_time
 from portal.inventory.models import Router
 from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
@@ -118,8 +118,7 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 def _store(router: Router, report: CounterReport, now: datetime, *, by_number: bool = True) -> Stored:
     """``by_number``: samples with higher numbers than any before are new, and nobody looks for them."""
     reasons = [contradiction(sample, now) for sample in report.samples]
-    with transaction_with_pipelined_end() as together_from_here:
-        together_from_here()
+    with pipelined_transaction():
         last, own = _look(router, report, reasons, now)
         rows: list[_Row] = []
         suspects: list[Suspect] = []

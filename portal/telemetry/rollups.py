@@ -3,7 +3,7 @@
 Every stored sample marks its 5 minutes as stale; a bucket that is over and marked is counted anew, from the
 finer table, as a whole; what the NOC accepted out of quarantine counts beside the samples. So repetition,
 disorder and lateness need no care of their own. A bucket counted anew marks the next longer one. Until then
-readers pass marked buckets by (buckets.py).
+readers pass marked buckets by (bucket_queries.py).
 """
 
 from collections.abc import Iterable, Sequence

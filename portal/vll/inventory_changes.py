@@ -1,6 +1,7 @@
 """Changes of the declared network that lines depend on: told beforehand, and done when that is accepted.
 
 What agents observe is never refused, since it is so already. What the NOC declares can be thought over.
+All else that a function takes and raises is that of its ``..._unguarded`` twin in the inventory's operations.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ _NAMED = 5
 def port_change(
     *, port: Port, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> Port:
-    """As the inventory's. Raises LinesAffected where lines on it send larger frames than it then takes."""
+    """Raises LinesAffected where lines on the port send larger frames than it then takes."""
     if "max_frame" not in changes:
         return port_change_unguarded(port=port, user=user, now=now, **changes)
     before = lines_too_large_for(Port.objects.select_for_update(of=("self",)).get(pk=port.pk))
@@ -43,7 +44,7 @@ def port_change(
 def router_change(
     *, router: Router, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> Router:
-    """As the inventory's. Raises LoopbackInUse where tunnels end on an address that is to go.
+    """Raises LoopbackInUse where tunnels end on an address that is to go.
 
     Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
     """
@@ -62,7 +63,7 @@ def router_change(
 def link_change(
     *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> BackboneLink:
-    """As the inventory's. Raises LinesAffected where the underlay would no longer carry lines."""
+    """Raises LinesAffected where the underlay would no longer carry lines."""
     with watched(str(link), accepted=accept_affected, user=user, now=now):
         return link_change_unguarded(link=link, user=user, now=now, **changes)
 
@@ -71,7 +72,7 @@ def link_change(
 def link_create(
     *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
 ) -> BackboneLink:
-    """As the inventory's. A new link may be a shorter way, and narrower: LinesAffected as above."""
+    """A new link may be a shorter way, and narrower: LinesAffected as above."""
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
 

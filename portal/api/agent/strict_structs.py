@@ -1,4 +1,4 @@
-"""Strict reading of documents of many numbers, by msgspec; refusals are named as in ``fields``."""
+"""Strict reading of documents of many numbers, by msgspec; refusals are named as in ``strict_json``."""
 
 import re
 
