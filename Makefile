@@ -24,7 +24,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-stacks test-go test-unit test-fast check bench \
+.PHONY: help demo compose-demo dev test test-rows test-faults test-journeys test-go test-unit test-fast check bench \
 	lock format openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test check-python check-types check-templates check-layers check-go check-migrations
 
@@ -42,17 +42,22 @@ compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker co
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-rows test-stacks test-go
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target \
+		test-faults test-journeys test-rows test-go
 
-# What waits for whole stacks, routers and faults needs little of the processors: the rest runs beside it.
+# Lanes: what waits for faults and frames, what uses the product from outside, and all the rest in the gaps between.
+FAULTS := tests/faults tests/lab
+JOURNEYS := tests/browser tests/journeys
 ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
-STACKS := tests/browser tests/faults tests/journeys tests/lab
+
+test-faults: dev-environment agent
+	@$(BIN)/python -m pytest $(FAULTS)
+
+test-journeys: dev-environment agent
+	@$(BIN)/python -m pytest $(JOURNEYS)
 
 test-rows: dev-environment
-	@$(BIN)/python -m pytest --numprocesses 2 $(ROWS)
-
-test-stacks: dev-environment agent
-	@$(BIN)/python -m pytest $(STACKS)
+	@nice $(BIN)/python -m pytest --numprocesses 2 $(ROWS)
 
 test-go: agent
 	@cd agent && $(GO) test -timeout 30m ./...

@@ -1,4 +1,4 @@
-"""How long the agent takes for 1,000 VLLs: measured by build/agentbench, beside the engine itself."""
+"""The agent's time for 1,000 VLLs: measured by build/agentbench, beside the engine itself."""
 
 import subprocess
 from collections.abc import Iterator

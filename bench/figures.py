@@ -1,4 +1,4 @@
-"""What a benchmark says."""
+"""The figures of a benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

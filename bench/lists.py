@@ -1,4 +1,4 @@
-"""What a page of 50 of 100,000 VLLs costs: the first, the last, narrowed and searched."""
+"""The cost of a page of 50 of 100,000 VLLs: the first, the last, narrowed and searched."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How long the MTU check of an order takes: 1,000 routers, 2,500 links, any single failure.
+"""The time of an order's MTU check: 1,000 routers, 2,500 links, any single failure.
 
 The figures are medians, over several rounds, of the 95th percentile over random pairs of routers:
 

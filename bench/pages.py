@@ -1,4 +1,4 @@
-"""What the server takes for each page a reader opens, at 100,000 VLLs."""
+"""The server's time for each page a reader opens, at 100,000 VLLs."""
 
 import time
 from collections.abc import Iterator

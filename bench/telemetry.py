@@ -65,9 +65,8 @@ def _network() -> tuple[Any, list[Any]]:
 
 
 def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
-    from portal.api.agent.strict_json import Errors
-    from portal.api.agent.strict_structs import struct
     from portal.core.clock import now
+    from portal.core.strict_json import reader
     from portal.telemetry.counter_ingest import counters_store
     from portal.telemetry.counter_report import CounterReport
     from portal.telemetry.partitions import partitions_keep
@@ -75,11 +74,11 @@ def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
 
     partitions_keep(now=now())
     bodies = [json.dumps(_report(vlls, number)).encode() for number in range(REPORTS)]
-    read = struct(CounterReport)
+    read = reader(CounterReport)
     began = time.perf_counter()
     stored = 0
     for body in bodies:
-        report = read(body, Errors())
+        report = read(body)
         stored += counters_store(router=router, report=report, now=now()).accepted
     took = time.perf_counter() - began
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What asking for a line costs through the API: 1,000 routers, 2,500 links, any single failure.
+"""The cost of asking for a line through the API: 1,000 routers, 2,500 links, any single failure.
 
 ``validate_p95_ms`` with the underlay as this process knows it; ``validate_cold_p95_ms`` right after a link
 was changed, when it is read and built anew.

@@ -1,4 +1,4 @@
-"""What an agent connects to: two Unix sockets, behind which stands a VPP or the stand-in."""
+"""The sockets that an agent connects to: two Unix sockets, behind which stands a VPP or the stand-in."""
 
 from dataclasses import dataclass
 from pathlib import Path

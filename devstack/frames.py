@@ -99,7 +99,7 @@ class Wire:
         return difference(whole, others)
 
     def overflowed(self) -> int:
-        """How many frames arrived since this was last asked that the socket had no room for."""
+        """The number of frames lost since this was last asked, because the socket had no room."""
         answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         drops: int = _STATISTICS.unpack(answer)[1]
         return drops
@@ -111,7 +111,7 @@ class Wire:
 
 
 def difference(wanted: bytes, others: Sequence[bytes]) -> str:
-    """How the frame that came instead differs, in words for a report."""
+    """The difference of the frame that came instead, in words for a report."""
     if not others:
         return f"no frame came instead of {len(wanted)} bytes"
     first = others[0]

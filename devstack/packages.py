@@ -1,4 +1,4 @@
-"""What a bare Debian 12 lacks: `python -m devstack.packages demo|test`.
+"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test`.
 
 Runs on the system's Python before the virtual environment exists: standard library only.
 """
@@ -47,7 +47,7 @@ DEMO = (
 )
 TEST = (
     *DEMO,
-    Package("chromium", _command("chromium")),
+    Package("chromium-headless-shell", _command("chromium-headless-shell")),
     # The whole packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),

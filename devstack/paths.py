@@ -1,4 +1,4 @@
-"""Where things are in a clone."""
+"""The places of things in a clone."""
 
 import os
 from pathlib import Path

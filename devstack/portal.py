@@ -91,7 +91,7 @@ class Portal:
         )
 
     def start_workers(self, family: Family) -> None:
-        """Who waits for work in Redis, and so needs no tables before there is some."""
+        """Start the processes that wait for work in Redis, and so need no tables before there is some."""
         for child in (
             self._worker("worker", queues="provisioning,telemetry,netbox", concurrency=2),
             self._worker("doubtful", queues="doubtful", concurrency=1),

@@ -13,7 +13,7 @@ class PromtoolMissing(Exception):
 
 
 class Complaint(Exception):
-    """What promtool said."""
+    """The words of promtool."""
 
 
 def promtool() -> str:

@@ -42,7 +42,8 @@ async ([png, quality]) => {
 def main() -> None:
     demo = json.loads((RUN / "demo.json").read_text())
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        shell = shutil.which("chromium-headless-shell")
+        browser = playwright.chromium.launch(executable_path=shell, args=["--no-sandbox"])
         ordered = _order(demo, browser)
         time.sleep(FIGURES_S)
         _take_all(demo, browser, ordered)

@@ -53,12 +53,12 @@ plugins {{
 
 
 def router_script(router: Router, isp: Isp) -> list[str]:
-    """What a router's VPP is told at its start; its interfaces have the names that the portal knows."""
+    """The startup commands of a router's VPP; its interfaces have the names that the portal knows."""
     return commands_of(router, isp, attach=_memifs(router, isp))
 
 
 def world_script(isp: Isp) -> list[str]:
-    """What the world's VPP is told at its start."""
+    """The startup commands of the world's VPP."""
     commands: list[str] = []
     with_agents = {router.name for router in isp.agents}
     numbers = count(1)

@@ -12,9 +12,11 @@ from django.conf import settings
 from portal.core.heartbeat import beat
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+# `migrate` has made Django's checks, which would bring all pages and the whole API into each worker.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 app = Celery("longline", task_cls="portal.audit.actor:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["provisioning", "portal.accounts", "portal.api", "portal.notifications"])
+app.autodiscover_tasks()
 
 
 @setup_logging.connect(dispatch_uid="longline_logs")

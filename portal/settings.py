@@ -10,8 +10,14 @@ from urllib.parse import urlsplit
 import pghistory
 from csp.constants import NONE, SELF
 
+from portal.accounts import task_names as accounts
+from portal.api import task_names as api
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
+from portal.netbox_sync import task_names as netbox
+from portal.notifications import task_names as notifications
+from portal.telemetry import task_names as telemetry
+from portal.vll import task_names as provisioning
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -264,25 +270,27 @@ CELERY_BROKER_URL = env.str("REDIS_URL")
 CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:Transport"
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
-# No task runs longer, and those that name no limit of their own are held to it.
+# In seconds, of tasks that name none of their own: past every timeout of the two exchanges with a router
+# (provisioning.agent_client.TOTAL_S). One that hangs beyond it is killed, and a sweeper resumes.
+CELERY_TASK_TIME_LIMIT = 90
+# No task runs longer.
 LONGEST_TASK_S = 3600
-CELERY_TASK_TIME_LIMIT = LONGEST_TASK_S
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
 CELERY_TASK_ROUTES = {
     # Sweepers have a worker of their own: they raise the alarms when all others are busy.
-    "provisioning.sweep": {"queue": "sweepers"},
-    "provisioning.mark_stale": {"queue": "sweepers"},
+    provisioning.SWEEP: {"queue": "sweepers"},
+    provisioning.MARK_STALE: {"queue": "sweepers"},
     # Routers that probably do not answer hold up each other, and nobody else.
-    "provisioning.converge_doubtful_router": {"queue": "doubtful"},
+    provisioning.CONVERGE_DOUBTFUL: {"queue": "doubtful"},
     "telemetry.*": {"queue": "telemetry"},
     # What makes deliveries of events is not to wait behind any of them.
-    "notifications.tell": {"queue": "sweepers"},
+    notifications.TELL: {"queue": "sweepers"},
     # Receivers that failed last hold up each other, and nobody else.
-    "notifications.webhook_deliver": {"queue": "webhooks"},
-    "notifications.doubtful_webhook_turn": {"queue": "webhooks_doubtful"},
+    notifications.WEBHOOK_TURN: {"queue": "webhooks"},
+    notifications.DOUBTFUL_WEBHOOK_TURN: {"queue": "webhooks_doubtful"},
     "notifications.*": {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
 }
@@ -295,29 +303,31 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
 }
 # Beat only hurries sweepers that are safe to run twice.
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "sweep": {"task": "provisioning.sweep", "schedule": 5.0, "options": {"expires": 5}},
-    "holds": {"task": "provisioning.free_holds", "schedule": 2.0, "options": {"expires": 2}},
-    "staleness": {"task": "provisioning.mark_stale", "schedule": 10.0, "options": {"expires": 10}},
-    "tell": {"task": "notifications.tell", "schedule": 2.0, "options": {"expires": 2}},
-    "reports": {"task": "notifications.monthly_reports", "schedule": 3600.0, "options": {"expires": 3600}},
-    "forget": {"task": "notifications.forget", "schedule": 3600.0, "options": {"expires": 3600}},
-    "notifications": {"task": "notifications.sweep", "schedule": 60.0, "options": {"expires": 60}},
-    "rollups": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
-    "percentiles": {
-        "task": "telemetry.freeze_percentiles",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
+_EVERY_S = {
+    provisioning.SWEEP: 5,
+    provisioning.FREE_HOLDS: 2,
+    provisioning.MARK_STALE: 10,
+    notifications.TELL: 2,
+    notifications.MONTHLY_REPORTS: 3600,
+    notifications.FORGET: 3600,
+    accounts.RESEND_INVITATIONS: 60,
+    accounts.CLEAR_SESSIONS: 3600,
+    telemetry.ROLL_UP: 60,
+    telemetry.FREEZE_PERCENTILES: 3600,
     # Asked for with each decision; this is for what a worker that died left.
-    "accepted": {"task": "telemetry.count_accepted", "schedule": 300.0, "options": {"expires": 300}},
-    "partitions": {"task": "telemetry.keep_partitions", "schedule": 3600.0, "options": {"expires": 3600}},
-    "answers": {"task": "api.sweep_answers", "schedule": 600.0, "options": {"expires": 600}},
-    "sessions": {"task": "accounts.clear_sessions", "schedule": 3600.0, "options": {"expires": 3600}},
+    telemetry.COUNT_ACCEPTED: 300,
+    telemetry.KEEP_PARTITIONS: 3600,
+    api.SWEEP_ANSWERS: 600,
 }
-
 # NetBox (docs/netbox.md): off until NETBOX_URL names one.
 NETBOX_URL = env.str("NETBOX_URL", default="")
+if NETBOX_URL:
+    _EVERY_S[netbox.SYNC] = 15
+CELERY_BEAT_SCHEDULE = {
+    task: {"task": task, "schedule": float(every_s), "options": {"expires": every_s}}
+    for task, every_s in _EVERY_S.items()
+}
+
 NETBOX_TOKEN = env.str("NETBOX_TOKEN", default="")
 # A file of certificates to trust instead of the system's.
 NETBOX_CA = env.str("NETBOX_CA", default="")
@@ -340,12 +350,6 @@ NETBOX_LOOPBACK_INTERFACE = env.str("NETBOX_LOOPBACK_INTERFACE", default="loop0"
 NETBOX_AT_END = env.str("NETBOX_AT_END", default="remove")
 # The secret of NetBox's webhook; without one, its address does not exist.
 NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
-if NETBOX_URL:
-    CELERY_BEAT_SCHEDULE["netbox"] = {
-        "task": "netbox.sync",
-        "schedule": 15.0,
-        "options": {"expires": 15},
-    }
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))

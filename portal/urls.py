@@ -1,4 +1,4 @@
-"""What people and API clients reach."""
+"""The paths that people and API clients reach."""
 
 from django.urls import include, path
 

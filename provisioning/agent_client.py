@@ -1,10 +1,11 @@
 """Talking to one router's agent: HTTPS with mutual TLS (docs/agent-api.md)."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
@@ -13,12 +14,14 @@ from provisioning.agent_reply_decoder import (
     Held,
     Reply,
     held_decode,
-    json_decode,
     plan_decode,
+    problem_decode,
     reply_decode,
 )
 from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
+
+Told = TypeVar("Told")
 
 CONNECT_S = 3.0
 READ_S = 30.0
@@ -75,17 +78,9 @@ class AgentClient:
         self._http.close()
 
     def held(self) -> Held | Unreachable:
-        """Which intent the agent holds."""
-        answer = self._exchange("GET", "/v1/state")
-        if isinstance(answer, Unreachable):
-            return answer
-        status, body = answer
-        try:
-            if status != httpx.codes.OK:
-                raise BadReply(f"HTTP {status}")
-            return held_decode(body, router=self._router)
-        except BadReply as error:
-            return Unreachable(f"GET /v1/state: {error}")
+        """The intent that the agent holds."""
+        answer = self._ask("GET", "/v1/state", partial(held_decode, router=self._router))
+        return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
 
     def put_intent(
         self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
@@ -94,34 +89,34 @@ class AgentClient:
 
         ``request_ids``: those of the orders that it speaks of, for the agent's log.
         """
-        answer = self._exchange("PUT", "/v1/intent", document, request_ids)
-        if isinstance(answer, Unreachable):
-            return answer
-        status, body = answer
-        try:
-            if status == httpx.codes.OK:
-                return Answered(reply_decode(body, sent=intent))
-            return Refused(status, _problem(status, body))
-        except BadReply as error:
-            return Unreachable(f"PUT /v1/intent: {error}")
+        answer = self._ask("PUT", "/v1/intent", partial(reply_decode, sent=intent), document, request_ids)
+        return Answered(answer) if isinstance(answer, Reply) else answer
 
     def plan(
         self, document: bytes, *, request_ids: Sequence[str] = ()
     ) -> dict[str, Any] | Refused | Unreachable:
-        """What the agent would do to make ``document`` true: ``operations``, ``ends``; it does nothing."""
-        answer = self._exchange("POST", "/v1/plan", document, request_ids)
+        """The agent's plan to make ``document`` true: ``operations``, ``ends``; it does nothing."""
+        return self._ask("POST", "/v1/plan", partial(plan_decode, router=self._router), document, request_ids)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        decode: Callable[[bytes], Told],
+        document: bytes | None = None,
+        request_ids: Sequence[str] = (),
+    ) -> Told | Refused | Unreachable:
+        answer = self._exchange(method, path, document, request_ids)
         if isinstance(answer, Unreachable):
             return answer
         status, body = answer
         try:
-            if status == httpx.codes.OK:
-                return plan_decode(body, router=self._router)
-            return Refused(status, _problem(status, body))
+            return decode(body) if status == httpx.codes.OK else Refused(status, problem_decode(body))
         except BadReply as error:
-            return Unreachable(f"POST /v1/plan: {error}")
+            return Unreachable(f"{method} {path}: HTTP {status}: {error}")
 
     def _exchange(
-        self, method: str, path: str, body: bytes | None = None, request_ids: Sequence[str] = ()
+        self, method: str, path: str, body: bytes | None, request_ids: Sequence[str]
     ) -> tuple[int, bytes] | Unreachable:
         deadline = time.monotonic() + TOTAL_S
         headers = dict(_JSON) if body else {}
@@ -139,10 +134,3 @@ class AgentClient:
                 return response.status_code, bytes(received)
         except httpx.HTTPError as error:
             return Unreachable(f"{type(error).__name__}: {error}")
-
-
-def _problem(status: int, body: bytes) -> dict[str, Any]:
-    problem = json_decode(body)
-    if not isinstance(problem, dict) or not isinstance(problem.get("type"), str):
-        raise BadReply(f"HTTP {status} without a problem document")
-    return problem

@@ -1,4 +1,4 @@
-"""What is kept of an agent's answer: the whole of it but the ends about which it says nothing new.
+"""The evidence kept of an agent's answer: the whole of it but the ends about which it says nothing new.
 
 A router with a thousand VLLs answers for all of them each time, and one pending end is asked about every
 few seconds; evidence that repeats itself would be hundreds of megabytes a day and router.
@@ -7,7 +7,7 @@ few seconds; evidence that repeats itself would be hundreds of megabytes a day a
 from typing import Any
 
 from portal.inventory.models import Router
-from portal.vll.last_answers import stored_answers
+from portal.vll.operations.router_answers import stored_answers
 from provisioning.agent_reply_decoder import Reply
 
 

@@ -18,7 +18,8 @@ from portal.events.outbox import send_task
 from portal.inventory.models import Router, RouterCertificate
 from portal.vll.models import Attempt, RouterConvergence, VllEnd
 from portal.vll.operations import answers_take, attempt_record
-from portal.vll.operations.convergence_requests import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
+from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
+from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.attempt_evidence import evidence_of
 from provisioning.intent_document import RouterIntent, content_sha256_of, sha256_of
@@ -26,7 +27,7 @@ from provisioning.intent_generations import behind_agent_announce, generation_ta
 from provisioning.intent_rows import unconfirmed_keys
 from provisioning.order_request_ids import request_ids_of
 from provisioning.router_lock import CLAIM, Claim, claim_router
-from provisioning.scheduling import TRUST_HELD, is_at_rest
+from provisioning.routers_due import TRUST_HELD, is_at_rest
 from provisioning.unresponsive_routers import hand_over, is_unresponsive
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What one router shall be, as one document (docs/agent-api.md). Pure: rows in, dataclasses and JSON out."""
+"""The intent of one router, as one document (docs/agent-api.md). Pure: rows in, dataclasses and JSON out."""
 
 import hashlib
 import json
@@ -93,7 +93,7 @@ def intent_for(
 
 
 def key_of(row: EndRow) -> EndKey:
-    """Which end this row is about, at which revision."""
+    """The end that this row is about, and its revision."""
     return EndKey(row.vll, row.side, row.revision, row.wanted_present)
 
 

@@ -30,7 +30,7 @@ def next_intent(router: Router) -> RouterIntent:
 
 
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
-    """What the rows say now that this router is to be, under the number ``generation``."""
+    """The router's intent by the rows as they are now, under the number ``generation``."""
     rows = router_rows(router)
     return intent_for(router=router.name, generation=generation, rows=rows.ends, moved_away=rows.moved_away)
 

@@ -43,7 +43,7 @@ _LINE = (
 
 @dataclass(frozen=True, slots=True)
 class RouterRows:
-    """What is wanted of a router: its ends, and those that left it for another and are not confirmed gone."""
+    """The rows of a router's intent: its ends, and those that left it and are not confirmed gone."""
 
     ends: tuple[EndRow, ...]
     moved_away: tuple[EndKey, ...]
@@ -100,7 +100,7 @@ def _left(router: Router) -> QuerySet[VllTombstone, Any]:
 
 
 def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
-    """What a document must speak of before this router can be at rest."""
+    """The keys that a document must speak of before this router can be at rest."""
     rows = unconfirmed_ends().filter(port__router=router)
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")

@@ -10,10 +10,9 @@ from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
 from portal.events.outbox import send_task
 from portal.vll.operations import coolings_off_end, dead_routers_settle, orders_overdue_alarm
-from portal.vll.operations.convergence_requests import CONVERGE_ROUTER
+from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
-from provisioning.scheduling import routers_behind_agent, routers_due
-from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL
+from provisioning.routers_due import routers_behind_agent, routers_due
 
 KEEP_PUBLISHED = timedelta(days=1)
 

@@ -1,10 +1,13 @@
-"""Which refusals asking again cannot mend.
+"""The refusals that asking again cannot mend.
 
 The numbers and names are VPP's (src/vnet/api_errno.h, in later releases src/vnet/error.h). The agent
 looks before it acts, so that a stale index (-2, -6) or a busy system (-11 to -20) is not for good. A
 code that is not listed may pass: wrongly waiting raises an alarm after two minutes, wrongly giving up
 fails a customer's order.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 FOR_GOOD = {
     -7: "INVALID_VALUE",
@@ -27,11 +30,11 @@ FOR_GOOD = {
 }
 
 
-def is_for_good(status: str, *, code: str | None, retval: int | None) -> bool:
+def is_for_good(status: str, reason: Mapping[str, Any]) -> bool:
     """Whether such an answer (docs/agent-api.md: status, reason) cannot become better by asking again.
 
     A conflict cannot: what is in the way belongs to somebody else. Pending always can.
     """
     if status == "conflict":
         return True
-    return status == "failed" and (code == "unsupported" or retval in FOR_GOOD)
+    return status == "failed" and (reason["code"] == "unsupported" or reason["retval"] in FOR_GOOD)

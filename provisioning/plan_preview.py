@@ -1,4 +1,4 @@
-"""What the routers would do if a held order were approved: asked of their agents, which change nothing."""
+"""The routers' plan for a held order, if it were approved: asked of their agents, which change nothing."""
 
 import json
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _kept(preview: RouterPlan) -> dict[str, Any]:
 
 
 def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterIntent]]:
-    """What each router would be sent: the order is let go, the rows are read, and all of it is undone.
+    """The intent for each router: the order is let go, the rows are read, and all of it is undone.
 
     With each, what it is told besides, which is read first: what changes in between makes the plan stale.
     """
@@ -104,7 +104,7 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
 
 
 def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[dict[str, Any]]:
-    """What the intent says otherwise about the ends of ``vll``, member by member."""
+    """The intent's differences about the ends of ``vll``, member by member."""
     was, will_be = (dict(_members(intent, vll)) for intent in (before, after))
     return [
         {"end": end, "field": name, "before": was.get((end, name)), "after": will_be.get((end, name))}

@@ -1,4 +1,4 @@
-"""Who works on a router: one at a time, by compare-and-swap, and never for longer than a claim lasts."""
+"""The lock of a router: one at a time, by compare-and-swap, and never for longer than a claim lasts."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

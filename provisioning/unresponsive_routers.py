@@ -12,8 +12,8 @@ from django.db.models import Q
 from portal.events.outbox import send_task
 from portal.inventory.models import Router
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.task_names import CONVERGE_DOUBTFUL
 
-CONVERGE_DOUBTFUL = "provisioning.converge_doubtful_router"
 # One failure may be an accident.
 _FAILURES = 2
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class NotReady(Exception):
-    """What is wrong, and what to do about it."""
+    """The problem, and what to do about it."""
 
 
 def version(root: Path) -> str:

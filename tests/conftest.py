@@ -1,11 +1,25 @@
-"""What holds for every test."""
+"""Fixtures of every test."""
+
+from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from django.core.cache import cache
+from django.db.models.signals import post_migrate
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Tables are emptied after a test with transactions, and that is all.
+
+    Django would make what comes with a migration anew each time: content types, permissions, triggers.
+    """
+    with mock.patch.object(post_migrate, "send"):
+        yield
 
 
 @pytest.fixture(autouse=True)
 def fresh_limits(pytestconfig: pytest.Config) -> None:
-    """What one test used up of a rate limit is not missing in the next."""
+    """Rate limits begin anew with each test."""
     if pytestconfig.getoption("services") != "none":
         cache.clear()

@@ -1,4 +1,4 @@
-"""What django-allauth asks the portal: who may come in, from where, and how secrets are kept."""
+"""The portal's answers to django-allauth: who may come in, from where, and how secrets are kept."""
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
@@ -23,7 +23,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """What rate limits count by; callers on a Unix socket share one name."""
+        """The address that rate limits count by; callers on a Unix socket share one name."""
         return str(client_address(request) or "local")
 
 

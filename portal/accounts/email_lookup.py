@@ -6,7 +6,7 @@ from portal.accounts.models import User
 
 
 def account_at(email: str, *, among: QuerySet[User] | None = None) -> User | None:
-    """Whose address that is, however written in upper and lower case.
+    """The user with that address, however written in upper and lower case.
 
     The database's comparison only narrows: it makes an I of a dotless ı and of a dotted İ, with which domains
     of other people are registered.

@@ -1,11 +1,8 @@
 """Refusals about people and tokens: types with facts, worded by ``portal.accounts.error_messages``."""
 
-from dataclasses import dataclass
-
 from portal.core.errors import Conflict, DomainError, TooSoon
 
 
-@dataclass(eq=False, kw_only=True)
 class LastAdmin(Conflict):
     """A customer without an admin could never invite anybody again."""
 
@@ -13,7 +10,6 @@ class LastAdmin(Conflict):
     field: str = "role"
 
 
-@dataclass(eq=False, kw_only=True)
 class LastNocAdmin(Conflict):
     """The NOC without an admin could neither remove anything nor help anybody."""
 
@@ -21,7 +17,6 @@ class LastNocAdmin(Conflict):
     field: str = "role"
 
 
-@dataclass(eq=False, kw_only=True)
 class AccountClosed(Conflict):
     """Whoever cannot sign in gets no role."""
 
@@ -29,14 +24,12 @@ class AccountClosed(Conflict):
     field: str = "username"
 
 
-@dataclass(eq=False, kw_only=True)
 class NoAddress(Conflict):
     """Nothing can be mailed to the owner of the account."""
 
     username: str
 
 
-@dataclass(eq=False, kw_only=True)
 class AlreadyMember(Conflict):
     """The address belongs to somebody who is a member of the customer."""
 
@@ -45,7 +38,6 @@ class AlreadyMember(Conflict):
     field: str = "email"
 
 
-@dataclass(eq=False, kw_only=True)
 class AlreadyInvited(Conflict):
     """An invitation to that address is open."""
 
@@ -53,7 +45,6 @@ class AlreadyInvited(Conflict):
     field: str = "email"
 
 
-@dataclass(eq=False, kw_only=True)
 class TooManyInvitations(TooSoon):
     """The customer sent as many invitations in a day as it may."""
 
@@ -61,7 +52,6 @@ class TooManyInvitations(TooSoon):
     maximum: int
 
 
-@dataclass(eq=False, kw_only=True)
 class InvitedTooOften(TooSoon):
     """The customer invited that address as often in a day as it may."""
 
@@ -74,21 +64,18 @@ class InvitationUsed(Conflict):
     """The invitation was accepted, revoked or has expired; which, is nobody's business but the admin's."""
 
 
-@dataclass(eq=False, kw_only=True)
 class InvitationForSomebodyElse(Conflict):
     """The reader is signed in with another address than the one invited."""
 
     email: str
 
 
-@dataclass(eq=False, kw_only=True)
 class AccountNotClosed(Conflict):
     """The account of that address is open, so its owner signs in instead of opening it again."""
 
     email: str
 
 
-@dataclass(eq=False, kw_only=True)
 class UsernameTaken(Conflict):
     """Somebody signs in by that name already, perhaps written in other case."""
 
@@ -96,7 +83,6 @@ class UsernameTaken(Conflict):
     field: str = "username"
 
 
-@dataclass(eq=False, kw_only=True)
 class AddressTaken(Conflict):
     """The address belongs to an account already."""
 
@@ -104,7 +90,6 @@ class AddressTaken(Conflict):
     field: str = "email"
 
 
-@dataclass(eq=False, kw_only=True)
 class ScopeNotForYou(DomainError):
     """Nobody puts rights on a token that they do not have: it would wait for the day when they get them."""
 
@@ -112,7 +97,6 @@ class ScopeNotForYou(DomainError):
     field: str = "scopes"
 
 
-@dataclass(eq=False, kw_only=True)
 class ScopeNotHeld(DomainError):
     """A token hands on only what it may itself."""
 
@@ -120,7 +104,6 @@ class ScopeNotHeld(DomainError):
     field: str = "scopes"
 
 
-@dataclass(eq=False, kw_only=True)
 class NetworkNotHeld(DomainError):
     """A token hands on only the networks that it may be used from."""
 
@@ -128,7 +111,6 @@ class NetworkNotHeld(DomainError):
     field: str = "allowed_networks"
 
 
-@dataclass(eq=False, kw_only=True)
 class OutlivesItsMaker(DomainError):
     """A token made with a token ends no later than that one."""
 

@@ -1,4 +1,4 @@
-"""How often a customer invites: each invitation is a mail to somebody who has not asked for it."""
+"""The limits on a customer's invitations: each invitation is a mail to somebody who has not asked for it."""
 
 from datetime import datetime, timedelta
 
@@ -25,7 +25,7 @@ def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
 
 
 def _free_at(sent: QuerySet[Invitation], maximum: int) -> datetime | None:
-    """When the oldest of the newest ``maximum`` leaves the window; None while there are fewer."""
+    """The time when the oldest of the newest ``maximum`` leaves the window; None while there are fewer."""
     moments = sent.order_by("-created_at").values_list("created_at", flat=True)
     last = moments[maximum - 1 : maximum].first()
     return None if last is None else last + WINDOW

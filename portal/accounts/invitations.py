@@ -22,12 +22,13 @@ from portal.accounts.errors import (
 )
 from portal.accounts.invitation_limits import check_may_invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
-from portal.accounts.policies import managed_customers, visible_customers
+from portal.accounts.permissions import managed_customers, visible_customers
+from portal.accounts.task_names import SEND_INVITATION
 from portal.accounts.tokens import maker_lock, tokens_end
+from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_task
 
 GOOD_FOR = timedelta(days=7)
-SEND_INVITATION = "notifications.send_invitation"
 # Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
 _SENDING = timedelta(seconds=60)
 _SIGNER = signing.Signer(salt="invitation")
@@ -84,7 +85,7 @@ def invitations_withdraw(
 
 
 def invitation_of(signed: str, *, now: datetime) -> Invitation:
-    """What a link leads to. Raises InvitationUsed, also for a link that we never made."""
+    """The invitation that a link leads to. Raises InvitationUsed, also for a link that we never made."""
     try:
         number = int(_SIGNER.unsign(signed))
     except (signing.BadSignature, ValueError) as error:
@@ -136,12 +137,12 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
 
 
 def account_of(invitation: Invitation) -> User | None:
-    """Whose address was invited, if anybody's here."""
+    """The account whose address was invited, None if nobody's here."""
     return account_at(invitation.email)
 
 
 def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
-    """The open ones of the customers that this user may know of; who may read them is a policy's matter."""
+    """The open ones of the customers that this user may know of; the view checks who may read them."""
     found = open_invitations(now).filter(customer__in=visible_customers(user))
     return found.select_related("customer", "invited_by")
 
@@ -157,7 +158,7 @@ def open_invitations(now: datetime) -> QuerySet[Invitation]:
 
 
 def invitation_path(invitation: Invitation) -> str:
-    """Where the link leads."""
+    """The path of the link."""
     return reverse("web:invitation", kwargs={"signed": _SIGNER.sign(str(invitation.pk))})
 
 
@@ -175,7 +176,7 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
         customer=invitation.customer.name,
         role=invitation.role,
         until=invitation.expires_at,
-        link=mail.link(invitation_path(invitation)),
+        link=absolute_url(invitation_path(invitation)),
     )
     Invitation.objects.filter(pk=invitation_id).update(sent_at=now)
 

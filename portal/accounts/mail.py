@@ -1,6 +1,6 @@
 """One way to send a mail: text and HTML of the same words, and an identity that stays when it is sent again.
 
-Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``text.txt`` and ``html.html``.
+Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``.
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ def send(
     subject = render_to_string(f"mail/{template}/subject.txt", context)
     message = EmailMultiAlternatives(
         subject=one_line(f"{settings.EMAIL_SUBJECT_PREFIX}{subject}"),
-        body=render_to_string(f"mail/{template}/text.txt", context),
+        body=render_to_string(f"mail/{template}/body.txt", context),
         to=[to],
         headers={"Message-ID": message_id(event, to), **(headers or {})},
     )
-    message.attach_alternative(render_to_string(f"mail/{template}/html.html", context), "text/html")
+    message.attach_alternative(render_to_string(f"mail/{template}/body.html", context), "text/html")
     message.send()
 
 
@@ -46,12 +46,7 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def link(path: str) -> str:
-    """The full address of a page."""
-    return f"{settings.BASE_URL.rstrip('/')}{path}"
-
-
 def portal_address() -> str:
-    """What people know the portal by."""
+    """The address that people know the portal by."""
     netloc: str = urlsplit(settings.BASE_URL).netloc
     return netloc

@@ -1,4 +1,4 @@
-"""Who may do what: users, customers, memberships and API tokens."""
+"""The models of access: users, customers, memberships and API tokens."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ class User(AbstractUser):
 
 
 class Membership(models.Model):
-    """What a user is to a customer."""
+    """A user's role with a customer."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer"
@@ -151,7 +151,7 @@ class Invitation(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for. Its user's own rights limit it further."""
+    """The uses of a token. Its user's own rights limit it further."""
 
     READ = "read"
     ORDER = "order"

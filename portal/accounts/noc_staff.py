@@ -11,7 +11,7 @@ from portal.accounts.errors import AccountClosed, LastNocAdmin
 from portal.accounts.invitations import invitations_withdraw
 from portal.accounts.models import Customer, User
 from portal.accounts.password_reset import account_opened_announce
-from portal.accounts.policies import managed_customers
+from portal.accounts.permissions import managed_customers
 from portal.accounts.tokens import noc_tokens_revoke
 
 _RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)

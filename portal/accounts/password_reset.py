@@ -37,6 +37,6 @@ def account_opened_announce(*, user: User, now: datetime) -> None:
 
 
 def password_path(user: User) -> str:
-    """Where the link leads; it holds for PASSWORD_RESET_TIMEOUT and until the password changes."""
+    """The path of the link; it holds for PASSWORD_RESET_TIMEOUT and until the password changes."""
     key = default_token_generator.make_token(user)
     return reverse("account_reset_password_from_key", kwargs={"uidb36": user_pk_to_url_str(user), "key": key})

@@ -16,7 +16,7 @@ def encrypt_secret(text: str, *, purpose: str = SECOND_FACTOR) -> str:
 
 
 def decrypt_secret(sealed: str, *, purpose: str = SECOND_FACTOR) -> str:
-    """What was sealed, also under a key in SECRET_KEY_FALLBACKS. Raises InvalidToken."""
+    """The sealed secret, also under a key in SECRET_KEY_FALLBACKS. Raises InvalidToken."""
     return _fernet(purpose).decrypt(sealed.encode()).decode()
 
 

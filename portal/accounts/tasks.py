@@ -1,12 +1,25 @@
-"""What Celery runs for accounts."""
+"""Celery tasks of accounts."""
 
 from importlib import import_module
 
 from celery import shared_task
 from django.conf import settings
 
+from portal.accounts import invitations, task_names
+from portal.core import clock
 
-@shared_task(name="accounts.clear_sessions", time_limit=60)
+
+@shared_task(name=task_names.CLEAR_SESSIONS, time_limit=60)
 def clear_sessions() -> None:
     """Delete the sessions whose time is over; Django leaves them where they are."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+
+
+@shared_task(name=task_names.SEND_INVITATION)
+def send_invitation(invitation_id: int) -> None:
+    invitations.invitation_send(invitation_id=invitation_id, now=clock.now())
+
+
+@shared_task(name=task_names.RESEND_INVITATIONS)
+def resend_invitations() -> None:
+    invitations.invitations_resend(now=clock.now())

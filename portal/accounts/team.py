@@ -1,4 +1,4 @@
-"""Who belongs to a customer, and as what. A customer is never left without an admin."""
+"""The people of a customer, and their roles. A customer is never left without an admin."""
 
 from datetime import datetime
 
@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from portal.accounts.errors import LastAdmin
 from portal.accounts.invitations import invitations_withdraw
 from portal.accounts.models import Customer, Membership, User
-from portal.accounts.policies import visible_customers
+from portal.accounts.permissions import visible_customers
 
 
 def members(user: User) -> QuerySet[Membership]:
-    """Who belongs to the customers that this user may know of."""
+    """The members of the customers that this user may know of."""
     found = Membership.objects.filter(customer__in=visible_customers(user))
     return found.select_related("customer", "user")
 

@@ -20,7 +20,7 @@ from portal.accounts.errors import (
     ScopeNotHeld,
 )
 from portal.accounts.models import ApiToken, Invitation, Scope, User
-from portal.accounts.policies import may_manage_teams
+from portal.accounts.permissions import may_manage_teams
 from portal.core.client_address import Address
 from portal.core.compiled_query import CompiledQuery
 
@@ -37,7 +37,7 @@ def _digest(secret: str) -> bytes:
 
 
 def scopes_for(user: User) -> list[str]:
-    """What the user may put on a token: ``noc`` as NOC staff, ``team`` and ``webhooks`` who runs a team."""
+    """Scopes that a user may grant: ``noc`` to NOC staff, ``team`` and ``webhooks`` to who runs a team."""
     runs = may_manage_teams(user)
     beyond = {Scope.NOC: user.is_noc, Scope.TEAM: runs, Scope.WEBHOOKS: runs}
     return [scope for scope in Scope.values if beyond.get(Scope(scope), True)]

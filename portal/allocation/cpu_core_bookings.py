@@ -41,7 +41,7 @@ _BOOKED = "SELECT router_id, booked FROM allocation_routerload WHERE router_id =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndLoad:
-    """What one end asks of a router's cores (see ``portal.allocation.router_packet_capacity``)."""
+    """The load of one end on a router's cores (see ``portal.allocation.router_packet_capacity``)."""
 
     router: Router
     load: int
@@ -82,7 +82,7 @@ def cores_book(
 def cores_look(
     *, ends: Mapping[str, EndLoad], transport: Transport, own: Collection[UUID] = ()
 ) -> list[RouterFull]:
-    """What booking would raise, for each router; writes nothing."""
+    """The errors that booking would raise, for each router; writes nothing."""
     missing = _by_router(ends, _missing(ends, own))
     booked = booked_on(missing)
     return [
@@ -171,7 +171,7 @@ def booked_on(routers: Collection[Router]) -> dict[int, int]:
 
 
 def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> list[RouterCapacity]:
-    """What is left on the routers of these ends, in id order, for a line with this transport."""
+    """The room left on the routers of these ends, in id order, for a line with this transport."""
     routers = sorted({end.router for end in ends.values()}, key=lambda router: router.pk)
     booked = booked_on(routers)
     return [_capacity(router, booked[router.pk], transport, ends) for router in routers]

@@ -1,4 +1,4 @@
-"""How much of their cores routers have booked, for those who look at many."""
+"""The part of their cores that routers have booked, for those who look at many."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,11 +1,8 @@
 """Refusals of the allocators: each carries the facts a reader needs."""
 
-from dataclasses import dataclass
-
 from portal.core.errors import Conflict, DomainError
 
 
-@dataclass(eq=False, kw_only=True)
 class VlanTaken(Conflict):
     """Another VLL takes some of the frames that were asked for on this port."""
 
@@ -14,7 +11,6 @@ class VlanTaken(Conflict):
     tags: str
 
 
-@dataclass(eq=False, kw_only=True)
 class NoVlanFree(Conflict):
     """No outer VLAN from 1 to 4094 is left on this port."""
 
@@ -22,7 +18,6 @@ class NoVlanFree(Conflict):
     port: str
 
 
-@dataclass(eq=False, kw_only=True)
 class PortFull(Conflict):
     """The port's bookable bandwidth does not hold the asked rate. Rates in bit/s."""
 
@@ -34,7 +29,6 @@ class PortFull(Conflict):
     speed_bps: int
 
 
-@dataclass(eq=False, kw_only=True)
 class CoresBelowBooked(Conflict):
     """The router would have fewer cores than its lines have booked; in cores, rounded to a thousandth."""
 
@@ -44,7 +38,6 @@ class CoresBelowBooked(Conflict):
     field: str = "cores"
 
 
-@dataclass(eq=False, kw_only=True)
 class RouterFull(Conflict):
     """The router's cores do not carry the packets of this rate besides what is booked.
 
@@ -61,14 +54,12 @@ class RouterFull(Conflict):
     free_bps: int
 
 
-@dataclass(eq=False, kw_only=True)
 class VniPoolExhausted(Conflict):
     """Every VNI that is not reserved is leased or resting."""
 
     field: str = "transport"
 
 
-@dataclass(eq=False, kw_only=True)
 class GrePairsExhausted(Conflict):
     """No pair of observed and routed tunnel addresses is free between these routers."""
 
@@ -78,7 +69,6 @@ class GrePairsExhausted(Conflict):
     field: str = "transport"
 
 
-@dataclass(eq=False, kw_only=True)
 class VniRangeBackwards(DomainError):
     """No range of VNIs, both ends included."""
 
@@ -89,7 +79,6 @@ class VniRangeBackwards(DomainError):
     field: str = "last"
 
 
-@dataclass(eq=False, kw_only=True)
 class VniRangeInUse(Conflict):
     """VNIs of the range are leased or resting; ``example`` is the lowest of them."""
 

@@ -1,4 +1,4 @@
-"""How the lease of a VNI or of a pair of tunnel addresses ends: it rests before anybody gets it again."""
+"""The end of a lease of a VNI or of a pair of tunnel addresses: it rests before anybody gets it again."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -130,7 +130,7 @@ class BandwidthBooking(models.Model):
 
 
 class CoreBooking(models.Model):
-    """What a VLL's end asks of its router's cores; summed up in ``RouterLoad.booked``.
+    """The load of a VLL's end on its router's cores; summed up in ``RouterLoad.booked``.
 
     ``load`` is the rate of local cross-connects that costs as much
     (bit/s, ``portal.allocation.router_packet_capacity``).

@@ -1,4 +1,4 @@
-"""What is left of what lines lease: VNIs, GRE address pairs, bandwidth of ports, cores of routers."""
+"""The free part of what lines lease: VNIs, GRE address pairs, bandwidth of ports, cores of routers."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -33,7 +33,7 @@ def dearest(*, within_router: bool) -> Transport:
 
 
 def end_load(cir_bps: int, transport: Transport) -> int:
-    """What one end of a VLL asks of its router when both directions are full.
+    """The load of one end of a VLL on its router when both directions are full.
 
     A tunnel's end handles each direction. A local cross-connect has both ends on one router, which handles
     a frame once: there each end stands for the direction that comes in at it.

@@ -1,4 +1,4 @@
-"""What the REST API itself has to remember."""
+"""The REST API's own memory."""
 
 from django.db import models
 

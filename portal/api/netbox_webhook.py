@@ -1,4 +1,4 @@
-"""Where NetBox's own webhook says that something has changed: the next import comes at once."""
+"""NetBox's own webhook, which says that something has changed: the next import comes at once."""
 
 import hashlib
 import hmac
@@ -45,7 +45,7 @@ def _anybody(user: Any) -> bool:
     return True
 
 
-netbox_hook.policy = _anybody  # type: ignore[attr-defined]
+netbox_hook.permission = _anybody  # type: ignore[attr-defined]
 
 
 def _is_netboxs(body: bytes, signature: str) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
 
-from portal.accounts import mail
 from portal.api.error_catalogue import KINDS, status_of
+from portal.core.absolute_urls import absolute_url
 from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
 
@@ -31,7 +31,7 @@ def refusal(error: DomainError) -> dict[str, Any]:
 
 def _document(code: str, status: int, title: str, detail: str, members: dict[str, Any]) -> dict[str, Any]:
     return {
-        "type": mail.link(f"/{ERRORS_PAGE}#{code}"),
+        "type": absolute_url(f"/{ERRORS_PAGE}#{code}"),
         "title": title,
         "status": status,
         "detail": detail,

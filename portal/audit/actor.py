@@ -1,4 +1,4 @@
-"""Who is at work, for the triggers: each transaction that writes is told once."""
+"""The actor, for the triggers: each transaction that writes is told once."""
 
 import json
 from collections.abc import Callable, Iterator

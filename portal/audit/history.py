@@ -147,7 +147,7 @@ def with_before(
 
 
 def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:
-    """What an event says that has become of its row; ``before``: the event before it, or nothing."""
+    """The change that an event says of its row; ``before``: the event before it, or nothing."""
     was, now_is = _difference(event["pgh_label"], columns_of(before), columns_of(event))
     return Change(
         at=event["pgh_created_at"],

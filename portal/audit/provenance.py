@@ -1,4 +1,4 @@
-"""What a token or a person made that stands when it is revoked, or they leave: to be seen and ended then.
+"""The things made with a token or by a person that stand when those end: to be seen and ended then.
 
 A leaked token's receivers and enrolments outlive it, and so do those of somebody who left. Which of them
 serve the customer or the NOC only people know: nothing here ends but what they choose.
@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from portal.accounts.account_closing import account_close
 from portal.accounts.invitations import open_invitations
 from portal.accounts.models import ApiToken, Invitation, Membership, User
-from portal.accounts.policies import managed_customers
+from portal.accounts.permissions import managed_customers
 from portal.accounts.team import member_remove
 from portal.accounts.tokens import lineage, token_revoke
 from portal.inventory.models import RouterEnrolment
@@ -35,7 +35,7 @@ class Made:
 
     @property
     def keys(self) -> set[str]:
-        """What can be chosen."""
+        """The choices."""
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":

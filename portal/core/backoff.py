@@ -1,4 +1,4 @@
-"""How long what failed is left alone."""
+"""The pauses after failures."""
 
 from datetime import timedelta
 

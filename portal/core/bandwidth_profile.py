@@ -1,4 +1,4 @@
-"""What a router can hold an end to, and the bandwidth profile that it is held to."""
+"""The bandwidth profile of an end, and how far a router can police it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
-    """Where a router's VPP can police what comes in (docs/agent-api.md)."""
+    """The places where a router's VPP can police what comes in (docs/agent-api.md)."""
 
     NONE = "none"
     PORT = "port"
@@ -51,7 +51,7 @@ def bandwidth_profile(
     cbs_bytes: int | None = None,
     ebs_bytes: int | None = None,
 ) -> BandwidthProfile:
-    """What is policed for a line whose largest carried frame has ``frame`` bytes.
+    """The profile that is policed for a line whose largest carried frame has ``frame`` bytes.
 
     A burst that is None becomes 10 ms at its rate and at least 10 of the largest frames. Without an EIR
     there is no EBS.

@@ -1,4 +1,4 @@
-"""Who is calling, by address. Proxy headers count only when a trusted proxy wrote them."""
+"""The caller's address. Proxy headers count only when a trusted proxy wrote them."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 

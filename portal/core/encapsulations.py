@@ -1,4 +1,4 @@
-"""What carries a VLL between its ends: the encapsulations, over IPv4 and IPv6, and their cost."""
+"""The carriers of a VLL between its ends: the encapsulations, over IPv4 and IPv6, and their cost."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Family(IntEnum):
 
 
 class Encapsulation(StrEnum):
-    """How VPP carries Ethernet frames: locally (L2XC) or in a tunnel."""
+    """VPP's ways to carry Ethernet frames: locally (L2XC) or in a tunnel."""
 
     L2XC = "l2xc"
     VXLAN = "vxlan"
@@ -59,7 +59,7 @@ TUNNELS = tuple(transport for transport in Transport if transport is not Transpo
 
 
 class Cost(NamedTuple):
-    """What VPP pays for 64-byte frames on one core of a Ryzen 5950X.
+    """VPP's cost of 64-byte frames on one core of a Ryzen 5950X.
 
     ``cycles_per_packet`` leaves out the NIC driver: it ranks, but must not be multiplied by a rate.
     """

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import singledispatch
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from django.utils.translation import gettext as _
 
@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 _NOT_FACTS = ("field", "also")
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True)
 @dataclass(eq=False)
 class DomainError(Exception):
-    """Carries facts; the words for them are in the apps' ``error_messages``.
+    """Carries facts, as a dataclass by keywords; the words for them are in the apps' ``error_messages``.
 
     ``code`` is the stable name for programs: ``vlan-taken`` of ``VlanTaken``. ``field`` is the path of the
     input at fault in the REST shape, such as ``a_end.outer_vlan``, or "" when no single field is.
@@ -25,6 +26,7 @@ class DomainError(Exception):
 
     def __init_subclass__(cls) -> None:
         cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+        dataclass(eq=False, kw_only=True)(cls)
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in vars(self).items())
@@ -40,7 +42,7 @@ class DomainError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What, why, and what to do about it: one or two sentences for a reader."""
+        """The sentence: what, why, and what to do about it; one or two sentences for a reader."""
         return wording(self)
 
 
@@ -48,7 +50,6 @@ class Conflict(DomainError):
     """The input is well formed, but what it asks for is taken, full or in the wrong state."""
 
 
-@dataclass(eq=False, kw_only=True)
 class TooSoon(DomainError):
     """The same will be done from ``again_at`` on: too much of it was asked for lately."""
 

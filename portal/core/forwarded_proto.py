@@ -1,4 +1,4 @@
-"""How the portal was called: over https where a trusted proxy, which ends TLS, says so."""
+"""The scheme by which the portal was called: https where a trusted proxy, which ends TLS, says so."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What Django has no words for is SQL in files of their own, ``portal/<app>/sql/``: functions, triggers,
+"""SQL for what Django has no words for, in files of its own, ``portal/<app>/sql/``: functions, triggers,
 partitioned tables, indexes of expressions.
 """
 

@@ -3,7 +3,6 @@
 All sizes in bytes. Frames are counted without FCS.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
@@ -36,7 +35,6 @@ class MtuPolicy(StrEnum):
     PLANNING = "planning"
 
 
-@dataclass(eq=False, kw_only=True)
 class SvcMtuOutOfRange(DomainError):
     """No VLL carries such a packet, whatever its underlay."""
 

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """What is executed inside is sent at once, and answered before the block ends.
+    """Send the statements of the block at once; their answers are there before it ends.
 
     Where one is refused, those after it are not run, and the block raises its error as Django's. Reading rows
     inside waits for them and for all before them. Only within a transaction: all are of one piece.

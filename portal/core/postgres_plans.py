@@ -1,4 +1,4 @@
-"""When PostgreSQL plans a statement: once for all values, or anew for those at hand."""
+"""PostgreSQL's choice of when to plan a statement: once for all values, or anew for those at hand."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rates are decimal (bit/s with SI prefixes), sizes binary; texts for people."""
+"""Rates and spans of time as texts for people. Rates are decimal (bit/s with SI prefixes), sizes binary."""
 
 _SI = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
 
@@ -14,3 +14,13 @@ def rate_text(bps: float) -> str:
 def measured_text(bps: float) -> str:
     """As ``rate_text``, to three digits, which is what a measurement is good for: ``5.14 Mbit/s``."""
     return rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))
+
+
+def lasting_text(seconds: float) -> str:
+    """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
+    left, parts = round(seconds), []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"

@@ -1,7 +1,6 @@
-"""Which frames of a port belong to a VLL, by their VLAN tags (IEEE 802.1Q, 802.1ad)."""
+"""The frames of a port that belong to a VLL, by their VLAN tags (IEEE 802.1Q, 802.1ad)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from portal.core.errors import DomainError
@@ -17,7 +16,6 @@ MAX_VLAN = 4094
 PORT_BASED_TAGS = 2
 
 
-@dataclass(eq=False, kw_only=True)
 class VlanOutOfRange(DomainError):
     """A VLAN id outside 1..4094, or no whole number at all."""
 
@@ -27,7 +25,6 @@ class VlanOutOfRange(DomainError):
     maximum: int = MAX_VLAN
 
 
-@dataclass(eq=False, kw_only=True)
 class VlanMissing(DomainError):
     """This tagging selects by a VLAN that was not named."""
 
@@ -35,7 +32,6 @@ class VlanMissing(DomainError):
     tagging: "Tagging"
 
 
-@dataclass(eq=False, kw_only=True)
 class VlanNotWanted(DomainError):
     """A VLAN was named that this tagging does not look at."""
 
@@ -50,7 +46,7 @@ class WholePortIsExact(DomainError):
 
 
 class Tagging(StrEnum):
-    """How an end point selects its frames: the whole port, or one or two tags."""
+    """An end point's way to select its frames: the whole port, or one or two tags."""
 
     UNTAGGED = "untagged"
     DOT1Q = "dot1q"
@@ -64,7 +60,7 @@ class Tagging(StrEnum):
 
     @property
     def selecting_tags(self) -> int:
-        """How many tags select a frame; they are popped on entry and pushed on exit."""
+        """The number of tags that select a frame; they are popped on entry and pushed on exit."""
         return len(self.tpids)
 
     def carried_tags(self, *, exact_match: bool) -> int:

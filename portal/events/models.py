@@ -1,4 +1,4 @@
-"""What happened (Event) and what must be sent because of it (Outbox)."""
+"""Facts (Event), and the tasks that follow from them (Outbox)."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,4 +1,4 @@
-"""Which kinds of events others are told of, by webhook, mail or both: as what, portal.notifications says."""
+"""Kinds of events that others are told of, by webhook, mail or both: as what, portal.notifications says."""
 
 TOLD = frozenset(
     {

@@ -1,11 +1,8 @@
 """Refusals of inventory writes: types with facts, worded by ``portal.inventory.error_messages``."""
 
-from dataclasses import dataclass
-
 from portal.core.errors import Conflict, DomainError
 
 
-@dataclass(eq=False, kw_only=True)
 class InUse(Conflict):
     """Something else needs it. ``used_by``: the names of the first few; ``count``: how many there are."""
 
@@ -15,7 +12,6 @@ class InUse(Conflict):
     count: int
 
 
-@dataclass(eq=False, kw_only=True)
 class LinkInService(Conflict):
     """A link that traffic may run over is taken out of service before it is removed."""
 
@@ -23,7 +19,6 @@ class LinkInService(Conflict):
     field: str = "in_service"
 
 
-@dataclass(eq=False, kw_only=True)
 class Retired(Conflict):
     """It is kept for the record only; nothing new can belong to it."""
 
@@ -32,7 +27,6 @@ class Retired(Conflict):
     field: str = ""
 
 
-@dataclass(eq=False, kw_only=True)
 class ValueTaken(Conflict):
     """A name, address or agent URL that must be unique belongs to another one."""
 
@@ -41,7 +35,6 @@ class ValueTaken(Conflict):
     field: str
 
 
-@dataclass(eq=False, kw_only=True)
 class InterfaceTaken(Conflict):
     """An interface is one side of one link, or one port. ``used_by``: what it is now."""
 
@@ -51,7 +44,6 @@ class InterfaceTaken(Conflict):
     field: str
 
 
-@dataclass(eq=False, kw_only=True)
 class LinkWithinRouter(DomainError):
     """Both sides of the link are on one router."""
 
@@ -59,7 +51,6 @@ class LinkWithinRouter(DomainError):
     field: str = "z_router"
 
 
-@dataclass(eq=False, kw_only=True)
 class BookableBelowBooked(Conflict):
     """Less than what is booked on the port already. Rates in bit/s."""
 
@@ -69,7 +60,6 @@ class BookableBelowBooked(Conflict):
     field: str = "bookable_bps"
 
 
-@dataclass(eq=False, kw_only=True)
 class BookableTwice(DomainError):
     """A rate to book and a part of the speed that contradict each other. Rates in bit/s."""
 
@@ -79,7 +69,6 @@ class BookableTwice(DomainError):
     field: str = "bookable_bps"
 
 
-@dataclass(eq=False, kw_only=True)
 class OutOfRange(DomainError):
     """A number outside what the inventory can mean by it."""
 
@@ -89,7 +78,6 @@ class OutOfRange(DomainError):
     field: str
 
 
-@dataclass(eq=False, kw_only=True)
 class NotAnInterfaceName(DomainError):
     """VPP's interface names are 1 to 63 visible ASCII characters."""
 
@@ -97,7 +85,6 @@ class NotAnInterfaceName(DomainError):
     field: str
 
 
-@dataclass(eq=False, kw_only=True)
 class EnrolmentRefused(DomainError):
     """The token was never offered, or a newer one has taken its place.
 
@@ -107,21 +94,18 @@ class EnrolmentRefused(DomainError):
     field: str = "token"
 
 
-@dataclass(eq=False, kw_only=True)
 class EnrolmentUsed(EnrolmentRefused):
     """The token has made its certificate, for another key than the one that asks."""
 
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class EnrolmentExpired(EnrolmentRefused):
     """The token is too old, or its router has been retired since."""
 
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class EnrolmentOfAnother(EnrolmentRefused):
     """The token is for ``router``; an agent that calls itself ``asking`` shows it. It stays good."""
 
@@ -129,7 +113,6 @@ class EnrolmentOfAnother(EnrolmentRefused):
     asking: str
 
 
-@dataclass(eq=False, kw_only=True)
 class BadCertificateRequest(DomainError):
     """No PKCS #10 request (RFC 2986) that proves possession of an ECDSA P-256 or P-384 key."""
 

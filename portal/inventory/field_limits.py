@@ -1,4 +1,4 @@
-"""What the inventory's numbers and names can be. The database has the same bounds as constraints."""
+"""Limits of the inventory's numbers and names. The database has the same bounds as constraints."""
 
 import re
 from collections.abc import Mapping

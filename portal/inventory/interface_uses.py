@@ -1,4 +1,4 @@
-"""What an interface is in use for: a side of a backbone link, or a port."""
+"""The use of an interface: a side of a backbone link, or a port."""
 
 from portal.inventory.errors import InterfaceTaken
 from portal.inventory.models import BackboneLink, InterfaceUse, Port, Router

@@ -1,4 +1,4 @@
-"""What links carry now, by what the agents at their two sides counted last."""
+"""The traffic of links now, by what the agents at their two sides counted last."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class LinkTraffic:
 
     @property
     def part(self) -> float | None:
-        """How much of the link the busier direction takes; None where the speed is not known."""
+        """The part of the link that the busier direction takes; None where the speed is not known."""
         return None if self.speed_bps is None else self.most_bps / self.speed_bps
 
 

@@ -1,87 +1,199 @@
-"""What an agent reports of its router (docs/agent-api.md), in the portal's own terms."""
+"""An agent's report of its router, as docs/agent-api.md writes it; read from JSON in one go."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
-from uuid import UUID
+from functools import cached_property
+from typing import Annotated, Any, Literal, NoReturn
 
+from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
+
+from portal.core.bandwidth_profile import Policing
+from portal.core.encapsulations import Encapsulation
+from portal.core.json_digest import json_digest
+from portal.core.strict_json import (
+    Address,
+    Etag,
+    ForeignName,
+    ForeignText,
+    Natural31,
+    Natural53,
+    Positive31,
+    Positive63,
+    PrefixedAddress,
+    PrintableText,
+    Uuid,
+    require_unique,
+)
 from portal.core.unix_time import to_time
+from portal.inventory.field_limits import is_interface_name
+
+# Of what stands in VPP or in the agent's folder; and of a router's lines, routes and interfaces.
+_Few = Meta(max_length=1000)
+_Many = Meta(max_length=100_000)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadReport:
-    """What an interface received and sent over the last interval; ``speed_bps`` None: not known."""
-
-    rx_bps: int
-    tx_bps: int
-    speed_bps: int | None
+class NotTold(LookupError):
+    """A list was only named by its digest, and its items are wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceReport:
+class ListName(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stands for a list that was told before, by its digest: who looks into it gets a ``NotTold``."""
+
+    etag: Etag
+
+    def __iter__(self) -> Iterator[NoReturn]:
+        raise NotTold(self.etag)
+
+
+class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """The load of an interface over the last interval; ``speed_bps`` None: not known."""
+
+    rx_bps: Natural53
+    tx_bps: Natural53
+    speed_bps: Annotated[int, Meta(ge=1, le=2**53)] | None
+
+
+class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
-    ``linux_cp``: the Linux interface that it is paired with, "" for none. ``load``: None where nothing tells.
+    ``linux_cp``: the Linux interface that it is paired with. ``load``: None where nothing tells.
     """
 
     name: str
+    sw_if_index: Annotated[int, Meta(ge=0, le=2**32 - 1)]
     admin_up: bool
     link_up: bool
-    ip_mtu: int | None
-    addresses: tuple[str, ...]
-    linux_cp: str = ""
+    ip_mtu: Natural31 | None
+    addresses: Annotated[tuple[PrefixedAddress, ...], _Few]
+    tag: ForeignName | None
+    linux_cp: ForeignName | None = None
     load: LoadReport | None = None
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The part of it that is stored under its name: not its load, which is never the same again."""
+        return {
+            "admin_up": self.admin_up,
+            "link_up": self.link_up,
+            "ip_mtu": self.ip_mtu,
+            "linux_cp": self.linux_cp or "",
+        }
 
-@dataclass(frozen=True, slots=True)
-class RouteReport:
+
+class RouteReport(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the best route to a tunnel address is other than a drop."""
 
-    address: str
+    address: Address
     reachable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetAsideReport:
+class Difference(Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of an end that is otherwise in VPP than it is wanted."""
+
+    object: ForeignText
+    field: ForeignText
+    desired: ForeignText
+    actual: ForeignText
+
+
+class Contest(Difference, frozen=True, forbid_unknown_fields=True):
+    """A difference that somebody else makes again after each repair."""
+
+    since_ms: Natural53
+    repairs: Positive31
+
+
+class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
+    """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect."""
+
+    vll: Uuid
+    side: Literal["a", "z"] = field(name="end")
+    revision: Positive31
+    link_up: bool
+    reachable: bool | None
+    in_sync: bool
+    drift: Annotated[tuple[Difference, ...], _Few]
+    policed: bool = False
+    contested: Annotated[tuple[Contest, ...], _Few] = ()
+
+
+class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the agent that it could not use, by its path on the router."""
 
-    file: str
-    why: str
+    file: ForeignText
+    why: ForeignText
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedReport:
-    """One report; times in milliseconds since the epoch by the agent's (``vpp_boot_ms``: VPP's) clock.
+class VppVersion(ForeignText):
+    """As VPP names itself."""
 
-    ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
-    ``vpp_plugins``: those that VPP has loaded; None: not known. ``vpp_absent``: no VPP runs; one that is
-    there and does not answer may forward all the same. ``vpp_hangs``: it takes connections and answers
-    nothing.
+    longest = 100
+
+
+class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """``boot_ms`` by VPP's clock. ``plugins``: those that VPP has loaded; None: not known.
+
+    ``absent``: no VPP runs; one that is there and does not answer may forward all the same. ``hangs``: it
+    takes connections and answers nothing.
     """
 
-    boot_id: UUID
-    sent_ms: int
-    agent_version: str
-    vpp_connected: bool
-    vpp_version: str | None
-    vpp_boot_ms: int | None
-    vpp_workers: int | None
-    simulated: bool
-    encapsulations: tuple[str, ...]
-    policing: str
-    generation_held: int | None
-    generation_applied: int | None
-    interfaces: tuple[InterfaceReport, ...]
-    routes: Sequence[RouteReport]
-    look: int | None = None
-    vpp_plugins: tuple[str, ...] | None = None
-    vpp_absent: bool = False
-    vpp_hangs: bool = False
-    set_aside: tuple[SetAsideReport, ...] = ()
+    connected: bool
+    version: VppVersion | None
+    boot_ms: Natural53 | None
+    simulated: bool | None
+    workers: Annotated[int, Meta(ge=0, le=1024)] | None
+    plugins: Annotated[list[ForeignName], _Few] | None = None
+    absent: bool = False
+    hangs: bool = False
 
     @property
-    def vpp_booted_at(self) -> datetime | None:
-        """As ``vpp_boot_ms``."""
-        if self.vpp_boot_ms is None:
-            return None
-        return to_time(self.vpp_boot_ms)
+    def booted_at(self) -> datetime | None:
+        return None if self.boot_ms is None else to_time(self.boot_ms)
+
+
+class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """The numbers of the intents that the agent holds and has applied; None: of none."""
+
+    held: Positive63 | None
+    applied: Positive63 | None
+
+
+class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """One report; ``sent_ms`` by the agent's clock.
+
+    ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
+    """
+
+    boot_id: Uuid
+    sent_ms: Natural53
+    agent_version: PrintableText
+    vpp: VppReport
+    encapsulations: Annotated[list[Encapsulation], Meta(max_length=len(Encapsulation))]
+    generation: GenerationReport
+    interfaces: Annotated[tuple[InterfaceReport, ...], _Many]
+    routes: Annotated[tuple[RouteReport, ...], _Many] | ListName
+    ends: Annotated[tuple[EndObservation, ...], _Many] | ListName
+    policing: Policing = Policing.NONE
+    look: Natural53 | None = None
+    set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
+
+    def __post_init__(self) -> None:
+        require_unique(self.interfaces, "name", at="/interfaces")
+        # No port and no link can have another name, so nobody would ever look for it.
+        named = tuple(each for each in self.interfaces if is_interface_name(each.name))
+        force_setattr(self, "interfaces", named)
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """Of its parts, by which they are known when they come again."""
+        interfaces = [(each.name, each.columns, each.addresses) for each in self.interfaces]
+        return {
+            "interfaces": json_digest(interfaces),
+            "routes": _digest_of(self.routes),
+            "ends": _digest_of(self.ends),
+        }
+
+
+def _digest_of(told: tuple[Struct, ...] | ListName) -> str:
+    return told.etag if isinstance(told, ListName) else json_digest(told)

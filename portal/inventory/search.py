@@ -20,7 +20,7 @@ _PLACES: dict[type[models.Model], tuple[str, ...]] = {
 
 
 class RouterStatus(models.TextChoices):
-    """What the NOC does with a router now."""
+    """The NOC's present use of a router."""
 
     IN_SERVICE = "in-service"
     MAINTENANCE = "maintenance"

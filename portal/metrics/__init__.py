@@ -1,1 +1,1 @@
-"""What Prometheus asks the portal; see docs/observability.md for the addresses and the names."""
+"""The portal's metrics for Prometheus; see docs/observability.md for the addresses and the names."""

@@ -1,4 +1,4 @@
-"""What Prometheus reaches, and nobody else should: it is a process with an address of its own.
+"""The view that Prometheus reaches, and nobody else should: it is a process with an address of its own.
 
 ``/metrics``: the installation, the same whichever machine is asked. ``/metrics/processes``: the requests and
 tasks of the processes of this machine.

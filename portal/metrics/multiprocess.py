@@ -1,4 +1,4 @@
-"""Where the counters of this process are kept: in files, which this machine's metrics process adds up."""
+"""The place of this process's counters: in files, which this machine's metrics process adds up."""
 
 import os
 from collections.abc import Callable

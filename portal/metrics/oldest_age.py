@@ -1,4 +1,4 @@
-"""How long the oldest of what waits has waited."""
+"""The age of the oldest row that waits."""
 
 from datetime import datetime
 

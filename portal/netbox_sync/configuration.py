@@ -1,4 +1,4 @@
-"""What the deployment says about its NetBox (docs/netbox.md), as one value that functions are given."""
+"""The deployment's settings for its NetBox (docs/netbox.md), as one value that functions are given."""
 
 from dataclasses import dataclass
 from datetime import timedelta

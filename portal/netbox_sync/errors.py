@@ -1,10 +1,10 @@
-"""Why NetBox could not be read or written. What people read about them is in ``messages``."""
+"""Failures to read or write NetBox. The words for them are in ``error_messages``."""
 
 from typing import Any
 
 
 class Failure(Exception):
-    """``code`` names the sentence in ``messages``, ``facts`` fill it."""
+    """``code`` names the sentence in ``error_messages``, ``facts`` fill it."""
 
     def __init__(self, code: str, **facts: Any) -> None:
         super().__init__(code, facts)
@@ -12,12 +12,12 @@ class Failure(Exception):
 
     @property
     def told(self) -> dict[str, Any]:
-        """As rows keep it and ``messages`` reads it: {"code", "facts"}."""
+        """As rows keep it and ``error_messages`` reads it: {"code", "facts"}."""
         return {"code": self.code, "facts": self.facts}
 
 
 class CannotExport(Failure):
-    """What keeps one line from NetBox."""
+    """The obstacle that keeps one line from NetBox."""
 
 
 class NetboxError(Failure):

@@ -73,7 +73,7 @@ class Applier:
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:
-        """What of a new row is for good, and so none of its fields."""
+        """The part of a new row that is for good, and so none of its fields."""
         if change.kind == ROUTER:
             return {"name": change.place[0]}
         if change.kind == PORT:

@@ -98,7 +98,7 @@ class Difference:
 
 
 def differences(wish: Wish, held: Mapping[str, list[Held]]) -> Difference:
-    """What is to be done here, so that all is as NetBox has it, but for what people edited here."""
+    """The changes that make all here as NetBox has it, but for what people edited here."""
     found = Difference(findings=list(wish.findings), names=_names(wish, held))
     for kind in KINDS:
         rows = held.get(kind, [])

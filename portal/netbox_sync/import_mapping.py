@@ -28,7 +28,7 @@ _DESCRIPTION = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not taken over, or to be looked at. ``code`` names its sentence in ``messages``."""
+    """Something not taken over, or to be looked at. ``code`` names its sentence in ``error_messages``."""
 
     code: str
     subject: str
@@ -61,7 +61,7 @@ class Wish:
 
 
 def wanted(seen: Seen, configuration: Configuration) -> Wish:
-    """What NetBox wants here."""
+    """The objects that NetBox wants here."""
     wish = Wish()
     routers = _routers(seen, configuration, wish)
     interfaces = _interfaces(seen.interfaces, routers, wish)
@@ -204,7 +204,7 @@ def _pairs(
 
 
 def _bundle(interface: Interface, interfaces: Mapping[int, Interface]) -> Interface:
-    """What the link is of: the bundle (LAG) that the interface is a member of, or itself."""
+    """The interface that the link is of: the bundle (LAG) that the interface is a member of, or itself."""
     return interfaces.get(interface.lag, interface) if interface.lag is not None else interface
 
 

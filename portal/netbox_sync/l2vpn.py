@@ -1,4 +1,4 @@
-"""What a line is in NetBox: an L2VPN and two virtual interfaces. Pure."""
+"""A line in NetBox: an L2VPN and two virtual interfaces. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +39,7 @@ def is_over(vll: Vll) -> bool:
 
 
 def first_values(vll: Vll, base_url: str) -> dict[str, Any]:
-    """What is written once, when the L2VPN is made, and is NetBox's people's from then on."""
+    """The values that are written once, when the L2VPN is made, and are NetBox's people's from then on."""
     # Names are unique in NetBox: 48 bits of the id keep 100,000 lines of one description apart.
     short = str(vll.pk)[:13]
     return {
@@ -56,7 +56,7 @@ def custom_fields(vll: Vll, base_url: str) -> dict[str, str]:
 
 
 def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
-    """What is kept up to date: the VNI (null where the transport has none), tenant and status."""
+    """The values that are kept up to date: the VNI (null where the transport has none), tenant and status."""
     found: dict[str, Any] = {"identifier": vll.vni, "tenant": tenant}
     if version >= WITH_L2VPN_STATUS:
         found["status"] = _STATUS[Lifecycle(vll.lifecycle)]

@@ -45,7 +45,7 @@ class Exporter:
         self._fields_are_there = False
 
     def export(self, lines: QuerySet[Vll], progress: Progress) -> int:
-        """How many were written or checked. Raises NetboxError where it is NetBox that fails, not a line."""
+        """Export the lines; returns how many. Raises NetboxError where NetBox fails, and not only a line."""
         ids, done = list(lines.order_by("pk").values_list("pk", flat=True)), 0
         for at in range(0, len(ids), AT_ONCE):
             some = Vll.objects.filter(pk__in=ids[at : at + AT_ONCE]).order_by("pk")
@@ -238,7 +238,7 @@ class _Line:
         return int(self._client.create(_INTERFACES, values)["id"])
 
     def _interfaces_remove(self, *, but: set[int]) -> None:
-        """What was made for this line; interfaces that people made stay."""
+        """Remove the interfaces that were made for this line; those that people made stay."""
         rows = self._client.rows(
             _INTERFACES,
             fields=("id", "custom_fields"),

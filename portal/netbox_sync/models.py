@@ -1,4 +1,4 @@
-"""What is known of NetBox between two syncs: which of its objects is which of our rows, and how it went."""
+"""The knowledge of NetBox between two syncs: which of its objects is which of our rows, and how it went."""
 
 from datetime import datetime
 
@@ -108,7 +108,7 @@ class NetboxRun(models.Model):
 
 
 class ExportedVll(models.Model):
-    """What NetBox holds of a line. It is due while ``revision`` or ``lifecycle`` is not the line's.
+    """A line in NetBox. It is due while ``revision`` or ``lifecycle`` is not the line's.
 
     ``written``: the L2VPN's id, the fields as they were written last, and each end's interface; see
     exporting. ``error``: what keeps this line, and only this one, from NetBox: {"code", "facts"}.

@@ -1,4 +1,4 @@
-"""What is read from NetBox, as slim as the import needs it: 5,000 interfaces weigh a few megabytes."""
+"""The objects read from NetBox, as slim as the import needs it: 5,000 interfaces weigh a few megabytes."""
 
 from dataclasses import dataclass, field
 

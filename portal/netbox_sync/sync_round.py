@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def sync_due(*, now: datetime) -> None:
-    """What is due now: asked-for and scheduled runs, and lines to write. Nothing while another works at it.
+    """Do what is due: asked-for and scheduled runs, and lines to write. Nothing while another works at it.
 
     NetBox's failures end here: orders never wait for it, and the next round takes up what this one left.
     """

@@ -13,8 +13,8 @@ from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.import_diff import Difference
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_lock import Claim, state
+from portal.netbox_sync.task_names import SYNC
 
-SYNC = "netbox.sync"
 # Nobody reads more at once; the counts are whole.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
@@ -43,7 +43,7 @@ def change_announced(*, now: datetime) -> None:
 
 
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
-    """What somebody asked for first; else what NetBox or the schedule asks for, once NetBox may be tried."""
+    """The run asked for first; else that of NetBox or the schedule, once NetBox may be tried."""
     if asked := NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id").first():
         return asked
     row = state()
@@ -82,7 +82,7 @@ class Report:
         difference: Difference | None = None,
         error: dict[str, Any] | None = None,
     ) -> None:
-        """What was found, the first rows of it, and how many there are in all."""
+        """Keep what was found: the first rows, and how many there are in all."""
         difference = difference or Difference()
         written, found = difference.written, difference.findings
         counts: dict[str, int] = {"changes": len(written), "findings": len(found)}

@@ -1,7 +1,5 @@
 """Refusals about webhooks: types with facts, worded by ``portal.notifications.error_messages``."""
 
-from dataclasses import dataclass
-
 from portal.core.errors import Conflict, DomainError
 
 
@@ -12,12 +10,11 @@ class WebhookUrlUnreadable(DomainError):
 
 
 class WebhookPlainHttp(DomainError):
-    """What is sent is the customer's business, so it is encrypted."""
+    """The address is not https. Deliveries are the customer's business, so they are encrypted."""
 
     field = "url"
 
 
-@dataclass(eq=False, kw_only=True)
 class WebhookPortRefused(DomainError):
     """A port on which no web server is expected could be any other service."""
 
@@ -26,7 +23,6 @@ class WebhookPortRefused(DomainError):
     field: str = "url"
 
 
-@dataclass(eq=False, kw_only=True)
 class WebhookAddressNotPublic(DomainError):
     """The host is a number that belongs to this host or to a network behind it."""
 
@@ -34,7 +30,6 @@ class WebhookAddressNotPublic(DomainError):
     field: str = "url"
 
 
-@dataclass(eq=False, kw_only=True)
 class TooManyWebhooks(Conflict):
     """Each event is sent to each of them."""
 

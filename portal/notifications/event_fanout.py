@@ -62,7 +62,7 @@ def _batch_tell(*, now: datetime) -> int:
 
 
 class _Known:
-    """What a batch of events is about, read at once."""
+    """The rows that a batch of events is about, read at once."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         events = list(events)
@@ -77,7 +77,7 @@ class _Known:
             self.webhooks[webhook.customer_id].append(webhook)
 
     def customer_id(self, event: Event) -> int | None:
-        """Whose it is: where an event does not say it, as agents' observations do not, its line does."""
+        """Its customer: where an event does not say it, as agents' observations do not, its line does."""
         line = self.lines.get(event.vll_id) if event.vll_id else None
         return line.customer_id if line else event.customer_id
 

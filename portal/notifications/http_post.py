@@ -98,7 +98,7 @@ def _exchange(
 
 
 def _beginning(response: httpcore.Response) -> bytes:
-    """How the answer begins. The status has been said: what goes wrong from here on changes nothing."""
+    """The beginning of the answer. The status has been said: what goes wrong from here on changes nothing."""
     found = b""
     try:
         for part in response.iter_stream():

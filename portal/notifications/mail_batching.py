@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db import connection
 
 from portal.events.models import Event
+from portal.notifications.line_fault_causes import OTHER, causes_of_down, causes_of_drift
 from portal.notifications.models import Group, Mail, MailLine
 from portal.notifications.recipients import SETTLES_IN
-from portal.notifications.root_causes import OTHER, causes_of_down, causes_of_drift
 
 DOWN, UP, DRIFT = "vll.op-down", "vll.op-up", "vll.drift"
 SAID = {DOWN: MailLine.Said.DOWN, UP: MailLine.Said.UP, DRIFT: MailLine.Said.DRIFT}

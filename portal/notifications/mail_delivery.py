@@ -9,14 +9,15 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.mail_templates import mail_content
 from portal.notifications.models import Group, Mail, MailOptOut
 from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, news_of, said_keep
+from portal.notifications.task_names import SEND_MAIL
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 
-SEND_MAIL = "notifications.send_mail"
 # After each try that failed; after the last of them, three days on, it is given up.
 _WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440))
 # Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
@@ -76,7 +77,7 @@ def mails_forget(*, before: datetime) -> int:
 def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
     headers = {"Auto-Submitted": "auto-generated"}
     if found.group:
-        unsubscribe = mail.link(unsubscribe_path(found.user, found.group))
+        unsubscribe = absolute_url(unsubscribe_path(found.user, found.group))
         headers["List-Unsubscribe"] = f"<{unsubscribe}>"
         headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         values = {"unsubscribe": unsubscribe, **values}

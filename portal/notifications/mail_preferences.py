@@ -1,4 +1,4 @@
-"""Which mails somebody wants, chosen on a page or by the one click of a mail program (RFC 8058)."""
+"""The mails that somebody wants, chosen on a page or by the one click of a mail program (RFC 8058)."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -44,7 +44,7 @@ def mails_stop(*, user: User, group: str, now: datetime) -> None:
 
 
 def unsubscribe_path(user: User, group: str) -> str:
-    """Where a mail's link to unsubscribe leads. It works for good: a mail may be old."""
+    """The path of a mail's link to unsubscribe. It works for good: a mail may be old."""
     return reverse("web:unsubscribe", kwargs={"signed": _SIGNER.sign(f"{user.pk}.{group}")})
 
 

@@ -1,4 +1,4 @@
-"""What a mail says: the folder below templates/mail, and the values in it, read when it is sent."""
+"""The content of a mail: the folder below templates/mail, and the values in it, read when it is sent."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +8,12 @@ from django.urls import reverse
 
 from portal.accounts import mail
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
+from portal.core.absolute_urls import absolute_url
 from portal.inventory.models import Router
+from portal.notifications.line_fault_causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook
 from portal.notifications.monthly_report import report
 from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, Told
-from portal.notifications.root_causes import cause_sentence
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_change_content
 from portal.vll.models import Vll
 
@@ -28,11 +29,11 @@ MOST_LINES = 500
 def mail_content(found: Mail, told: Sequence[Told]) -> MailContent | None:
     """Template and values of a mail, or None when what it is about is gone. ``told``: the lines it names."""
     if found.kind in _ACCOUNT:
-        link = mail.link(password_path(found.user))
-        return _ACCOUNT[found.kind], {"username": found.user.username, "link": link}
+        page = absolute_url(password_path(found.user))
+        return _ACCOUNT[found.kind], {"username": found.user.username, "link": page}
     if found.kind == RECEIVER_CHANGED:
         return webhook_change_content(found)
-    settings_page = mail.link(reverse("web:notifications"))
+    settings_page = absolute_url(reverse("web:notifications"))
     if found.month is not None:
         said = report(found)
     elif found.kind == "webhook.disabled":
@@ -55,7 +56,7 @@ def _router(found: Mail, told: Sequence[Told]) -> MailContent | None:
         return None
     values = {"what": found.kind.partition(".")[2], "router": router.name, **_lines(found, told)}
     if found.group == Group.NOC:
-        values["link"] = mail.link(reverse("web:noc-router", args=[router.pk]))
+        values["link"] = absolute_url(reverse("web:noc-router", args=[router.pk]))
     return "router", values
 
 
@@ -68,12 +69,12 @@ def _lines(found: Mail, told: Sequence[Told]) -> dict[str, Any]:
                 "line": mail.one_line(str(each.line)),
                 "customer": mail.one_line(each.line.customer.name),
                 "is_up": each.said == MailLine.Said.UP,
-                "link": mail.link(reverse("web:vll", args=[each.line.pk])),
+                "link": absolute_url(reverse("web:vll", args=[each.line.pk])),
             }
             for each in told[:MOST_LINES]
         ],
         "more": max(0, len(told) - MOST_LINES),
-        "link": mail.link(reverse("web:overview")),
+        "link": absolute_url(reverse("web:overview")),
     }
 
 
@@ -88,7 +89,7 @@ def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
         "what": what,
         "line": str(line),
         "customer": line.customer.name,
-        "link": mail.link(reverse("web:vll", args=[line.pk])),
+        "link": absolute_url(reverse("web:vll", args=[line.pk])),
         "action": found.data.get("action", ""),
         "reason": str(failure.get("message") or failure.get("code") or cause_sentence(found.cause)),
     }
@@ -103,5 +104,5 @@ def _webhook(found: Mail) -> MailContent | None:
         "webhook": str(webhook),
         "address": webhook.url,
         "because": found.data["because"],
-        "link": mail.link(reverse("web:webhook", args=[webhook.pk])),
+        "link": absolute_url(reverse("web:webhook", args=[webhook.pk])),
     }

@@ -7,11 +7,11 @@ from django.db import transaction
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.core.units import rate_text
+from portal.core.absolute_urls import absolute_url
+from portal.core.units import lasting_text, rate_text
 from portal.notifications.models import Group, Mail, ReportedMonth
 from portal.notifications.recipients import members_of, opted_out
-from portal.telemetry.availability import Times, availability_of_many
-from portal.telemetry.messages import availability_text, lasting_text
+from portal.telemetry.availability import Times, availability_of_many, availability_text
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.month_close import newest_of_month, undecided_of
 from portal.telemetry.time_spans import month_span
@@ -81,7 +81,7 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
         "month": f"{found.month:%Y-%m}",
         "rows": rows[:_MOST_LINES],
         "more": max(0, len(rows) - _MOST_LINES),
-        "link": mail.link(reverse("web:overview")),
+        "link": absolute_url(reverse("web:overview")),
     }
 
 
@@ -99,7 +99,7 @@ def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[s
         "available": availability_text(times.availability, times.known_ratio) or "–",
         "down": lasting_text(times.down_s),
         "unknown": lasting_text(times.unknown_s),
-        "link": mail.link(reverse("web:vll-months", args=[line.pk])),
+        "link": absolute_url(reverse("web:vll-months", args=[line.pk])),
     }
     for side in _SIDES:
         end = sides.get(side)

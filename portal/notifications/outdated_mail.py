@@ -1,4 +1,4 @@
-"""What of a mail about lines is still news to its reader, asked when it is sent."""
+"""The lines of a mail that are still news to its reader, asked when it is sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from django.db.models import Max, QuerySet
 
 from portal.events.models import Event
 from portal.inventory.models import RouterSilence
+from portal.notifications.line_fault_causes import SILENT, silent_router
 from portal.notifications.mail_batching import DOWN, DRIFT, UP
 from portal.notifications.models import Group, Mail, MailLine
-from portal.notifications.root_causes import SILENT, silent_router
 from portal.telemetry.router_silences import REPORTING
 from portal.telemetry.router_silences import SILENT as ROUTER_SILENT
 from portal.vll.models import Vll

@@ -1,4 +1,4 @@
-"""Where a webhook may lead: by the address that its name resolves to, never by the name itself.
+"""The check of where a webhook may lead: by the address that its name resolves to, never by the name itself.
 
 Whoever may enter a URL could otherwise make the portal speak to what only the portal reaches (SSRF).
 """
@@ -33,7 +33,7 @@ _NEVER = tuple(
 
 
 class NotAllowed(Exception):
-    """What a target was refused for when it was to be called: ``notPublic``, ``port`` or ``plainHttp``."""
+    """The reason why a target was refused when called: ``notPublic``, ``port`` or ``plainHttp``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Who is mailed about what: which events are mailed at all, to whom of a customer, to the NOC, and to the
+"""The readers of mails: which events are mailed at all, to whom of a customer, to the NOC, and to the
 owner of an account."""
 
 from collections import defaultdict
@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from portal.accounts.models import Membership, User
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
+from portal.notifications.line_fault_causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut
-from portal.notifications.root_causes import silent_router
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import Order, VllEnd
@@ -74,7 +74,7 @@ class Recipients:
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """Who hears of an event, each in one group also where he is two kinds of reader."""
+        """The readers who hear of an event, each in one group also where he is two kinds of reader."""
         groups: dict[int, Group] = {}
         for reader in self._noc:
             if group := self._noc_group(event, self._customers[event.pk]):
@@ -175,7 +175,7 @@ def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Read
 
 
 def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
-    """Who does not want what."""
+    """The readers who do not want a kind of mail."""
     return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
 
 

@@ -1,4 +1,4 @@
-"""How long a receiver asks to be left alone (RFC 9110, section 10.2.3), as far as that is heeded."""
+"""The time that a receiver asks to be left alone (RFC 9110, section 10.2.3), as far as that is heeded."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime

@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and for how long an address that does not answer is left alone."""
+"""The times when a delivery is tried again, and the pauses of an address that does not answer."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ _NOTHING = timedelta(0)
 def next_try(
     tries: int, *, now: datetime, draw: Callable[[], float], asked: timedelta = _NOTHING
 ) -> datetime | None:
-    """When to try again after ``tries`` that failed; None: not any more. ``draw`` gives 0 to 1.
+    """The time to try again after ``tries`` that failed; None: not any more. ``draw`` gives 0 to 1.
 
     ``asked``: how long the receiver wants to be left alone; that makes a wait longer and never shorter.
     """

@@ -1,4 +1,4 @@
-"""What Celery runs for notifications: ids only; each task makes one call."""
+"""Celery tasks of notifications: ids only; each task makes one call."""
 
 from datetime import timedelta
 
@@ -6,21 +6,15 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
+from portal.notifications import task_names
 from portal.notifications.event_fanout import events_fan_out
-from portal.notifications.mail_delivery import SEND_MAIL, mail_send, mails_call, mails_forget
+from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
 from portal.notifications.monthly_report import monthly_reports_make
-from portal.notifications.webhook_delivery import (
-    DOUBTFUL_WEBHOOK_TURN,
-    WEBHOOK_TURN,
-    webhook_deliver,
-    webhooks_call,
-)
+from portal.notifications.webhook_delivery import webhook_deliver, webhooks_call
 from portal.notifications.webhook_operations import deliveries_forget
 
-_HARD_LIMIT_S = 90
 
-
-@shared_task(name="notifications.tell", time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.TELL)
 def tell() -> None:
     """Deliveries of what happened, and a call for all that is due."""
     events_fan_out(now=clock.now())
@@ -28,27 +22,27 @@ def tell() -> None:
     mails_call(now=clock.now())
 
 
-@shared_task(name=WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.WEBHOOK_TURN)
 def turn(webhook_id: int) -> None:
     webhook_deliver(webhook_id=webhook_id, clock=clock.now)
 
 
-@shared_task(name=DOUBTFUL_WEBHOOK_TURN, time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.DOUBTFUL_WEBHOOK_TURN)
 def doubtful_deliver(webhook_id: int) -> None:
     webhook_deliver(webhook_id=webhook_id, clock=clock.now)
 
 
-@shared_task(name=SEND_MAIL, time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.SEND_MAIL)
 def send_mail(mail_id: int) -> None:
     mail_send(mail_id=mail_id, now=clock.now())
 
 
-@shared_task(name="notifications.monthly_reports", time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.MONTHLY_REPORTS)
 def monthly_reports() -> None:
     monthly_reports_make(now=clock.now())
 
 
-@shared_task(name="notifications.forget", time_limit=_HARD_LIMIT_S)
+@shared_task(name=task_names.FORGET)
 def forget() -> None:
     before = clock.now() - timedelta(days=settings.LONGLINE_WEBHOOK_LOG_DAYS)
     deliveries_forget(before=before)

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from portal.accounts import mail
 from portal.accounts.models import ApiToken, Membership, User
+from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import announce
 from portal.notifications.models import Mail, Webhook
 
@@ -44,7 +44,7 @@ def receiver_changed(
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:
-    """Who is mailed: the customer's admins, for the NOC's own webhooks NOC admins."""
+    """The readers: the customer's admins, for the NOC's own webhooks NOC admins."""
     people = User.objects.filter(is_active=True).exclude(email="")
     if customer_id is None:
         return people.filter(noc_role=User.NocRole.NOC_ADMIN)
@@ -53,4 +53,4 @@ def who_runs_it(customer_id: int | None) -> QuerySet[User]:
 
 def webhook_change_content(found: Mail) -> tuple[str, dict[str, Any]]:
     """The template and values of the mail."""
-    return "receiver_changed", {**found.data, "link": mail.link(reverse("web:webhooks"))}
+    return "receiver_changed", {**found.data, "link": absolute_url(reverse("web:webhooks"))}

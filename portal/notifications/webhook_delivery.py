@@ -22,11 +22,10 @@ from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules
 from portal.notifications.retry_after import asked_wait
 from portal.notifications.retry_schedule import cooldown_until, next_try
+from portal.notifications.task_names import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
 from portal.notifications.webhook_signing import signed_headers
 
-WEBHOOK_TURN = "notifications.webhook_deliver"
-DOUBTFUL_WEBHOOK_TURN = "notifications.doubtful_webhook_turn"
 # A message that did not arrive by then counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 # Longer than one try may take (posting.TOTAL_S): two never send at once.
@@ -88,7 +87,7 @@ def _waiting(now: datetime) -> Any:
 
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
-    """What is due longest, with the claim renewed for it; None also where the claim was lost."""
+    """The delivery that is due longest, with the claim renewed for it; None also where the claim was lost."""
     rested = Q(resting_until__isnull=True) | Q(resting_until__lte=now)
     mine = Webhook.objects.filter(rested, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):

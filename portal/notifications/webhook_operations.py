@@ -1,4 +1,4 @@
-"""What people do with webhooks. Each is for whoever manages its customer's; views ask the policy."""
+"""People's operations on webhooks. Each is for whoever manages its customer's; views check the permission."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

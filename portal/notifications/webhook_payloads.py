@@ -1,4 +1,4 @@
-"""What a webhook is sent about an event: the letters of the body, which are signed as they are."""
+"""The payload of a webhook about an event: the letters of the body, which are signed as they are."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""How gunicorn serves the agent API.
+"""Settings with which gunicorn serves the agent API.
 
 gunicorn --config python:portal.processes.gunicorn_agent_api --bind 0.0.0.0:8443
 

@@ -1,4 +1,4 @@
-"""How gunicorn serves Prometheus.
+"""Settings with which gunicorn serves Prometheus.
 
 gunicorn --config python:portal.processes.gunicorn_metrics --bind 127.0.0.1:9471
 

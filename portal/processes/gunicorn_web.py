@@ -1,4 +1,4 @@
-"""How gunicorn serves pages and the REST API.
+"""Settings with which gunicorn serves pages and the REST API.
 
 gunicorn --config python:portal.processes.gunicorn_web --bind 127.0.0.1:8000
 """

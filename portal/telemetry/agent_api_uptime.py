@@ -1,4 +1,4 @@
-"""When the portal listened to its routers: only then does their silence say anything."""
+"""The times when the portal listened to its routers: only then does their silence say anything."""
 
 import logging
 import threading

@@ -1,5 +1,6 @@
 """Op-status availability: the part of its time in service that a VLL was op-up; unknown time counts apart."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from portal.telemetry.models import OperInterval
 from portal.telemetry.throughput import RangeEmpty
@@ -92,6 +94,22 @@ def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: date
         lasted = min(ended or until, until) - max(began, since)
         found.setdefault(vll, Times()).add(status, lasted.total_seconds())
     return found
+
+
+def availability_text(ratio: float | None, known: float | None) -> str:
+    """``99.988 %``, or ``100 % of the known 97.2 %``; "" where nothing is known.
+
+    All is rounded down: what was ever down or unknown is never shown as 100 %.
+    """
+    if ratio is None or known is None:
+        return ""
+    if known < 1:
+        return _("{up} of the known {known}").format(up=_percent(ratio), known=_percent(known))
+    return _percent(ratio)
+
+
+def _percent(ratio: float) -> str:
+    return f"{math.floor(ratio * 100_000) / 1000:g} %"
 
 
 def _reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:

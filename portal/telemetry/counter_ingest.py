@@ -90,7 +90,7 @@ WHERE (vll_id, side) NOT IN (
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a report, in ends of samples. ``rejected``: those that were not on this router then."""
+    """The outcome of a report, in ends of samples. ``rejected``: those that were not on this router then."""
 
     accepted: int
     duplicate: int
@@ -233,6 +233,6 @@ def _insert(
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """What needs no quotes as PostgreSQL writes its arrays: psycopg looks at each element for longer than
+    """An array as PostgreSQL writes it, without quotes: psycopg looks at each element for longer than
     the server takes to store it."""
     return "{" + ",".join(map(str, values)) + "}"

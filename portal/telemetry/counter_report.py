@@ -1,9 +1,11 @@
-"""What an agent reports of its counters, as docs/agent-api.md writes it; read from JSON in one go."""
+"""An agent's report of its counters, as docs/agent-api.md writes it; read from JSON in one go."""
 
 from datetime import timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
+
+from portal.core.strict_json import Natural53, Uuid
 
 # No sample that is accepted covers more; who looks for those that reach into a time looks this far.
 LONGEST_SAMPLE = timedelta(hours=1)
@@ -12,12 +14,10 @@ LONGEST_SAMPLE = timedelta(hours=1)
 # a form error.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-# A UUID stays the text that came: it is only passed on.
-Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
 
 class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a policer counted of what came in: what conforms or exceeds went on, what violates did not."""
+    """A policer's count of what came in: what conforms or exceeds went on, what violates did not."""
 
     conform_bytes: Integer
     conform_packets: Integer
@@ -28,7 +28,7 @@ class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one VLL end counted over the sample's interval; ``in`` is what the customer sent."""
+    """The count of one VLL end over the sample's interval; ``in`` is what the customer sent."""
 
     vll: Uuid
     side: Literal["a", "z"] = field(name="end")
@@ -52,7 +52,7 @@ class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
     """Some samples of one run of the agent (``boot_id``); ``dropped`` is how many that run had to forget."""
 
     boot_id: Uuid
-    sent_ms: Annotated[int, Meta(ge=0, le=2**53)]
+    sent_ms: Natural53
     simulated: bool
     dropped: Natural
     samples: Annotated[tuple[CounterSample, ...], Meta(max_length=10_000)]

@@ -1,4 +1,4 @@
-"""What is kept of a router's last report of counters: its clock, and what need not be looked for again."""
+"""The record of a router's last report of counters: its clock, and what need not be looked for again."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -59,7 +59,7 @@ class LastCounters(NamedTuple):
 
 
 def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
-    """What storing these samples marks, if all are within the same 5 minutes. ``ends``: theirs, as text."""
+    """The marks that these samples set, if all are within the same 5 minutes. ``ends``: theirs, as text."""
     step_ms = FIVE_MINUTES.step_s * 1_000
     touched = {at for sample in samples for at in (sample.from_ms // step_ms, (sample.to_ms - 1) // step_ms)}
     if len(touched) != 1:
@@ -73,7 +73,7 @@ def clock_read(cursor: Any, router: Router) -> None:
 
 
 def clock_found(cursor: Any) -> LastCounters | None:
-    """What was asked for; None before the router's first report."""
+    """The clock that was asked for; None before the router's first report."""
     row = cursor.fetchone()
     return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
 

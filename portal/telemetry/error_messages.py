@@ -7,12 +7,10 @@ from portal.core.errors import TEXTS, wording
 from portal.telemetry.sample_quarantine_decisions import DecidedOtherwise, TimeUnknown
 from portal.telemetry.throughput import RangeEmpty, StepRefused
 
-TEXTS |= {
-    RangeEmpty: gettext_noop("The range ends before it begins. Write a `to` that is later than `from`."),
-    TimeUnknown: gettext_noop(
-        "Nobody knows when these samples were counted, so they cannot be added. Discard them."
-    ),
-}
+TEXTS[RangeEmpty] = gettext_noop("The range ends before it begins. Write a `to` that is later than `from`.")
+TEXTS[TimeUnknown] = gettext_noop(
+    "Nobody knows when these samples were counted, so they cannot be added. Discard them."
+)
 
 
 @wording.register

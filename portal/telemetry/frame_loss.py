@@ -24,7 +24,7 @@ _COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _PER_END), "simu
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What was counted at one end in a bucket: frames, and of which part of it (ms)."""
+    """The count of one end in a bucket: frames, and of which part of it (ms)."""
 
     into: float
     out: float

@@ -1,4 +1,4 @@
-"""What a graph counts."""
+"""The units of graphs."""
 
 from enum import Enum
 
@@ -11,10 +11,10 @@ class Unit(Enum):
 
     @property
     def counted(self) -> str:
-        """What agents count for it."""
+        """The figure that agents count for it."""
         return "bytes" if self is Unit.BITS else "packets"
 
     @property
     def factor(self) -> int:
-        """How many of it one of what is counted makes."""
+        """The number of units that one of what is counted makes."""
         return 8 if self is Unit.BITS else 1

@@ -1,4 +1,4 @@
-"""What many lines carried in the last hour: a page of a list in a fixed number of statements."""
+"""The last hour of many lines: a page of a list in a fixed number of statements."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class AgentClock(models.Model):
 
 
 class Sample(models.Model):
-    """What one VLL end counted over (from_at, to_at], agent's clock; partitioned by day of ``to_at``."""
+    """The count of one VLL end over (from_at, to_at], agent's clock; partitioned by day of ``to_at``."""
 
     pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
     to_at = models.DateTimeField()
@@ -110,7 +110,7 @@ class FrozenMonth(models.Model):
 
 
 class OperInterval(models.Model):
-    """How long a VLL in service had an oper status: ``[began_at, ended_at)``; null = it still has it.
+    """The time that a VLL in service had an oper status: ``[began_at, ended_at)``; null = it still has it.
 
     Kept by a trigger on the events, so that it is as true as these.
     """
@@ -150,7 +150,7 @@ class AgentApiUptime(models.Model):
 
 
 class Quarantine(models.Model):
-    """What the NOC decides about as one: samples of a router that were set aside for one reason.
+    """A case for the NOC to decide as one: samples of a router that were set aside for one reason.
 
     Where their time could be corrected they are of one calendar month (UTC, corrected), counted while the
     clock was wrong by the same, and added up by 5 minutes (QuarantinedFiveMinutes). Where it could not,
@@ -167,8 +167,8 @@ class Quarantine(models.Model):
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="quarantines")
     reason = models.CharField(max_length=50)
     month = models.DateField(null=True)
-    # Portal time minus router time of the reports that carried them; null where it was not measured.
-    offset_ms = models.BigIntegerField(null=True)
+    # Portal time minus router time of the reports that carried them.
+    offset_ms = models.BigIntegerField()
     # From when to when by the router's clock, in milliseconds since the epoch: it may say anything.
     first_ms = models.BigIntegerField()
     last_ms = models.BigIntegerField()
@@ -235,7 +235,7 @@ class QuarantinedEnd(models.Model):
 
 
 class QuarantinedFiveMinutes(models.Model):
-    """What an end counted in 5 minutes of the corrected time, as far as it was set aside.
+    """The count of an end in 5 minutes of the corrected time, as far as it was set aside.
 
     ``policed``: while a policer was counted, or while none was. ``accepted``: it counts like samples; else
     it is in no figure.
@@ -281,7 +281,7 @@ class Multirange(models.Field):  # type: ignore[type-arg]
 
 
 class QuarantinedRun(models.Model):
-    """Which samples of a run of an agent were set aside: sent again they are duplicates, whatever became of
+    """The samples of an agent's run that were set aside: sent again they are duplicates, whatever became of
     them."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")

@@ -59,7 +59,7 @@ def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
 
 @transaction.atomic
 def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
-    """Where a line's month is frozen and its 5 minutes say otherwise by now, put what they say beside it."""
+    """Put what a line's 5 minutes say by now beside its frozen month, where the two differ."""
     _hold()
     frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
     if frozen is None:

@@ -1,30 +1,28 @@
 """Taking in what an agent observes: its router, its VLL ends, and the fact that it is there again."""
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
+from typing import Any
 
 from django.db import transaction
 
 from portal.core.bandwidth_profile import Policing
-from portal.core.lazy_json_list import LazyList
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.observation_report import ObservedReport
-from portal.inventory.operations import observed_store
+from portal.inventory.operations.observation_store import observed_facts, observed_store
 from portal.telemetry.router_silences import silence_end
 from portal.telemetry.unchanged_observation import unchanged_store
 from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed
-from portal.vll.operations.convergence_requests import CONVERGE_ROUTER, router_changed
-from portal.vll.operations.oper_status import FRESH, said_of
-from portal.vll.operations.router_answers import EndObservation
+from portal.vll.operations.convergence_requests import router_changed
+from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE
+from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
 # Reports come every 10 s: one was missed.
 _MISSED = timedelta(seconds=15)
-_ENDS = "ends"
 # Of routers that were silent each process reads so many at once: the other half of its threads
 # (portal.processes.gunicorn_agent_api) is for those that are not.
 RETURNS_AT_ONCE = 4
@@ -35,51 +33,44 @@ class Busy(Exception):
     """Enough routers that were silent are being read: this one is to tell its report again later."""
 
 
-def observation_take(
-    *, router: Router, report: ObservedReport, ends: Sequence[EndObservation], now: datetime
-) -> bool:
+def observation_take(*, router: Router, report: ObservedReport, now: datetime) -> bool:
     """Store a report; False when a later one has been stored already.
 
     Raises ``Busy`` instead of keeping routers waiting that are not silent: a network that comes back at once
     would else be read more slowly than it falls silent again, and never recover.
     """
     last = getattr(router, "observed", None)
-    digests = {_ENDS: ends.digest} if isinstance(ends, LazyList) else {}
-    if last is not None and digests and now - last.reported_at <= _MISSED:
-        done = unchanged_store(router=router, last=last, report=report, digests=digests, now=now)
+    facts = observed_facts(report, now)
+    if last is not None and now - last.reported_at <= _MISSED:
+        done = unchanged_store(router=router, last=last, report=report, facts=facts, now=now)
         if done:
             return True
     if last is not None and not _was_silent(last, now):
-        return _take(router, report, ends, digests, now)
+        return _take(router, report, facts, now)
     if not _RETURNS.acquire(blocking=False):
         raise Busy
     try:
-        return _take(router, report, ends, digests, now)
+        return _take(router, report, facts, now)
     finally:
         _RETURNS.release()
 
 
 @transaction.atomic
-def _take(
-    router: Router,
-    report: ObservedReport,
-    ends: Sequence[EndObservation],
-    digests: Mapping[str, str],
-    now: datetime,
-) -> bool:
-    taken = observed_store(router=router, report=report, digests=digests, now=now)
+def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: datetime) -> bool:
+    taken = observed_store(router=router, report=report, facts=facts, now=now)
     if taken is None:
         return False
     last = taken.before
     silent_since = last.reported_at if last is not None and _was_silent(last, now) else None
     was_down = silent_since is not None and silence_end(router=router, heard=silent_since, now=now)
-    repeated = last is not None and says_the_same(last, ends)
+    # Such a list was valid, and has been compared with the lines.
+    repeated = last is not None and last.digests.get("ends") == report.digests["ends"]
     ends_observed(
         router=router,
-        ends=ends,
+        ends=report.ends,
         look=report.look,
         repeated=repeated,
-        anew=last is None or silent_since is not None or last.vpp_absent != report.vpp_absent,
+        anew=last is None or silent_since is not None or last.vpp_absent != report.vpp.absent,
         unknown_after=None if was_down else silent_since,
         now=now,
     )
@@ -88,16 +79,11 @@ def _take(
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:
         RouterConvergence.objects.filter(router=router).update(ask_anew=True)
-    changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, ends))
+    changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
     ask = changed and router_changed(router.pk, now=now)
     if ask or ended or otherwise:
         send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
-
-
-def says_the_same(last: ObservedRouter, ends: Sequence[EndObservation]) -> bool:
-    """Whether the ends are told as they were: such a list was valid, and has been compared with the lines."""
-    return isinstance(ends, LazyList) and last.digests.get(_ENDS) == ends.digest
 
 
 def _was_silent(last: ObservedRouter, now: datetime) -> bool:
@@ -112,10 +98,10 @@ def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime)
     """
     return (
         last is None
-        or last.boot_id != report.boot_id
+        or str(last.boot_id) != report.boot_id
         or now - last.reported_at > _MISSED
-        or (report.vpp_connected and not last.vpp_connected)
-        or _restarted(last.vpp_booted_at, report.vpp_booted_at)
+        or (report.vpp.connected and not last.vpp_connected)
+        or _restarted(last.vpp_booted_at, report.vpp.booted_at)
     )
 
 
@@ -124,17 +110,17 @@ def _restarted(before: datetime | None, now: datetime | None) -> bool:
     return before is not None and now is not None and before != now
 
 
-def _is_built_meanwhile(router: Router, ends: Sequence[EndObservation]) -> bool:
+def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
     """Whether an end is seen as it is wanted that was not confirmed: agents go on trying by themselves."""
     if not RouterConvergence.objects.filter(router=router, ask_at__isnull=False).exists():
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)
     wanted = {
-        (vll, side): revision for vll, side, revision in waiting.values_list("vll", "side", "vll__revision")
+        (str(vll), side): revision
+        for vll, side, revision in waiting.values_list("vll", "side", "vll__revision")
     }
     return bool(wanted) and any(
-        end.in_sync and wanted.get((end.vll, end.side)) == end.revision
-        for end in said_of(ends, {vll for vll, _ in wanted})
+        end.in_sync and wanted.get((end.vll, end.side)) == end.revision for end in report.ends
     )
 
 
@@ -142,7 +128,7 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
     """Whether VPP can police other ends than before, as after an upgrade, and has ends at all."""
     before = last.policing if last else Policing.NONE
     return (
-        report.vpp_connected
+        report.vpp.connected
         and report.policing != before
         and VllEnd.objects.filter(port__router=router, vll__lifecycle__in=IN_SERVICE).exists()
     )

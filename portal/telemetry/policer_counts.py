@@ -1,4 +1,4 @@
-"""What the policers at both ends of a VLL counted (MEF 10.4: frames are green, yellow or red).
+"""The counts of the policers at both ends of a VLL (MEF 10.4: frames are green, yellow or red).
 
 Like all counts: differences over time, rolled up, and nothing where nothing can be trusted.
 """
@@ -42,7 +42,7 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
 
 
 def _columns(side: str) -> tuple[str, ...]:
-    """What is counted at an end, colour by colour, and last for how long."""
+    """The columns counted at an end, colour by colour, and last for how long."""
     return (*(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS), f"{side}_policed_ms")
 
 

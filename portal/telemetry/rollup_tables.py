@@ -1,4 +1,4 @@
-"""What is stored of counters, from the finest to the coarsest, and for how long."""
+"""The tables of counters, from the finest to the coarsest, and for how long."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta

@@ -1,13 +1,12 @@
-"""What agents say has happened on their routers: each event once, however often it is sent."""
+"""The events that agents tell of their routers: each event once, however often it is sent."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-from uuid import UUID
+from typing import Annotated, Any, Literal
 
 from django.db import connection, transaction
+from msgspec import Meta, Struct, field
 
+from portal.core.strict_json import ForeignName, ForeignText, Natural53, Positive63, Uuid, require_unique
 from portal.core.unix_time import to_ms, to_time
 from portal.events.models import Event
 from portal.inventory.models import Router
@@ -18,6 +17,19 @@ SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
 ON CONFLICT DO NOTHING
 RETURNING seq
 """
+Kind = Literal[
+    "vpp.connected",
+    "vpp.lost",
+    "interface.up",
+    "interface.down",
+    "end.conflict",
+    "end.conflict_cleared",
+    "end.drift",
+    "end.contested",
+    "end.contested_cleared",
+    "end.quarantined",
+    "intent.applied",
+]
 # By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
 _FORGET = """
 WITH old AS (
@@ -29,32 +41,40 @@ WHERE event.router_id = old.router_id
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedEvent:
+class ReportedEvent(Struct, frozen=True, forbid_unknown_fields=True):
     """One event of an agent (docs/agent-api.md); ``at_ms`` is its clock, milliseconds since the epoch."""
 
-    seq: int
-    at_ms: int
-    kind: str
-    interface: str | None
-    vll: UUID | None
-    side: str | None
-    generation: int | None
-    detail: str | None
+    seq: Positive63
+    at_ms: Natural53
+    kind: Kind
+    interface: ForeignName | None
+    vll: Uuid | None
+    side: Literal["a", "z"] | None = field(name="end")
+    generation: Positive63 | None
+    detail: ForeignText | None
+
+
+class EventReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """Some events of one run of the agent (``boot_id``)."""
+
+    boot_id: Uuid
+    sent_ms: Natural53
+    events: Annotated[tuple[ReportedEvent, ...], Meta(max_length=1000)]
+
+    def __post_init__(self) -> None:
+        require_unique(self.events, "seq", at="/events")
 
 
 @transaction.atomic
-def router_events_store(
-    *, router: Router, boot_id: UUID, reported: Sequence[ReportedEvent], now: datetime
-) -> int:
+def router_events_store(*, router: Router, report: EventReport, now: datetime) -> int:
     """Store a router's events and return how many were new.
 
     An event is dated by the agent's clock, and never later than now: its own word stays in ``at_ms``.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, [router.pk, boot_id, now, sorted({each.seq for each in reported})])
+        cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
         new = {seq for (seq,) in cursor.fetchall()}
-    events = [_event(router, boot_id, each, now) for each in reported if each.seq in new]
+    events = [_event(router, report.boot_id, each, now) for each in report.events if each.seq in new]
     Event.objects.bulk_create(events)
     return len(events)
 
@@ -69,13 +89,13 @@ def router_events_forget(*, before: datetime) -> int:
         return int(cursor.rowcount)
 
 
-def _event(router: Router, boot_id: UUID, reported: ReportedEvent, now: datetime) -> Event:
+def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime) -> Event:
     said: dict[str, Any] = {
-        "boot_id": str(boot_id),
+        "boot_id": boot_id,
         "seq": reported.seq,
         "at_ms": reported.at_ms,
         "interface": reported.interface,
-        "vll": str(reported.vll) if reported.vll else None,
+        "vll": reported.vll,
         "end": reported.side,
         "generation": reported.generation,
         "detail": reported.detail,

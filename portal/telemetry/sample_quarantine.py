@@ -53,7 +53,7 @@ class Suspect:
 
 
 def contradiction(sample: CounterSample, now: datetime) -> str | None:
-    """Why a sample cannot be true as a whole, or None. All in milliseconds: any integer may come in."""
+    """The reason why a whole sample cannot be true, or None. All in milliseconds: any integer may come in."""
     now_ms = to_ms(now)
     if sample.to_ms <= sample.from_ms:
         return "ends_before_it_begins"
@@ -151,7 +151,7 @@ class _Shelves:
     def _find(self, reason: str, month: date | None, offset_ms: int) -> Quarantine | None:
         for each in self._open:
             if (each.reason, each.month) == (reason, month) and (
-                month is None or abs((each.offset_ms or 0) - offset_ms) <= _SAME_OFFSET_MS
+                month is None or abs(each.offset_ms - offset_ms) <= _SAME_OFFSET_MS
             ):
                 return each
         return None
@@ -269,7 +269,7 @@ def _moved(shelves: _Shelves, by_shelf: dict[int, list[Suspect]]) -> Iterator[tu
         begin_ms, over_ms = map(to_ms, month_span(found.month))
         for each in suspects:
             from_ms, until_ms = (
-                min(max(at_ms + (found.offset_ms or 0), begin_ms), over_ms)
+                min(max(at_ms + found.offset_ms, begin_ms), over_ms)
                 for at_ms in (each.sample.from_ms, each.sample.to_ms)
             )
             from_ms, until_ms = min(from_ms, over_ms - 1), max(until_ms, begin_ms + 1)

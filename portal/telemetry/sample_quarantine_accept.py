@@ -43,7 +43,7 @@ class Fitting:
 
 
 def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitting:
-    """What of a quarantine can be added to the 5 minutes of these lines that begin in ``days`` (epoch s)."""
+    """The part of a quarantine that fits the 5 minutes of these lines that begin in ``days`` (epoch s)."""
     since, until = (datetime.fromtimestamp(at, tz=UTC) for at in (days.start, days.stop))
     waiting = QuarantinedFiveMinutes.objects.filter(
         quarantine=quarantine, vll_id__in=vlls, start_at__gte=since, start_at__lt=until, accepted=False

@@ -1,7 +1,6 @@
-"""What the NOC decides about samples that were set aside, and what becomes of them without a decision."""
+"""The NOC's decisions about samples that were set aside, and their end without a decision."""
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,22 +18,20 @@ from portal.telemetry.models import (
     QuarantinedSample,
 )
 from portal.telemetry.rollup_tables import SAMPLES
+from portal.telemetry.task_names import COUNT_ACCEPTED
 from portal.telemetry.time_spans import month_span
 
 log = logging.getLogger(__name__)
 
-COUNT_ACCEPTED = "telemetry.count_accepted"
 _State = Quarantine.State
 
 
-@dataclass(eq=False)
 class TimeUnknown(Conflict):
     """Nobody knows when these were counted, so they can only be discarded."""
 
     reason: str
 
 
-@dataclass(eq=False)
 class DecidedOtherwise(Conflict):
     """Somebody has decided already, or nobody did in time."""
 

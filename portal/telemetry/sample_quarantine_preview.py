@@ -1,4 +1,4 @@
-"""What the NOC reads of a quarantine: its lines, and what accepting it would do to the month of each."""
+"""The NOC's preview of a quarantine: its lines, and what accepting it would do to the month of each."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
 
 def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
     """From when to when its samples were counted, by the portal's clock; None where that is unknown."""
-    if quarantine.month is None or quarantine.offset_ms is None:
+    if quarantine.month is None:
         return None
     first, last = (to_time(at + quarantine.offset_ms) for at in (quarantine.first_ms, quarantine.last_ms))
     return first, last

@@ -1,4 +1,4 @@
-"""What a silence was, as far as anything tells: pure arithmetic over spans of time.
+"""The nature of a silence, as far as anything tells: pure arithmetic over spans of time.
 
 A router that nobody hears from may forward. What speaks for that are its lines' counters, in 5 minutes:
 frames that came out at a line's other end, and what its own agent counted and could only deliver later.
@@ -19,7 +19,7 @@ _BLUR = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How long a line had an oper status, as a row of OperInterval; ``ended`` None: it still has."""
+    """The time that a line had an oper status, as a row of OperInterval; ``ended`` None: it still has."""
 
     status: str
     began: datetime
@@ -55,7 +55,7 @@ def down_in(
 
 
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
-    """What the line was in the silence: up where it forwarded, down where a router was, else unknown."""
+    """The line's status in the silence: up where it forwarded, down where a router was, else unknown."""
     parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
     for quiet in without(silence, forwarded):
         parts += [(*span, OperStatus.DOWN) for span in within([quiet], down)]

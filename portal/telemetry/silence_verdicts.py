@@ -1,4 +1,4 @@
-"""What a silence was, and what that makes of the lines that end on its router.
+"""The verdict on a silence, and what it makes of the lines that end on its router.
 
 As long as something speaks for the router's VPP, its lines are unknown; when nothing has for as long as
 LONGLINE_SILENCE_IS_DOWN_S, they are down, back to the last that was heard. What is heard later, as of an

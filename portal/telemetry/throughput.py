@@ -1,6 +1,5 @@
 """Reading throughput."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,14 +23,12 @@ P95_BUCKET_S = FIVE_MINUTES.step_s
 MAX_POINTS_ASKED = 10_000
 
 
-@dataclass(eq=False)
 class RangeEmpty(DomainError):
     """The range ends before it begins."""
 
     field: str = "to"
 
 
-@dataclass(eq=False)
 class StepRefused(DomainError):
     """The step is not offered, is no longer stored that far back, or draws too many points. Seconds."""
 

@@ -26,13 +26,13 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def within(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """What is in both."""
+    """The part that is in both."""
     others = list(others)
     return merged((max(a, c), min(b, d)) for a, b in spans for c, d in others)
 
 
 def without(span: Span, others: Iterable[Span]) -> list[Span]:
-    """What of ``span`` is in none of the others."""
+    """The part of ``span`` that is in none of the others."""
     left, begin = [], span[0]
     for away, back in merged(others):
         left.append((begin, min(away, span[1])))

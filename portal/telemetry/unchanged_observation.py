@@ -1,7 +1,7 @@
 """Reports that say what was said last, as nearly all do: stored and found out by one statement."""
 
-from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -29,11 +29,11 @@ def unchanged_store(
     router: Router,
     last: ObservedRouter,
     report: ObservedReport,
-    digests: Mapping[str, str],
+    facts: dict[str, Any],
     now: datetime,
 ) -> bool:
     """Store that a router, heard of all the while, says what it said ``last``; False if that is not all."""
-    if not is_unchanged(last=last, report=report, digests=digests, now=now):
+    if not is_unchanged(last=last, report=report, facts=facts):
         return False
     params = loads_of(router, report.interfaces, now)
     params |= {"sent_ms": report.sent_ms, "last_at": last.reported_at, "last_sent_ms": last.sent_ms}

@@ -1,7 +1,6 @@
-"""Why the underlay cannot carry a VLL. Sizes in bytes."""
+"""Reasons why the underlay cannot carry a VLL. Sizes in bytes."""
 
 import dataclasses
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from portal.core.encapsulations import Family, Transport
@@ -16,7 +15,6 @@ class Capacity(NamedTuple):
     largest_svc_mtu: int
 
 
-@dataclass(eq=False, kw_only=True)
 class TransportRefused(DomainError):
     """No VLL between these two ends in this way.
 
@@ -31,7 +29,6 @@ class TransportRefused(DomainError):
     also: "tuple[TransportRefused, ...]" = ()
 
 
-@dataclass(eq=False, kw_only=True)
 class PathTooNarrow(TransportRefused):
     """The path carries smaller packets than the line needs.
 
@@ -48,14 +45,12 @@ class PathTooNarrow(TransportRefused):
         self.shortfall = self.required - self.available
 
 
-@dataclass(eq=False, kw_only=True)
 class PathMtuUnknown(TransportRefused):
     """These links may be used and their MTU is not known; it is never assumed."""
 
     links: tuple[Link, ...]
 
 
-@dataclass(eq=False, kw_only=True)
 class NoPath(TransportRefused):
     """No links of this family that are in service join the two routers, in one direction at least."""
 
@@ -64,7 +59,6 @@ class NoPath(TransportRefused):
     family: Family
 
 
-@dataclass(eq=False, kw_only=True)
 class FamilyMissing(TransportRefused):
     """``routers`` have no tunnel endpoint of this family. With ``auto`` the ends share no family at all,
     and ``family`` is the one that was tried first."""
@@ -73,7 +67,6 @@ class FamilyMissing(TransportRefused):
     family: Family
 
 
-@dataclass(eq=False, kw_only=True)
 class LocalAcrossRouters(TransportRefused):
     """L2XC joins two ports of one router; these ends are on two."""
 
@@ -81,7 +74,6 @@ class LocalAcrossRouters(TransportRefused):
     z: Router
 
 
-@dataclass(eq=False, kw_only=True)
 class TunnelWithinRouter(TransportRefused):
     """A tunnel joins two routers; both ends are on this one."""
 
@@ -89,7 +81,6 @@ class TunnelWithinRouter(TransportRefused):
     transport: Transport
 
 
-@dataclass(eq=False, kw_only=True)
 class EncapsulationMissing(TransportRefused):
     """The VPP of ``router`` cannot do this transport: a plugin is not loaded, by what its agent reports."""
 
@@ -97,7 +88,6 @@ class EncapsulationMissing(TransportRefused):
     transport: Transport
 
 
-@dataclass(eq=False, kw_only=True)
 class EndpointMissing(TransportRefused):
     """The declared loopback of ``router`` is not on it, by what its agent reports."""
 
@@ -105,7 +95,6 @@ class EndpointMissing(TransportRefused):
     address: str
 
 
-@dataclass(eq=False, kw_only=True)
 class EndpointUnrouted(TransportRefused):
     """``far`` has no route, other than a drop, to the loopback of ``router``, by what its agent reports."""
 

@@ -1,4 +1,4 @@
-"""How cautious the check of a path is."""
+"""The caution of a path's check."""
 
 from dataclasses import dataclass
 

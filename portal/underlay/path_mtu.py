@@ -1,4 +1,4 @@
-"""What the underlay between two routers lets through."""
+"""The MTU of the underlay between two routers."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class PathReport:
         return None if self.unknown else self.narrowest_mtu
 
     def refusal(self, required: int) -> TransportRefused | None:
-        """Why an IP packet of ``required`` bytes cannot be promised to get through; None when it can.
+        """The reason why an IP packet of ``required`` bytes may not get through; None when it can.
 
         Unknown comes before too narrow: as long as it lasts, no smaller packet would help either.
         """

@@ -56,7 +56,7 @@ class Link:
 
     @property
     def known_ip_mtus(self) -> tuple[int, ...]:
-        """What was declared and observed on both sides, in bytes, without the unknown."""
+        """The MTUs declared and observed on both sides, in bytes, without the unknown."""
         values = (
             self.a.declared_ip_mtu,
             self.a.observed_ip_mtu,

@@ -145,7 +145,7 @@ class _Detours:
 
 
 def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
-    """Where one direction goes after any single failure.
+    """Add the ways of one direction after any single failure.
 
     Only what every shortest path uses has to be failed: while one of them survives, no other link is
     used. Likewise a failure on the way back does not move the way there.

@@ -74,7 +74,7 @@ def path_policy() -> PathPolicy:
 
 
 def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd, LineEnd]:
-    """What is declared and reported of the routers of a line, in one small query.
+    """The facts declared and reported of the routers of a line, in one small query.
 
     Select ``observed`` together with the routers.
     """

@@ -1,4 +1,4 @@
-"""Which transport carries a VLL, or why none does."""
+"""The choice of the transport that carries a VLL, or why none does."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ def options(
 
 
 def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
-    """What stands against the cheapest tunnel that has a path, else against one whose ends have its family.
+    """The obstacle to the cheapest tunnel that has a path, else against one whose ends have its family.
 
     A path that is too narrow says more than an end that cannot do one tunnel of several.
     """

@@ -1,4 +1,4 @@
-"""What is known of the two routers that a VLL ends on: what their VPPs can do, and where tunnels can end.
+"""The two routers that a VLL ends on: what their VPPs can do, and where tunnels can end.
 
 What a router's agent has reported counts; of a router that has not reported yet, what is declared. That is
 then an assumption, and said to be one.
@@ -39,7 +39,7 @@ class Assumption:
 def barred(
     a: LineEnd, z: LineEnd, transports: Iterable[Transport]
 ) -> dict[Transport, tuple[TransportRefused, ...]]:
-    """Which of these the two routers cannot do, and why. A family that an end lacks is not looked at.
+    """The transports that the two routers cannot do, and why. A family that an end lacks is not looked at.
 
     GRE leases a pair out of many addresses, and looks at them itself.
     """
@@ -59,7 +59,7 @@ def _against(a: LineEnd, z: LineEnd, transport: Transport) -> Iterable[Transport
 
 
 def assumptions(a: LineEnd, z: LineEnd, transport: Transport) -> list[Assumption]:
-    """What is taken as declared, because no agent has said anything about it."""
+    """The facts taken as declared, because no agent has said anything about them."""
     found = [
         Assumption(end.router, "encapsulation", transport.encapsulation.value)
         for end in _routers(a, z)

@@ -12,7 +12,7 @@ from portal.vll.errors import EndsSwapped
 from portal.vll.feasibility import Existing, Feasibility, feasibility_of
 from portal.vll.models import Vll
 from portal.vll.operations.feasibility_rules import LineRequest
-from portal.vll.operations.modify import (
+from portal.vll.operations.modify_line import (
     Changes,
     check_in_service,
     check_not_swapped,

@@ -224,7 +224,7 @@ _ASSUMED = {
 
 
 def assumed(assumption: Assumption) -> str:
-    """What is taken for granted, and why."""
+    """The assumption, and why it is made."""
     return _(_ASSUMED[assumption.what]).format(router=assumption.router.name, subject=assumption.subject)
 
 
@@ -237,7 +237,7 @@ def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
 
 
 def _what_fits(error: underlay.TransportRefused) -> str:
-    """What to order instead: encapsulations that fit, else the largest packet that some would carry."""
+    """Alternatives to order: encapsulations that fit, else the largest packet that some would carry."""
     if error.fits:
         return _("These would fit: {transports}.").format(transports=", ".join(t.value for t in error.fits))
     if error.capacities:

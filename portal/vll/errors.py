@@ -3,13 +3,11 @@
 Sizes in bytes, rates in bit/s.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from portal.core.errors import Conflict, DomainError
 
 
-@dataclass(eq=False, kw_only=True)
 class PortUnknown(DomainError):
     """No such port, or one that this user may not see: a stranger cannot tell which."""
 
@@ -17,14 +15,12 @@ class PortUnknown(DomainError):
     port: int
 
 
-@dataclass(eq=False, kw_only=True)
 class NotAllowedToOrder(DomainError):
     """The user sees the customer but may not order for it."""
 
     customer: str
 
 
-@dataclass(eq=False, kw_only=True)
 class PortsOfTwoCustomers(DomainError):
     """A VLL joins ports of one customer."""
 
@@ -33,7 +29,6 @@ class PortsOfTwoCustomers(DomainError):
     field: str = "z_end.port"
 
 
-@dataclass(eq=False, kw_only=True)
 class PortHasNoCustomer(DomainError):
     """The port is not assigned to anybody yet."""
 
@@ -41,7 +36,6 @@ class PortHasNoCustomer(DomainError):
     port: str
 
 
-@dataclass(eq=False, kw_only=True)
 class PortOfAnotherCustomer(DomainError):
     """A line stays with its customer: its ends can move to that customer's ports only."""
 
@@ -50,7 +44,6 @@ class PortOfAnotherCustomer(DomainError):
     customer: str
 
 
-@dataclass(eq=False, kw_only=True)
 class EndsAreTheSame(DomainError):
     """Both ends pick the same frames of the same port."""
 
@@ -58,7 +51,6 @@ class EndsAreTheSame(DomainError):
     field: str = "z_end"
 
 
-@dataclass(eq=False, kw_only=True)
 class CirOutOfRange(DomainError):
     """A committed information rate outside what any port could carry, in bit/s."""
 
@@ -68,7 +60,6 @@ class CirOutOfRange(DomainError):
     field: str = "cir_bps"
 
 
-@dataclass(eq=False, kw_only=True)
 class EirOutOfRange(DomainError):
     """An excess information rate outside what any port could carry, in bit/s."""
 
@@ -78,7 +69,6 @@ class EirOutOfRange(DomainError):
     field: str = "eir_bps"
 
 
-@dataclass(eq=False, kw_only=True)
 class PeakAbovePort(DomainError):
     """CIR and EIR together are faster than the port itself, in bit/s."""
 
@@ -88,7 +78,6 @@ class PeakAbovePort(DomainError):
     field: str = "eir_bps"
 
 
-@dataclass(eq=False, kw_only=True)
 class BurstOutOfRange(DomainError):
     """A burst size that would not hold the line's largest frame, or that no policer counts to; bytes."""
 
@@ -98,7 +87,6 @@ class BurstOutOfRange(DomainError):
     maximum: int
 
 
-@dataclass(eq=False, kw_only=True)
 class ExcessBurstWithoutRate(DomainError):
     """An EBS for a line that has no EIR: nothing would fill that bucket."""
 
@@ -106,7 +94,6 @@ class ExcessBurstWithoutRate(DomainError):
     field: str = "ebs_bytes"
 
 
-@dataclass(eq=False, kw_only=True)
 class RouterHasNoAgent(DomainError):
     """The port's router carries traffic but cannot end VLLs."""
 
@@ -114,7 +101,6 @@ class RouterHasNoAgent(DomainError):
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class RouterInMaintenance(Conflict):
     """The NOC works on the router: it takes no new lines until that is over."""
 
@@ -122,21 +108,18 @@ class RouterInMaintenance(Conflict):
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class RouterIsDrained(Conflict):
     """A drained router stays under maintenance until the drain ends."""
 
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class RouterIsDead(Conflict):
     """A router that was declared dead stays under maintenance until that is taken back."""
 
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class FrameTooLargeForPort(DomainError):
     """The frame on the UNI's wire, tags included, is larger than the port takes."""
 
@@ -146,7 +129,6 @@ class FrameTooLargeForPort(DomainError):
     max_frame: int
 
 
-@dataclass(eq=False, kw_only=True)
 class OrderIsOpen(Conflict):
     """The VLL has an order under way."""
 
@@ -155,7 +137,6 @@ class OrderIsOpen(Conflict):
     state: str
 
 
-@dataclass(eq=False, kw_only=True)
 class WrongLifecycle(Conflict):
     """The VLL's life cycle does not allow this action."""
 
@@ -163,7 +144,6 @@ class WrongLifecycle(Conflict):
     action: str
 
 
-@dataclass(eq=False, kw_only=True)
 class WrongOrderState(Conflict):
     """The order's state does not allow this action."""
 
@@ -171,7 +151,6 @@ class WrongOrderState(Conflict):
     action: str
 
 
-@dataclass(eq=False, kw_only=True)
 class StaleRevision(Conflict):
     """The caller decided by an older revision of the VLL than the one that it has now."""
 
@@ -189,7 +168,6 @@ class EndsSwapped(DomainError):
     field = "a_end.port"
 
 
-@dataclass(eq=False, kw_only=True)
 class StillBeingRemoved(Conflict):
     """The router that this end would return to has not confirmed yet that it is gone from there."""
 
@@ -197,14 +175,12 @@ class StillBeingRemoved(Conflict):
     router: str
 
 
-@dataclass(eq=False, kw_only=True)
 class AlreadyRetried(Conflict):
     """A failed order is retried once, unless that was called off; a retry can be retried in turn."""
 
     order_id: str
 
 
-@dataclass(eq=False, kw_only=True)
 class CoolingOffOutOfRange(DomainError):
     """A cooling-off longer than can be promised, in seconds."""
 
@@ -213,7 +189,6 @@ class CoolingOffOutOfRange(DomainError):
     field: str = "cooling_off"
 
 
-@dataclass(eq=False, kw_only=True)
 class CoolingOffAlready(Conflict):
     """The line's removal is ordered already, and waits for the end of its cooling-off."""
 
@@ -229,7 +204,6 @@ class NotForYouToForce(DomainError):
     """Only NOC admins end orders without the routers' word, and declare routers dead."""
 
 
-@dataclass(eq=False, kw_only=True)
 class PlanIsIncomplete(Conflict):
     """A router did not say what it would do."""
 
@@ -237,7 +211,6 @@ class PlanIsIncomplete(Conflict):
     field: str = "plan"
 
 
-@dataclass(eq=False, kw_only=True)
 class TunnelAddressGone(Conflict):
     """The address that a held order was given for its tunnel is no longer to be had on the router."""
 
@@ -252,7 +225,6 @@ class PlanIsStale(Conflict):
     field = "plan"
 
 
-@dataclass(eq=False, kw_only=True)
 class LinesAffected(Conflict):
     """The network would no longer carry these lines as they were sold: the first few, and how many."""
 
@@ -262,7 +234,6 @@ class LinesAffected(Conflict):
     field: str = "accept_affected"
 
 
-@dataclass(eq=False, kw_only=True)
 class LoopbackInUse(Conflict):
     """Tunnels of lines end on the address, which is to go from its router."""
 
@@ -273,7 +244,6 @@ class LoopbackInUse(Conflict):
     field: str
 
 
-@dataclass(eq=False, kw_only=True)
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""
 
@@ -281,7 +251,6 @@ class HoldUnknown(DomainError):
     field: str = "hold"
 
 
-@dataclass(eq=False, kw_only=True)
 class TooManyHolds(Conflict):
     """The customer has as many holds open as it may."""
 
@@ -289,7 +258,6 @@ class TooManyHolds(Conflict):
     maximum: int
 
 
-@dataclass(eq=False, kw_only=True)
 class HoldRenewedOut(Conflict):
     """The hold was renewed as often as it may be."""
 

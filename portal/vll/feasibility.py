@@ -34,7 +34,7 @@ from portal.vll.operations.feasibility_rules import (
     likely_transport,
 )
 from portal.vll.operations.holds import hold_look
-from portal.vll.operations.modify import check_tombstones
+from portal.vll.operations.modify_line import check_tombstones
 from portal.vll.operations.resource_leases import Leased, same_tunnel
 from portal.vll.revision_content import Content
 
@@ -52,7 +52,7 @@ class LinkFeasibility:
 
 @dataclass(frozen=True, slots=True)
 class EndFeasibility:
-    """What is left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging.
+    """The room left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging.
 
     ``free_after_bps``: what would be left once the line had what is asked for; below 0 where it does not fit.
     """
@@ -167,7 +167,7 @@ def feasibility_of(
 
 
 def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | None) -> None:
-    """What the allocators would refuse, port by port and in their order."""
+    """Collect what the allocators would refuse, port by port and in their order."""
     # Both ends may be on one port: what A would take is no longer there for Z.
     taken: dict[int, list[Keys]] = {}
     booked: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What routers are told about lines, as a short text to compare: whether a plan of theirs still holds."""
+"""The intent about lines, as a short text to compare: whether a plan of theirs still holds."""
 
 from collections.abc import Collection
 from typing import Any

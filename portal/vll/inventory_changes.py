@@ -20,7 +20,7 @@ from portal.inventory.operations.links import link_change_unguarded, link_create
 from portal.inventory.operations.ports import port_change_unguarded
 from portal.inventory.operations.routers import router_change_unguarded
 from portal.vll.errors import LinesAffected, LoopbackInUse
-from portal.vll.lines_no_longer_carried import lines_off_the_path, lines_too_large_for, live_ends
+from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
 
 _NAMED = 5

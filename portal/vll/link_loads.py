@@ -1,4 +1,4 @@
-"""What is sold over each backbone link: the CIR of the lines that use it while nothing has failed."""
+"""The load sold over each backbone link: the CIR of the lines that use it while nothing has failed."""
 
 from collections import defaultdict
 from collections.abc import Hashable

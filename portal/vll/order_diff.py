@@ -1,4 +1,4 @@
-"""What a modify order changes: from what to what, member by member, and which kinds of change those are."""
+"""The changes of a modify order: from what to what, member by member, and which kinds of change those are."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from portal.vll.states import AdminStatus
 
 
 class ChangeKind(models.TextChoices):
-    """What can be changed about a line in service."""
+    """The kinds of changes of a line in service."""
 
     DESCRIPTION = "description"
     BANDWIDTH = "bandwidth"
@@ -57,7 +57,7 @@ class Difference:
 
 
 def differences_of(order: Order) -> list[Difference]:
-    """What a modify order makes of its line; nothing for any other order."""
+    """The differences that a modify order makes to its line; nothing for any other order."""
     before, after, described = order.before or {}, order.after or {}, order.described or {}
     found = [Difference("", "description", described.get("before"), described.get("after"))]
     found += [Difference("", name, before.get(name), after.get(name)) for name in _LINE]

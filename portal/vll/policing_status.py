@@ -12,7 +12,7 @@ from portal.vll.models import Vll, VllEnd
 
 
 class Unpoliced(StrEnum):
-    """Why an end is not policed."""
+    """The reasons why an end is not policed."""
 
     ROUTER_SILENT = "router_silent"
     NO_POLICERS = "no_policers"
@@ -31,7 +31,7 @@ _TEXTS = {
 
 
 def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | None:
-    """What a router that polices so is to hold this end to; None where it cannot."""
+    """The profile to which a router that polices so holds this end; None where it cannot."""
     if not policing.covers(Tagging(end.tagging)):
         return None
     return vll.profile

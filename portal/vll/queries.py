@@ -79,11 +79,3 @@ def open_order(vll: Vll) -> Order | None:
 def timeline(vll_id: UUID, *, limit: int = 50) -> list[Event]:
     """The newest events of a VLL. The caller has looked up the VLL in the user's scope."""
     return list(Event.objects.filter(vll_id=vll_id).order_by("-id")[:limit])
-
-
-def is_settled(vll: Vll) -> bool:
-    """Whether nothing is expected to change by itself: both ends are what is wanted, no order is open."""
-    wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
-    return open_order(vll) is None and all(
-        end.status == wanted and end.status_revision == vll.revision for end in vll.ends.all()
-    )

@@ -1,4 +1,4 @@
-"""What one revision of a VLL says, as a value: it can be compared, kept with an order, and put back."""
+"""The content of one revision of a VLL, as a value: it can be compared, kept with an order, and put back."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -97,7 +97,7 @@ class Content:
 
 
 def content_of(vll: Vll) -> Content:
-    """What the VLL's revision says now."""
+    """The content of the VLL's present revision."""
     ends = {end.side: _end(end) for end in vll.ends.all()}
     line: dict[str, Any] = {name: getattr(vll, name) for name in LINE}
     return Content(**line, a=ends["a"], z=ends["z"])

@@ -1,8 +1,8 @@
-"""What the NOC does to a router while it works on it. Each function owns one transaction.
+"""The NOC's actions on a router while it works on it. Each function owns one transaction.
 
 Maintenance: no new work, but what is there goes on being converged; portal.vll.router_drain goes further.
 Hold: nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause
-after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_routers).
+after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_router_removals).
 """
 
 from datetime import datetime
@@ -11,14 +11,13 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import announce, send_task
 from portal.inventory.models import Router
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
 from portal.vll.operations.convergence_requests import converge_routers_anew
-
-ADOPT_GENERATION = "provisioning.adopt_generation"
+from portal.vll.task_names import ADOPT_GENERATION
 
 
 @transaction.atomic
@@ -85,7 +84,7 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
 
 
 def _check_may_force(user: User) -> None:
-    if not policies.may_remove_from_the_network(user):
+    if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
 
 

@@ -24,7 +24,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecy
 
 
 class DrainStep(StrEnum):
-    """What is to be done about a line that ends on a drained router."""
+    """The next step for a line that ends on a drained router."""
 
     # Its customer has a port on another router: move the end there, or suspend the line.
     MOVE = "move"
@@ -38,7 +38,7 @@ class DrainStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DrainProgress:
-    """How many ends are at each step, and ``leaving``: moved away, but not confirmed gone by this router."""
+    """The number of ends at each step, and ``leaving``: moved away, but not confirmed gone by this router."""
 
     steps: dict[DrainStep, int]
     leaving: int

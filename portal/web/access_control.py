@@ -1,4 +1,4 @@
-"""The gate before every page: sign in, look the thing up in the user's scope, ask the policy."""
+"""The gate before every page: sign in, look the thing up in the user's scope, check the permission."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,7 +19,7 @@ View = Callable[..., HttpResponseBase]
 
 
 class SignedInRequest(HttpRequest):
-    """What a gated view receives."""
+    """The request that a gated view receives."""
 
     user: User
     htmx: HtmxDetails
@@ -33,12 +33,12 @@ class Owned(Protocol):
 
 
 def requires(
-    policy: Callable[..., bool], *, of: Callable[..., Owned] | None = None
+    permission: Callable[..., bool], *, of: Callable[..., Owned] | None = None
 ) -> Callable[[View], View]:
-    """Let a view run only for users whom ``policy`` admits.
+    """Let a view run only for users whom ``permission`` admits.
 
-    Without ``of``, the policy is asked about the user alone. With it, ``of(user, **url_arguments)`` finds
-    the object in the user's scope (404 for a stranger), the policy is asked about the object's customer
+    Without ``of``, the permission is the user's alone. With it, ``of(user, **url_arguments)`` finds
+    the object in the user's scope (404 for a stranger), the permission is for the object's customer
     (403 for a member without the right), and the view receives the object in place of the arguments.
     """
 
@@ -47,13 +47,13 @@ def requires(
         @wraps(view)
         def gated(request: SignedInRequest, **arguments: Any) -> HttpResponseBase:
             if of is None:
-                _admit(policy(request.user))
+                _admit(permission(request.user))
                 return view(request, **arguments)
             found = of(request.user, **arguments)
-            _admit(policy(request.user, found.customer))
+            _admit(permission(request.user, found.customer))
             return view(request, found)
 
-        gated.policy = policy  # type: ignore[attr-defined]
+        gated.permission = permission  # type: ignore[attr-defined]
         return gated
 
     return gate
@@ -66,7 +66,7 @@ def public(view: View) -> View:
     def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
         return view(request, **arguments)
 
-    open_to_all.policy = public  # type: ignore[attr-defined]
+    open_to_all.permission = public  # type: ignore[attr-defined]
     return open_to_all
 
 

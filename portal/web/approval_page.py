@@ -1,4 +1,4 @@
-"""What the NOC looks at before it lets a held order go: path, ports, and each router's part of the plan."""
+"""The page on which the NOC decides a held order: path, ports, and each router's part of the plan."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +12,7 @@ from portal.web.path_drawing import LinePath, line_path
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the line would need. ``ports`` by side, this order booked; ``path`` None within one router."""
+    """The needs of the line. ``ports`` by side, this order booked; ``path`` None within one router."""
 
     ports: dict[str, Port]
     path: LinePath | None
@@ -20,7 +20,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """What one router said. ``sides``: the ends of the line that its part is about, such as ``["a"]``."""
+    """The part of one router. ``sides``: the ends of the line that its part is about, such as ``["a"]``."""
 
     router: int
     name: str
@@ -38,7 +38,7 @@ class PlanPart:
 
 
 def needs_of(order: Order, *, now: datetime) -> Needs:
-    """What the order's line would need, once it is let go."""
+    """The needs of the order's line, once it is let go."""
     content = Content.from_json(order.after) if order.after else content_of(order.vll)
     found = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
     ports = {side: found[end.port] for side, end in content.ends.items()}

@@ -1,4 +1,4 @@
-"""What a customer sees of an order beforehand: whether it is possible, over which path, and why not.
+"""The customer's preview of an order: whether it is possible, over which path, and why not.
 
 Each function gives the context of orders/_feasibility.html for a valid form.
 """
@@ -14,7 +14,7 @@ from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Vll
 from portal.vll.operations.feasibility_rules import AUTO, LineRequest
-from portal.vll.operations.order_create import needs_approval
+from portal.vll.operations.order_record import needs_approval
 from portal.web.forms.line_change import ChangeForm
 from portal.web.forms.order import OrderForm
 from portal.web.order_diff_rows import asked_between

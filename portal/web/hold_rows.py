@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.vll.models import Hold, VllEnd
@@ -36,5 +36,5 @@ def held_of(hold: Hold, user: User) -> Held:
             for side in "az"
         ],
         renewals_left=MAX_RENEWALS - hold.renewals,
-        may_order=policies.may_order(user, hold.customer),
+        may_order=permissions.may_order(user, hold.customer),
     )

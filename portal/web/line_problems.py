@@ -1,4 +1,4 @@
-"""What is wrong with the lines that a reader may see; a bounded look at each kind."""
+"""Problems of the lines that a reader may see; a bounded look at each kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How far a VLL is: its newest order, and where each end stands on the way to what is wanted."""
+"""The progress of a VLL: its newest order, and where each end stands on the way to what is wanted."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from portal.events.models import Event
 from portal.vll import queries
+from portal.vll.maintenance_notice import maintenance_notice
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing_status import unpoliced, unpoliced_text
 from portal.vll.states import (
@@ -18,7 +19,6 @@ from portal.vll.states import (
     OrderAction,
     OrderState,
 )
-from portal.vll.waiting_reasons import why_waiting
 from portal.web.status_labels import END_LOOKS
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
@@ -75,7 +75,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
         return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNASKED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
-        why = why_waiting(end.port.router)
+        why = maintenance_notice(end.port.router)
         return EndStep(
             end=end,
             label=waiting,

@@ -142,7 +142,7 @@ def _join(row: LinkRow) -> Join:
 
 
 def _carried(row: LinkRow) -> str:
-    """What is written below a link: what is measured on it, else what is sold over it."""
+    """The text below a link: what is measured on it, else what is sold over it."""
     if row.traffic is not None:
         if row.traffic.percent is not None:
             return _("%(n)d %% used") % {"n": row.traffic.percent}

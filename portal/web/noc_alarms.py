@@ -1,4 +1,4 @@
-"""What the NOC has to look at now: every kind of alarm, each until its cause is gone."""
+"""The NOC's alarms: every kind of alarm, each until its cause is gone."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from portal.core.unix_time import to_time
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.netbox_sync.messages import error_sentence
+from portal.netbox_sync.error_messages import error_sentence
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.status import lines_in_error, standing
 from portal.notifications.models import Mail, Webhook
-from portal.telemetry.messages import offset_text, reason_text
 from portal.telemetry.models import Quarantine
+from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
@@ -50,7 +50,7 @@ UNSENT_AFTER = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What it is, where its page is ("" for none), and what more there is to say of it."""
+    """A row of an alarm: its text, its page ("" for none), and what more there is to say of it."""
 
     name: Any
     address: str = ""
@@ -167,7 +167,7 @@ def _unsent(now: datetime) -> Alarm:
 
 
 def _of_notifications() -> Iterator[Alarm]:
-    """What somebody asked to be told and is not told. Webhooks that somebody disabled are no alarm."""
+    """Mails and deliveries wanted and not sent. Webhooks that somebody disabled are no alarm."""
     disabled = Webhook.objects.filter(disabled_because__in=(Webhook.Disabled.GONE, Webhook.Disabled.FAILING))
     newest_first = disabled.select_related("customer").order_by("-disabled_at", "-pk")
     yield _alarm(_("Webhooks that were disabled"), newest_first, _webhook)

@@ -1,4 +1,4 @@
-"""What an order asks for, as rows of a table: what it is now, and what it would be."""
+"""The changes that an order asks for, as rows of a table: what it is now, and what it would be."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +76,7 @@ def asked_of(order: Order) -> list[Asked]:
 
 
 def asked_between(before: LineRequest, after: LineRequest) -> list[Asked]:
-    """What differs between two requests for one line."""
+    """The differences between two requests for one line."""
     found = [
         Difference("", _KEPT_AS.get(name, name), getattr(before, name), getattr(after, name))
         for name in _OF_A_LINE

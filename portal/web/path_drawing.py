@@ -1,4 +1,4 @@
-"""Where a line's frames go: the links that count between its two routers, drawn and as rows of a table."""
+"""The path of a line's frames: the links that count between its two routers, drawn and as rows of a table."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

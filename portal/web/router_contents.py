@@ -1,4 +1,4 @@
-"""What a router holds of ours and what is wrong with it: from its ends' newest answers and reports."""
+"""The ends that a router holds, and what is wrong with them: from its ends' newest answers and reports."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a hand changed in VPP: ``actual`` is there, ``desired`` is what the agent made.
+    """A change that somebody made in VPP: ``actual`` is there, ``desired`` is what the agent made.
 
     ``repairs``: how often, where somebody changes it again after each; else 0.
     """

@@ -1,4 +1,4 @@
-"""What a router's answer about an end is called, and its tone (templates/ui/badge.html)."""
+"""Labels for a router's answer about an end, and its tone (templates/ui/badge.html)."""
 
 from django.utils.translation import gettext_noop
 

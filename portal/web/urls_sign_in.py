@@ -10,11 +10,11 @@ from allauth.socialaccount.providers.openid_connect import views as openid
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.notifications.queries import mails_are_late
 from portal.web.access_control import public, requires
 
-signed_in = requires(policies.may_sign_in)
+signed_in = requires(permissions.may_sign_in)
 
 urlpatterns = [
     path("login/", public(account.login), name="account_login"),

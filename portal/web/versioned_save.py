@@ -18,7 +18,7 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What came of it. ``refused``: the status of the page that shows ``form`` again, None where it is done.
+    """The outcome. ``refused``: the status of the page that shows ``form`` again, None where it is done.
 
     ``version``: what that page bears.
     """

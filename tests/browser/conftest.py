@@ -1,7 +1,6 @@
-"""Debian's Chromium, and the whole product for it to look at."""
+"""Debian's Chromium, without the windows of a browser, and the whole product for it to look at."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from tests.stacks import simulated
 
 __all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nina", "nora"]
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",

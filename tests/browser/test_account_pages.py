@@ -17,7 +17,7 @@ LOOKS = [("light", 1280), ("dark", 320)]
 
 
 def faults(person: Reader) -> list[str]:
-    """What is wrong with the page that is open."""
+    """The faults of the page that is open."""
     found = person.accessibility_violations() + person.complaints
     if person.overflow() > 0:
         found.append(f"{person.overflow()} px too wide")

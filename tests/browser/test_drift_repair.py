@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from devstack.process import Child
 from devstack.stack import Stack
 from tests.browser.reader import Reader
-from tests.faults.vpp_hand import Hand
+from tests.faults.vpptestctl import VppTestctl
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def holding_agent(running_stack: Stack) -> Iterator[Child]:
 @pytest.fixture
 def changed_by_hand(running_stack: Stack, holding_agent: Child) -> Iterator[str]:
     """A line whose sub-interface on Rhino somebody deleted from VPP; the name of that interface."""
-    customer, hand = running_stack.client("customer"), rhino(running_stack)
+    customer, vpp = running_stack.client("customer"), rhino(running_stack)
     end = {"tagging": "dot1q", "outer_vlan": 777}
     ordered = customer.order(
         description="Drifting",
@@ -44,14 +44,14 @@ def changed_by_hand(running_stack: Stack, holding_agent: Child) -> Iterator[str]
         transport="vxlan4",
     )
     customer.wait_completed(ordered.order, timeout_s=60)
-    [name] = [each["name"] for each in hand.view().tagged(ordered.vll) if "host-cust2" in each["name"]]
-    hand.delete_sub(name)
+    [name] = [each["name"] for each in vpp.config().tagged(ordered.vll) if "host-cust2" in each["name"]]
+    vpp.delete_sub(name)
     yield name
     customer.wait_completed(customer.remove(ordered.vll), timeout_s=60)
 
 
-def rhino(running: Stack) -> Hand:
-    return Hand(running.sockets["rhino"].api)
+def rhino(running: Stack) -> VppTestctl:
+    return VppTestctl(running.sockets["rhino"].api)
 
 
 def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 60) -> None:
@@ -66,7 +66,7 @@ def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 6
 def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
     running_stack: Stack, reader: Callable[..., Reader], changed_by_hand: str
 ) -> None:
-    nina, hand = reader(running_stack.url), rhino(running_stack)
+    nina, vpp = reader(running_stack.url), rhino(running_stack)
     nina.sign_in(**running_stack.loaded["noc_login"])
     nina.open("/noc/")
     look_again_until(nina.page, nina.page.get_by_role("link", name="Drifting").is_visible)
@@ -78,10 +78,10 @@ def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
     row = drift.get_by_role("row").filter(has_text="Drifting").first
     expect(row).to_contain_text(changed_by_hand)
     assert nina.accessibility_violations() == []
-    assert hand.view().named(changed_by_hand) is None, "an agent that was told to leave drift repaired it"
+    assert vpp.config().named(changed_by_hand) is None, "an agent that was told to leave drift repaired it"
 
     nina.page.get_by_role("button", name="Repair now").click()
     expect(nina.page.get_by_text("It is done, or on its way.")).to_be_visible()
     look_again_until(nina.page, drift.is_hidden)
-    assert hand.view().named(changed_by_hand) is not None
+    assert vpp.config().named(changed_by_hand) is not None
     assert nina.complaints == []

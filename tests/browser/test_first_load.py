@@ -1,4 +1,4 @@
-"""What a first visit to each main page transfers, over the real server; how soon its largest part is painted
+"""The size of a first visit to each main page, over the real server; how soon its largest part is painted
 is printed, as a figure for people."""
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ A_MINUTE_MS = 60_000
 
 
 def limit(nina: Reader, customer: str, mbit: str) -> None:
-    """What the customer may order by itself, as the NOC's form has it."""
+    """The limit of what the customer may order by itself, as the NOC's form has it."""
     nina.open("/noc/customers/")
     nina.page.get_by_role("link", name=f"Change {customer}").click()
     nina.page.locator("#id_approve_up_to_bps").fill(mbit)

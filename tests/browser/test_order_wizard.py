@@ -1,6 +1,5 @@
 """Ordering by keyboard alone; what would come of it while typing; Back keeps the form."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "correct horse battery"
 MAX_INPUTS = 6
 MAX_TABS = 40
-A_MINUTE_S = 60
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def tab_to(page: Page, label: str, group: str = "") -> None:
 
 
 def fill_by_keyboard(page: Page, isp: Isp) -> int:
-    """How many inputs it took."""
+    """Fill in the form; the number of inputs that it took."""
     asked = [
         ("Port", "A end", "rhino:host-cust1"),
         ("Outer VLAN", "A end", "100"),
@@ -56,7 +54,6 @@ def fill_by_keyboard(page: Page, isp: Isp) -> int:
 
 def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Reader) -> None:
     page = alice_there.page
-    started = time.monotonic()
     alice_there.open("/orders/new/")
     assert fill_by_keyboard(page, isp) <= MAX_INPUTS
     expect(page.get_by_text("This line is possible.")).to_be_visible()
@@ -65,7 +62,6 @@ def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Re
     tab_to(page, "Order this line")
     page.keyboard.press("Enter")
     page.wait_for_url("**/vlls/*/")
-    assert time.monotonic() - started < A_MINUTE_S
     vll = Vll.objects.get()
     assert (vll.cir_bps, vll.encapsulation, str(vll.ends.get(side="a").port)) == (
         250_000_000,

@@ -171,7 +171,7 @@ def planned(held: Order, isp: Isp) -> None:
 
 
 def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
-    """Who reads which addresses; "" is nobody."""
+    """The readers, with the addresses that they read; "" is nobody."""
     ada = Membership.objects.get(user__username="ada")
     return {
         "": [
@@ -291,8 +291,7 @@ def test_every_page_is_among_those_that_are_read(
     assert pages - read == _BUTTONS_AND_PARTS | _READ_ELSEWHERE
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
-def test_every_page_is_accessible_and_fits(
+def test_every_page_is_accessible_fits_and_is_there_without_javascript(
     live_server: Any,
     lines: dict[str, Vll],
     bob: User,
@@ -300,23 +299,45 @@ def test_every_page_is_accessible_and_fits(
     nora: User,
     nina: User,
     reader: Callable[..., Reader],
-    scheme: str,
-    width: int,
 ) -> None:
+    """One load with scripts, wide in light and then narrow in dark, and one without.
+
+    Without scripts there are the same headings; what only scripts fill is named where it stands (the graph's
+    own note).
+    """
     found = {}
     for who, addresses in visits(lines).items():
-        person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
-        if who:
-            person.sign_in(who, PASSWORD)
+        person, plain = reader(live_server.url), reader(live_server.url, java_script_enabled=False)
+        for each in (person, plain) if who else ():
+            each.sign_in(who, PASSWORD)
         for address in addresses:
+            person.look(color_scheme="light", width=1280)
             person.open(address)
-            wrong = person.accessibility_violations() + person.complaints
-            if person.overflow() > 0:
-                wrong.append(f"{person.overflow()} px too wide")
+            wrong = _wrong(person)
+            person.look(color_scheme="dark", width=320)
+            wrong += _wrong(person) + person.complaints
+            plain.open(address)
+            missing = headings(person) - headings(plain) - _FILLED_BY_SCRIPTS
+            if missing:
+                # A script has asked the routers for a plan, and they have answered: all can read it now.
+                plain.open(address)
+                missing -= headings(plain)
+            wrong += sorted(missing)
             if wrong:
                 found[who, address] = wrong
             person.complaints.clear()
     assert found == {}
+
+
+def _wrong(person: Reader) -> list[str]:
+    wrong = person.accessibility_violations()
+    if person.overflow() > 0:
+        wrong.append(f"{person.overflow()} px too wide")
+    return wrong
+
+
+def headings(person: Reader) -> set[str]:
+    return set(person.page.locator("h1, h2").all_inner_texts())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -473,35 +494,3 @@ def test_a_graph_tells_of_a_lost_connection_too(
     alice.page.unroute("**/throughput?*")
     alice.page.get_by_role("button", name="Week").click()
     note.wait_for(state="hidden")
-
-
-def test_everything_that_is_read_is_there_without_javascript(
-    live_server: Any,
-    lines: dict[str, Vll],
-    bob: User,
-    charlie: User,
-    nora: User,
-    nina: User,
-    reader: Callable[..., Reader],
-) -> None:
-    """The same headings; what only scripts fill is named where it stands (the graph's own note)."""
-    found = {}
-    for who, addresses in visits(lines).items():
-        scripted, plain = reader(live_server.url), reader(live_server.url, java_script_enabled=False)
-        for person in (scripted, plain):
-            if who:
-                person.sign_in(who, PASSWORD)
-        for address in addresses:
-            without = headings(plain, address)
-            missing = headings(scripted, address) - without - _FILLED_BY_SCRIPTS
-            if missing:
-                # A script has asked the routers for a plan, and they have answered: all can read it now.
-                missing -= headings(plain, address)
-            if missing:
-                found[who, address] = missing
-    assert found == {}
-
-
-def headings(person: Reader, address: str) -> set[str]:
-    person.open(address)
-    return set(person.page.locator("h1, h2").all_inner_texts())

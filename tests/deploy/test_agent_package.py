@@ -33,7 +33,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(package: Path) -> Path:
-    """What is installed, and in DEBIAN/ what dpkg runs and reads."""
+    """The package's files, and in DEBIAN/ what dpkg runs and reads."""
     folder = package.parent / "unpacked"
     subprocess.run(["dpkg-deb", "--raw-extract", package, folder], check=True)
     return folder

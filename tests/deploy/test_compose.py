@@ -1,4 +1,4 @@
-"""What can be known of the containers without running them."""
+"""The compose file, as far as it can be checked without running it."""
 
 import os
 import re
@@ -129,7 +129,7 @@ def environment_of(service: dict[str, Any]) -> set[str]:
 
 
 def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
-    """Who breaks into the worker that talks to NetBox finds no mail server there, and the other way round."""
+    """A break into the worker that talks to NetBox reveals no mail server, and the other way round."""
     everybodys = {
         "secret_key",
         "secret_key_fallbacks",

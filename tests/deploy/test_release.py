@@ -1,4 +1,4 @@
-"""What `make release` refuses, and the text of the tag that it proposes."""
+"""The refusals of `make release`, and the text of the tag that it proposes."""
 
 import subprocess
 from pathlib import Path

@@ -32,7 +32,7 @@ def units(tmp_path: Path) -> Path:
 
 
 def complaints(unit: Path) -> str:
-    """What systemd says of this one unit; "" when all is well."""
+    """The complaints of systemd about this one unit; "" when all is well."""
     done = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", "--man=no", unit],
         capture_output=True,

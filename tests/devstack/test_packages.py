@@ -1,4 +1,4 @@
-"""What is missing is installed, what is there is left alone, and what cannot be helped is said."""
+"""Missing packages are installed, present ones left alone, and what cannot be helped is said."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where a VPP is looked for, what one is told at its start, and the cables around it."""
+"""The search for a VPP, its startup commands, and the cables around it."""
 
 import socket
 from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import Any
 
 import psycopg
 
-from tests.faults.bookings import double_bookings
-from tests.faults.vpp_hand import Hand, HandSlipped, View
-from tests.faults.wanted import End, flaws, strays, wanted_ends
+from tests.faults.double_bookings import double_bookings
+from tests.faults.expected_configuration import End, expected_ends, flaws, strays
+from tests.faults.vpptestctl import VppConfig, VppRefused, VppTestctl
 
 TERMINAL = ("completed", "failed", "rejected", "cancelled")
 POLL_S = 0.25
@@ -18,7 +18,7 @@ POLL_S = 0.25
 @dataclass(frozen=True)
 class Checker:
     database_url: str
-    hands: dict[str, Hand]
+    vpps: dict[str, VppTestctl]
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with self.connect() as database:
@@ -27,13 +27,13 @@ class Checker:
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
 
-    def views(self) -> dict[str, View]:
-        """Both VPPs. Raises HandSlipped while one does not answer."""
-        return {router: hand.view() for router, hand in self.hands.items()}
+    def configs(self) -> dict[str, VppConfig]:
+        """Both VPPs. Raises VppRefused while one does not answer."""
+        return {router: vpp.config() for router, vpp in self.vpps.items()}
 
     def wanted(self) -> list[End]:
         with self.connect() as database:
-            return wanted_ends(database)
+            return expected_ends(database)
 
     # -- at any moment ---------------------------------------------------------------------------
 
@@ -45,17 +45,17 @@ class Checker:
         with self.connect() as database:
             before = _in_service(database)
             gone = _gone(database)
-            views = self.views()
+            configs = self.configs()
             # Rows and VPPs cannot be read at one instant: only a VLL that stood still between two
             # readings of its rows has to be whole in the reading of the VPPs between them.
             still = before & _in_service(database)
             found = double_bookings(database)
             unconfirmed = database.execute(_RELEASED_UNCONFIRMED).fetchall()
-        found += [f"half-built and in service: {flaw}" for flaw in flaws(sorted(still, key=str), views)]
+        found += [f"half-built and in service: {flaw}" for flaw in flaws(sorted(still, key=str), configs)]
         found += [
             f"released, but {router} still has {each['name']} of {each['tag']}"
-            for router, view in views.items()
-            for each in view.tagged()
+            for router, config in configs.items()
+            for each in config.tagged()
             if each["tag"].split(":")[1] in gone
         ]
         found += [f"released, but {router} never confirmed {vll} {side}" for vll, side, router in unconfirmed]
@@ -64,19 +64,19 @@ class Checker:
     # -- at rest ---------------------------------------------------------------------------------
 
     def unrest(self) -> list[str]:
-        """What keeps this moment from being at rest, or is wrong at rest; empty when all is well."""
+        """The reasons why nothing is at rest, or what is wrong at rest; empty when all is well."""
         with self.connect() as database:
             open_orders = database.execute(
                 "SELECT id, state FROM vll_order WHERE NOT state = ANY(%s)", [list(TERMINAL)]
             ).fetchall()
-            ends = wanted_ends(database)
+            ends = expected_ends(database)
             asleep = database.execute(_NOT_IN_SERVICE).fetchall()
-        views = self.views()
+        configs = self.configs()
         return [
             *(f"order {identity} is {state}" for identity, state in open_orders),
             *(f"VLL {vll} is {lifecycle}, in_sync {in_sync}" for vll, lifecycle, in_sync in asleep),
-            *flaws(ends, views),
-            *strays(ends, views),
+            *flaws(ends, configs),
+            *strays(ends, configs),
             *self.violations(),
         ]
 
@@ -88,7 +88,7 @@ class Checker:
             nonlocal last
             try:
                 last = self.unrest()
-            except (psycopg.OperationalError, HandSlipped) as error:
+            except (psycopg.OperationalError, VppRefused) as error:
                 last = [str(error)]
             return not last
 
@@ -147,7 +147,7 @@ WHERE v.lifecycle IN ('terminated', 'cancelled') AND NOT EXISTS (
 
 
 def _in_service(database: psycopg.Connection[Any]) -> set[End]:
-    return {end for end in wanted_ends(database) if end.lifecycle == "active"}
+    return {end for end in expected_ends(database) if end.lifecycle == "active"}
 
 
 def _gone(database: psycopg.Connection[Any]) -> set[str]:

@@ -11,7 +11,7 @@ from devstack.paths import RUN
 from devstack.stack import Stack
 from tests.faults.checker import Checker
 from tests.faults.customer import Customer, Line
-from tests.faults.vpp_hand import Hand
+from tests.faults.vpptestctl import VppTestctl
 from tests.stacks import require_built, simulated
 
 LINES = 16
@@ -22,7 +22,7 @@ _numbers = count(1)
 @pytest.fixture(scope="package")
 def product() -> Iterator[Stack]:
     """Durable, because crashes are the point; agents report every second. Logs stay in .run/faults/log."""
-    require_built("vpphand")
+    require_built("vpptestctl")
     ports = tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, LINES + 1))
     logs = RUN / "faults" / "log"
     shutil.rmtree(logs, ignore_errors=True)
@@ -34,8 +34,8 @@ def product() -> Iterator[Stack]:
 
 @pytest.fixture
 def checker(product: Stack) -> Checker:
-    hands = {router: Hand(sockets.api) for router, sockets in product.sockets.items()}
-    return Checker(product.portal.services.database_url, hands)
+    vpps = {router: VppTestctl(sockets.api) for router, sockets in product.sockets.items()}
+    return Checker(product.portal.services.database_url, vpps)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import time
 
 from devstack.stack import Stack
 from tests.faults.checker import Checker
+from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line
-from tests.faults.watch import Watch
 
 ENDED_WITHIN_S = 75
 

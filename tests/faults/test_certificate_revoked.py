@@ -39,7 +39,7 @@ def test_a_revoked_certificate_is_refused_at_once_at_both_doors(
     waiting = alice.post(line.order())
     assert wait(lambda: "revoked" in _last_error(checker), timeout_s=30), _last_error(checker)
     assert alice.get(f"/api/v1/orders/{waiting.order}")["state"] not in ("completed", "failed")
-    assert checker.hands[ROUTER].view().tagged(waiting.vll) == [], "the portal still speaks to the thief"
+    assert checker.vpps[ROUTER].config().tagged(waiting.vll) == [], "the portal still speaks to the thief"
 
     for file in files:
         file.unlink()

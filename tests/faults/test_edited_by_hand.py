@@ -7,8 +7,8 @@ import pytest
 from devstack.stack import Stack
 from tests.faults.checker import Checker, wait
 from tests.faults.customer import Answer, Customer, Line
-from tests.faults.vpp_hand import Hand
-from tests.faults.wanted import flaws
+from tests.faults.expected_configuration import flaws
+from tests.faults.vpptestctl import VppTestctl
 
 NOTICED_WITHIN_S = 60
 
@@ -23,18 +23,18 @@ def active(alice: Customer, checker: Checker, line: Line) -> Answer:
 def access_of(checker: Checker, vll: str) -> str:
     """The sub-interface of the VLL's end on Rhino."""
     [end] = [end for end in checker.wanted() if str(end.vll) == vll and end.router == "rhino"]
-    access = end.access(checker.hands["rhino"].view())
+    access = end.access(checker.vpps["rhino"].config())
     assert access is not None
     return str(access["name"])
 
 
-@pytest.mark.parametrize("edit", [Hand.down, Hand.disconnect, Hand.delete_sub])
+@pytest.mark.parametrize("edit", [VppTestctl.down, VppTestctl.disconnect, VppTestctl.delete_sub])
 def test_what_somebody_changed_of_ours_is_put_right_and_told(
-    checker: Checker, active: Answer, edit: Callable[[Hand, str], None]
+    checker: Checker, active: Answer, edit: Callable[[VppTestctl, str], None]
 ) -> None:
-    hand = checker.hands["rhino"]
-    edit(hand, access_of(checker, active.vll))
-    assert wait(lambda: not flaws(checker.wanted(), checker.views()), timeout_s=NOTICED_WITHIN_S)
+    vpp = checker.vpps["rhino"]
+    edit(vpp, access_of(checker, active.vll))
+    assert wait(lambda: not flaws(checker.wanted(), checker.configs()), timeout_s=NOTICED_WITHIN_S)
     told = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
     assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S)
 
@@ -42,17 +42,17 @@ def test_what_somebody_changed_of_ours_is_put_right_and_told(
 def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(
     product: Stack, alice: Customer, checker: Checker, active: Answer, line: Line
 ) -> None:
-    hand, agent = checker.hands["rhino"], product.family["agent-rhino"]
+    vpp, agent = checker.vpps["rhino"], product.family["agent-rhino"]
     ours = access_of(checker, active.vll)
     [vlan] = [end.outer for end in checker.wanted() if str(end.vll) == active.vll and end.router == "rhino"]
-    # Frozen, or the agent would be quicker than the hand.
+    # Frozen, or the agent would be quicker than the vpp.
     agent.freeze()
     try:
-        hand.delete_sub(ours)
-        theirs = hand.add_sub(line.interface, vlan)
+        vpp.delete_sub(ours)
+        theirs = vpp.add_sub(line.interface, vlan)
     finally:
         agent.thaw()
-    before = hand.view().named(theirs)
+    before = vpp.config().named(theirs)
 
     def shown() -> bool:
         return not alice.get(f"/api/v1/vlls/{active.vll}")["in_sync"]
@@ -60,6 +60,6 @@ def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(
     assert wait(shown, timeout_s=NOTICED_WITHIN_S), "the portal calls a VLL in sync that has lost an end"
     events = checker.sql("SELECT kind FROM events_event WHERE vll_id = %s", active.vll)
     assert ("vll.drift",) in events
-    assert hand.view().named(theirs) == before
-    hand.delete_sub(theirs)
+    assert vpp.config().named(theirs) == before
+    vpp.delete_sub(theirs)
     assert wait(lambda: not shown(), timeout_s=NOTICED_WITHIN_S)

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from devstack.stack import Stack
 from tests.faults.checker import Checker, wait
+from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
-from tests.faults.watch import Watch
 
 AWAY_S = 2
 TRIES = 100

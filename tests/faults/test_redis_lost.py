@@ -8,8 +8,8 @@ import redis
 
 from devstack.stack import Stack
 from tests.faults.checker import Checker
+from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line
-from tests.faults.watch import Watch
 
 ENDED_WITHIN_S = 75
 AWAY_S = 60

@@ -2,8 +2,8 @@
 
 from devstack.stack import Stack
 from tests.faults.checker import Checker
+from tests.faults.continuous_check import Watch
 from tests.faults.customer import Customer, Line
-from tests.faults.watch import Watch
 
 CLEAN_WITHIN_S = 60
 VLAN = 77
@@ -12,8 +12,8 @@ VLAN = 77
 def test_somebody_elses_subinterface_fails_the_order_and_stays_as_it_is(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
-    foreign = checker.hands["hippo"].add_sub(line.interface, VLAN)
-    before = checker.hands["hippo"].view().named(foreign)
+    foreign = checker.vpps["hippo"].add_sub(line.interface, VLAN)
+    before = checker.vpps["hippo"].config().named(foreign)
     with Watch(checker):
         refused = alice.post(line.order(vlan=VLAN))
         assert refused.status == 202
@@ -23,14 +23,14 @@ def test_somebody_elses_subinterface_fails_the_order_and_stays_as_it_is(
     assert (failure["router"], failure["code"]) == ("hippo", "foreign_subinterface")
     assert foreign in failure["object"]
 
-    views = checker.views()
-    assert [each for view in views.values() for each in view.tagged(refused.vll)] == []
-    assert views["hippo"].named(foreign) == before
+    configs = checker.configs()
+    assert [each for config in configs.values() for each in config.tagged(refused.vll)] == []
+    assert configs["hippo"].named(foreign) == before
     ports = {port["id"]: port for port in _all_ports(alice)}
     assert ports[line.rhino]["booked_bps"] == ports[line.hippo]["booked_bps"] == 0
 
     # The VLAN is free again, and nothing of the failure sticks to the ports.
-    checker.hands["hippo"].delete_sub(foreign)
+    checker.vpps["hippo"].delete_sub(foreign)
     again = alice.post(line.order(vlan=VLAN))
     assert checker.require_terminal([again.order], within_s=CLEAN_WITHIN_S)[again.order] == "completed"
 

@@ -8,7 +8,7 @@ from devstack.stack import Stack
 from tests.faults.checker import Checker, wait
 from tests.faults.customer import Customer, Line
 from tests.faults.database_copy import WRITERS, dump, restore
-from tests.faults.vpp_hand import View
+from tests.faults.vpptestctl import VppConfig
 
 ALARM_WITHIN_S = 60
 RECONCILED_WITHIN_S = 30
@@ -23,8 +23,8 @@ def writers_stopped(product: Stack) -> Iterator[None]:
         product.family[name].restart()
 
 
-def ours(views: dict[str, View]) -> dict[str, list[dict]]:
-    return {router: view.tagged() for router, view in views.items()}
+def ours(configs: dict[str, VppConfig]) -> dict[str, list[dict]]:
+    return {router: config.tagged() for router, config in configs.items()}
 
 
 def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
@@ -35,7 +35,7 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
     unknown = alice.post(line.order())
     checker.require_terminal([unknown.order], within_s=30)
     checker.require_rest(within_s=30)
-    before = ours(checker.views())
+    before = ours(checker.configs())
     [(told,)] = checker.sql(ALARMS)
 
     with writers_stopped(product):
@@ -46,12 +46,12 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
     late = alice.post(line.order(vlan=4000))
     assert late.status == 202
     assert not wait(lambda: checker.states([late.order])[late.order] == "completed", timeout_s=8)
-    assert ours(checker.views()) == before
+    assert ours(checker.configs()) == before
 
     for router in ("rhino", "hippo"):
         product.portal.manage("reconcile", router)
     checker.require_terminal([late.order], within_s=RECONCILED_WITHIN_S)
-    after = ours(checker.views())
+    after = ours(checker.configs())
     for router, owned in before.items():
         assert [each for each in after[router] if unknown.vll in each["tag"]] == [
             each for each in owned if unknown.vll in each["tag"]
@@ -63,7 +63,7 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
     for router in ("rhino", "hippo"):
         product.portal.manage("reconcile", router)
     checker.require_rest(within_s=RECONCILED_WITHIN_S)
-    assert ours(checker.views()) == before
+    assert ours(checker.configs()) == before
 
 
 ALARMS = "SELECT count(*) FROM events_event WHERE kind = 'router.behind_agent'"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from devstack.stack import Stack
 from tests.faults.checker import Checker, wait
+from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
-from tests.faults.watch import Watch
 
 RESUMED_WITHIN_S = 75
 

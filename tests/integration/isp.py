@@ -1,9 +1,10 @@
-"""A small ISP for tests: five routers in a ring, two of them with agents, and who uses it."""
+"""The small ISP of ``devstack.isp`` as rows, and who uses it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
+from devstack.isp import small_isp
 from portal.accounts.models import Customer, Membership, User
 from portal.core import clock
 from portal.inventory.models import (
@@ -18,8 +19,8 @@ from portal.inventory.models import (
 )
 
 GBIT = 10**9
-_NAMES = ["rhino", "hippo", "zebra", "panda", "otter"]
-_WITH_AGENTS = ["rhino", "hippo"]
+_SMALL = small_isp()
+_WITH_AGENTS = [router.name for router in _SMALL.agents]
 
 
 @dataclass
@@ -36,32 +37,30 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _W
     isp = Isp()
     now = clock.now()
     site = Site.objects.create(name="Zürich")
-    for number, name in enumerate(_NAMES, start=1):
-        isp.routers[name] = Router.objects.create(
-            name=name,
+    for router in _SMALL.routers:
+        isp.routers[router.name] = Router.objects.create(
+            name=router.name,
             site=site,
-            loopback4=f"10.255.0.{number}",
-            loopback6=f"fd00:255::{number}",
-            agent_url=f"https://127.0.0.1:{9440 + number}" if name in agents else "",
+            loopback4=router.loopback4,
+            loopback6=router.loopback6,
+            agent_url=f"https://127.0.0.1:{9440 + router.number}" if router.name in agents else "",
             cpu="Ryzen 5950X",
             cores=4,
         )
-    for number, name in enumerate(_NAMES):
-        far = _NAMES[(number + 1) % len(_NAMES)]
-        isp.links[f"{name}-{far}"] = BackboneLink.objects.create(
-            a_router=isp.routers[name],
+    for link in _SMALL.links:
+        isp.links[f"{link.a}-{link.z}"] = BackboneLink.objects.create(
+            a_router=isp.routers[link.a],
             a_interface="bb-next",
             a_ip_mtu=ip_mtu,
-            z_router=isp.routers[far],
+            z_router=isp.routers[link.z],
             z_interface="bb-prev",
             z_ip_mtu=ip_mtu,
         )
     for name in agents:
-        router = isp.routers[name]
-        _observe(router, now)
+        _observe(isp.routers[name], now)
         for number in (1, 2):
             port = Port.objects.create(
-                router=router,
+                router=isp.routers[name],
                 interface=f"host-cust{number}",
                 customer=owner,
                 speed_bps=10 * GBIT,

@@ -1,4 +1,4 @@
-"""What a holder has leased, in short."""
+"""The leases of a holder, in short."""
 
 from uuid import UUID
 

@@ -148,7 +148,7 @@ def an_end(vll: Vll, **said: Any) -> dict[str, Any]:
 
 
 def named(answer: httpx.Response, *lists: str) -> dict[str, Any]:
-    """What a report says of these lists once they were stored."""
+    """The names by which a report tells these lists once they were stored."""
     return {name: {"etag": answer.json()["etags"][name]} for name in lists}
 
 
@@ -191,11 +191,19 @@ def test_what_the_portal_changed_since_is_compared_with_the_whole_list(
     assert post(OBSERVED, observed(**named(answer, "ends"))).status_code == 200
 
 
-@pytest.mark.parametrize("ends", [{}, {"etag": 7}, {"etag": "a", "ends": []}, {"etag": "a" * 65}, "a"])
+@pytest.mark.parametrize(
+    "ends", [{}, {"etag": 7}, {"etag": "a", "ends": []}, {"etag": "a" * 65}, {"etag": "\0"}, "a"]
+)
 def test_a_name_has_one_form(post: Post, ends: Any) -> None:
     answer = post(OBSERVED, observed(ends=ends))
     assert answer.status_code == 422
     assert all(error["pointer"].startswith("/ends") for error in answer.json()["errors"])
+
+
+def test_the_name_of_routes_to_watch_is_printable(post: Post) -> None:
+    answer = post(OBSERVED, observed(watch_etag="\0"))
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/watch_etag"
 
 
 def test_a_router_cannot_write_the_ends_of_another(post: Post, vll: Vll) -> None:

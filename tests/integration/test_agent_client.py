@@ -43,7 +43,7 @@ def fingerprint(folder: Path, name: str) -> str:
 def test_the_right_router_answers(rhino: StandInAgent, folder: Path) -> None:
     answered = send(rhino.url, folder)
     assert isinstance(answered, Answered)
-    assert answered.reply.generation == 7
+    assert answered.reply.document["generation"] == 7
     assert [each["generation"] for each in rhino.intents] == [7]
 
 

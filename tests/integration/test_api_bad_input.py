@@ -1,6 +1,7 @@
 """Whatever is sent to the REST APIs, a problem document answers, and a mistake of the caller is a 4xx."""
 
 import base64
+import json
 import ssl
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
@@ -14,9 +15,11 @@ from django.test import Client
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock
+from portal.vll.models import Vll
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.test_api_v1 import body
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/vlls"
@@ -51,14 +54,51 @@ def assert_problem(answer: Any, status: int) -> None:
         (b'{"a_end": {"tagging": "\\ud800"}}', 400),
         (b"\xff\xfe", 400),
         (b'{"svc_mtu": NaN}', 400),
+        (b'{"svc_mtu": NaN, "cir_bps": Infinity}', 400),
         (b"[" * 100_000, 400),
+        (b"[" * 100_000 + b"]" * 100_000, 400),
+        (b'{"a_end":' * 20_000 + b"1" + b"}" * 20_000, 400),
         (b'{"svc_mtu": ' + b"9" * 5000 + b"}", 400),
+        (b"", 422),
+        (b"null", 422),
         (b'{"description": "\\u0000"}', 422),
         (b'{"description": "' + b"a" * deployment.DATA_UPLOAD_MAX_MEMORY_SIZE + b'"}', 413),
     ],
 )
 def test_a_body_that_cannot_be_read_or_echoed(api: Client, raw: bytes, status: int) -> None:
     assert_problem(api.post(PATH, raw, content_type="application/json"), status)
+
+
+def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The document with this value at ``path`` ("a_end.outer_vlan")."""
+    first, _, rest = path.partition(".")
+    return document | {first: changed(document[first], rest, value) if rest else value}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(("a_end.outer_vlan", value) for value in (0, 4095, 4096, -1, 2**63, 1e309, "100", 7.5, True)),
+        *(("z_end.inner_vlan", value) for value in (0, 4095, 7)),
+        *(("svc_mtu", value) for value in (0, 67, 65536, 2**64, 1e309, -1500, "1500")),
+        *(("cir_bps", value) for value in (0, -1, 10**13, 2**63, 1e309)),
+        *(("eir_bps", value) for value in (-1, 10**13, 2**63, 1e309)),
+        *(("cbs_bytes", value) for value in (0, -1, 1517, 2**31, 1e309)),
+        ("ebs_bytes", 100_000),
+        *(("a_end.port", value) for value in (0, 2**53, 2**63, 1e309, None)),
+        ("vni", 2**24),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_and_changes_nothing(
+    api: Client, isp: Isp, path: str, value: Any
+) -> None:
+    tagged = {"tagging": "dot1q", "outer_vlan": 100}
+    wanted = changed(body(isp, z_end={"port": isp.ports["hippo:host-cust1"].pk} | tagged), path, value)
+    # json writes 1e309 as Infinity, which is no JSON; as digits it is JSON and overflows the reader.
+    raw = json.dumps(wanted).replace("Infinity", "1e309")
+    answer = api.post(PATH, raw, content_type="application/json")
+    assert_problem(answer, 400 if answer.status_code == 400 else 422)
+    assert not Vll.objects.exists()
 
 
 @pytest.mark.parametrize("charset", ["zlib", "rot13", "utf-16"])

@@ -205,7 +205,7 @@ class TestPools:
 
 
 class TestTokens:
-    """What a leaked token gave away stays when it is revoked; so only one that was made for it gives."""
+    """A leaked token's gifts stay when it is revoked; so only one that was made for it gives."""
 
     def writes(self, user: User, invitation: Invitation, other: User, scopes: list[str]) -> set[int]:
         _, plain = token_create(user=user, name="test", scopes=scopes, now=clock.now())

@@ -21,7 +21,7 @@ from portal.vll.operations import (
     orders_overdue_alarm,
 )
 from provisioning.intent_rows import end_rows, unconfirmed_keys
-from provisioning.scheduling import routers_due
+from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import order

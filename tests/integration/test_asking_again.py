@@ -1,32 +1,33 @@
-"""What an end costs that cannot be built yet: few documents, fewer rows, and no time once it can be."""
+"""The cost of an end that cannot be built yet: few documents, fewer rows, and no time once it can be."""
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.core.encapsulations import Encapsulation
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
-from portal.inventory.observation_report import InterfaceReport, ObservedReport
+from portal.inventory.observation_report import EndObservation, InterfaceReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
 from portal.vll.operations.convergence_requests import ASK_AGAIN, CONVERGE_ROUTER, LONGEST_UNASKED
-from portal.vll.operations.router_answers import EndObservation
 from portal.vll.router_actions import router_hold_set, router_retry
 from provisioning.agent_client import Answered, Refused, Unreachable
 from provisioning.agent_reply_decoder import Held, reply_decode
 from provisioning.converge_job import converge_router
 from provisioning.intent_document import RouterIntent
-from provisioning.scheduling import routers_due
+from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
 from tests.integration.stand_in_agent import StandInAgent, end_status
 
@@ -92,7 +93,7 @@ class Client:
         held = self.agents.by_router[self.router].held
         if self.agents.unreachable:
             return UNREACHABLE
-        return Held(held["generation"], held["sha256"]) if held else Held(0, None)
+        return Held(held["generation"], held["sha256"]) if held else Held(0, "")
 
     def put_intent(
         self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
@@ -204,9 +205,8 @@ def test_an_end_that_left_and_pends_costs_as_little(isp: Isp, agents: Agents, al
 
 # -- at once ---------------------------------------------------------------------------------------
 
-ABSENT_PORT = (InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=()),)
-PORT = InterfaceReport("host-cust1", admin_up=True, link_up=True, ip_mtu=9000, addresses=())
-BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+ABSENT_PORT = (interface("host-bb0"),)
+PORT = interface("host-cust1")
 
 
 @pytest.fixture
@@ -222,24 +222,16 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
     ) -> None:
         agents.now += timedelta(seconds=after_s)
         generation = agents.by_router["rhino"].held["generation"]  # type: ignore[index]
-        said = ObservedReport(
-            boot_id=BOOT,
+        said = observed_report(
             sent_ms=int(agents.now.timestamp() * 1000),
-            agent_version="0.1.0",
-            vpp_connected=True,
-            vpp_version="25.10-release",
-            vpp_boot_ms=1_790_000_000_000,
-            vpp_workers=2,
-            simulated=False,
-            encapsulations=("l2xc", "vxlan", "geneve", "gre"),
-            policing="none",
+            encapsulations=list(Encapsulation),
             generation_held=generation,
             generation_applied=generation,
             interfaces=tuple(interfaces),
-            routes=(),
+            ends=ends,
         )
         router = agents.isp.routers["rhino"]
-        assert observation_take(router=router, report=replace(said, **more), ends=ends, now=agents.now)
+        assert observation_take(router=router, report=changed(said, **more), now=agents.now)
 
     for _ in range(3):
         say()
@@ -276,11 +268,11 @@ def test_the_moment_the_port_appears_the_router_is_asked(
 def test_a_port_that_is_set_up_is_news_and_its_link_is_not(
     agents: Agents, report: Callable[..., None]
 ) -> None:
-    report(interfaces=(*ABSENT_PORT, replace(PORT, admin_up=False)))
+    report(interfaces=(*ABSENT_PORT, interface("host-cust1", admin_up=False)))
     agents.sweep(timedelta(seconds=5))
-    report(interfaces=(*ABSENT_PORT, replace(PORT, admin_up=False, link_up=False)))
+    report(interfaces=(*ABSENT_PORT, interface("host-cust1", admin_up=False, link_up=False)))
     assert not agents.rhino_is_asked_now()
-    report(interfaces=(*ABSENT_PORT, replace(PORT, link_up=False)))
+    report(interfaces=(*ABSENT_PORT, interface("host-cust1", link_up=False)))
     assert agents.rhino_is_asked_now()
 
 
@@ -298,20 +290,17 @@ def test_a_port_that_comes_and_goes_all_the_time_is_asked_about_no_oftener_than_
 def test_an_end_that_the_agent_has_built_meanwhile_is_asked_about_at_once(
     agents: Agents, report: Callable[..., None], placed: Order
 ) -> None:
-    built = EndObservation(
-        vll=placed.vll_id, side="a", revision=1, link_up=True, reachable=True, in_sync=True
-    )
-    report(replace(built, in_sync=False))
+    report(observed_end(placed.vll_id, "a", in_sync=False))
     assert not agents.rhino_is_asked_now()
-    report(replace(built, revision=2))
+    report(observed_end(placed.vll_id, "a", revision=2))
     assert not agents.rhino_is_asked_now()
-    report(built)
+    report(observed_end(placed.vll_id, "a"))
     assert agents.rhino_is_asked_now()
 
 
 @pytest.mark.parametrize(
     "news",
-    [{"boot_id": uuid4()}, {"vpp_boot_ms": 1_790_000_900_000}, {"after_s": 20}],
+    [{"boot_id": str(uuid4())}, {"vpp_boot_ms": 1_790_000_900_000}, {"after_s": 20}],
     ids=["the agent restarted", "VPP restarted", "it was silent"],
 )
 def test_a_router_that_is_back_is_asked_at_once(

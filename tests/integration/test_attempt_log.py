@@ -1,4 +1,4 @@
-"""Which attempts to converge routers may be forgotten, by whom, and which stay."""
+"""The attempts to converge routers that may be forgotten, by whom, and those that stay."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,10 +8,10 @@ from django.db import IntegrityError, connection, transaction
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.telemetry.tasks import keep_partitions
 from portal.vll.models import Attempt, Vll
 from portal.vll.operations import attempt_record, attempts_forget
 from portal.vll.operations.attempt_log import _BATCH
-from provisioning.tasks import keep_partitions
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate

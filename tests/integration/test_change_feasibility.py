@@ -1,4 +1,4 @@
-"""What is said of a change beforehand is what ordering it then does."""
+"""The preview of a change is what ordering it then does."""
 
 import random
 from datetime import datetime

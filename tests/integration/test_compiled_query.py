@@ -1,4 +1,4 @@
-"""What is compiled once answers as the queryset that it was compiled from."""
+"""A compiled query answers as the queryset that it was compiled from."""
 
 import pytest
 from django.db.models import Q, QuerySet

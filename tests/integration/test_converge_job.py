@@ -26,7 +26,7 @@ from portal.vll.router_actions import router_retry
 from provisioning.converge_job import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT
 from provisioning.router_lock import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
-from provisioning.scheduling import is_at_rest, routers_due
+from provisioning.routers_due import is_at_rest, routers_due
 from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL
 from tests.integration.certificates import certificates, register
 from tests.integration.isp import Isp

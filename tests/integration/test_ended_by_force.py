@@ -29,7 +29,7 @@ from portal.vll.operations import (
 from portal.vll.router_actions import router_declare_alive, router_declare_dead, router_maintenance_set
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
-from provisioning.scheduling import routers_due
+from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order

@@ -146,7 +146,7 @@ def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
 
 
 def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> DomainError | None:
-    """Why it is refused, or None. Only some of what is accepted stays, so that ports fill up slowly."""
+    """The refusal, or None. Only some of what is accepted stays, so that ports fill up slowly."""
     asked = {name: getattr(request, name) for name in LineRequest.__slots__}
     try:
         with transaction.atomic():

@@ -15,6 +15,7 @@ from portal.inventory.models import Port
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, PortUnknown, TooManyHolds
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew, holds_expire
+from portal.vll.task_names import FREE_HOLDS
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
 from tests.integration.orders import end, order
@@ -50,7 +51,7 @@ def test_a_hold_keeps_others_away_for_900_seconds(isp: Isp, alice: User) -> None
 
 
 def test_beat_looks_often_enough_to_free_within_five_seconds() -> None:
-    assert settings.CELERY_BEAT_SCHEDULE["holds"]["schedule"] <= 2
+    assert settings.CELERY_BEAT_SCHEDULE[FREE_HOLDS]["schedule"] <= 2
 
 
 def test_an_order_takes_over_what_was_held(isp: Isp, alice: User) -> None:

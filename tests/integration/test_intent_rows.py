@@ -1,4 +1,4 @@
-"""What an intent is read from: one query, and exactly the ends that belong into it."""
+"""The rows of an intent: one query, and exactly the ends that belong into it."""
 
 import json
 

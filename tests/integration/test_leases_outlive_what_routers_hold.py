@@ -51,7 +51,7 @@ from portal.vll.operations import (
 from portal.vll.router_actions import router_declare_alive, router_declare_dead
 from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
 from provisioning.intent_document import EndRow
-from tests.integration.holding_routers import HoldingRouter
+from tests.integration.in_memory_routers import InMemoryRouter
 from tests.integration.isp import GBIT, Isp, build_isp, member
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import order
@@ -158,7 +158,7 @@ def test_nor_while_the_line_goes_on_without_it(isp: Isp, alice: User, vll: Vll) 
 
 
 class Histories(RuleBasedStateMachine):
-    """What customers and the NOC do, what the portal's sweeps do, and what becomes of it on the routers."""
+    """The acts of customers, the NOC and the portal's sweeps, and what becomes of them on the routers."""
 
     @initialize(silent=st.sampled_from([None, 0, 1, 2]))
     def begin(self, silent: int | None) -> None:
@@ -166,7 +166,7 @@ class Histories(RuleBasedStateMachine):
         self.transaction.__enter__()
         self.now = clock.now()
         self.isp, self.alice, self.nina = build_world()
-        self.routers = [HoldingRouter(self.isp.routers[name]) for name in NAMES]
+        self.routers = [InMemoryRouter(self.isp.routers[name]) for name in NAMES]
         self.add("rhino:host-cust1", "hippo:host-cust1", _VLAN_10, _VLAN_10, GBIT, "vxlan4", True)
         self.add("zebra:host-cust1", "hippo:host-cust2", _VLAN_10, _VLAN_10, GBIT, "gre4", True)
         assert len(self.at_rest(Lifecycle.ACTIVE)) == 2
@@ -174,7 +174,7 @@ class Histories(RuleBasedStateMachine):
             self.routers[silent].reachable = False
 
     def ask(self, do: Callable[..., Any], **asked: Any) -> Any:
-        """What is refused is refused, and leaves no trace."""
+        """Ask for it; a refusal leaves no trace."""
         self.now += timedelta(seconds=1)
         with suppress(DomainError):
             return do(**asked, now=self.now)
@@ -382,7 +382,7 @@ class Histories(RuleBasedStateMachine):
 
 
 def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
-    """What a router has built of this end without anybody's keeping it for the line."""
+    """The parts of this end that a router has built without anybody's keeping them for the line."""
     keep = {
         row.vll,
         *Order.objects.filter(vll=row.vll).values_list("pk", flat=True),

@@ -18,9 +18,9 @@ from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
-from portal.vll.operations.router_answers import EndObservation
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp, member
+from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
@@ -109,7 +109,7 @@ def test_a_customer_may_be_removed_while_its_team_changes(
 
 
 def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
-    seen = EndObservation(vll.pk, "a", 1, link_up=True, reachable=True, in_sync=False)
+    seen = observed_end(vll.pk, "a", in_sync=False)
     report = partial(ends_observed, router=isp.routers["rhino"], ends=[seen], now=clock.now())
     with a_thread(report) as start, transaction.atomic():
         # As an answer is taken in: the VLL first, then its ends.
@@ -120,7 +120,7 @@ def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
 
 
 def test_an_answer_that_comes_while_an_older_report_is_taken_in_is_not_undone(isp: Isp, vll: Vll) -> None:
-    seen = EndObservation(vll.pk, "a", 1, link_up=True, reachable=True, in_sync=True, policed=False)
+    seen = observed_end(vll.pk, "a")
     report = partial(ends_observed, router=isp.routers["rhino"], ends=[seen], look=1000, now=clock.now())
     with a_thread(report) as start, transaction.atomic():
         Vll.objects.select_for_update().get(pk=vll.pk)

@@ -19,7 +19,7 @@ from portal.core.request_id import current_request_id
 
 
 class Lines(list[dict[str, Any]]):
-    """What was logged, decoded."""
+    """The log, decoded."""
 
     def named(self, name: str) -> list[dict[str, Any]]:
         return [line for line in self if line["logger"] == name]
@@ -27,7 +27,7 @@ class Lines(list[dict[str, Any]]):
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """What any logger wrote, at any level; it has to reach the root, where the one handler is."""
+    """The text that any logger wrote, at any level; it has to reach the root, where the one handler is."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter())

@@ -14,7 +14,7 @@ from portal.vll.models import RouterConvergence, Vll
 from provisioning.intent_generations import BEHIND_AGENT
 from provisioning.lost_work_sweep import routers_resend, sweep
 from provisioning.router_lock import claim_router
-from provisioning.scheduling import routers_due
+from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer

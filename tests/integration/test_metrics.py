@@ -1,4 +1,4 @@
-"""What the metrics process says of the installation is what the rows say."""
+"""The metrics of the installation are what the rows say."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,13 +1,13 @@
-"""What agents observe: only differences are written, and nothing of one router touches another's ends."""
+"""Agents' observations: only differences are written, and nothing of one router touches another's ends."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from msgspec.structs import replace
 
 from portal.accounts.models import User
 from portal.core import clock
@@ -20,26 +20,20 @@ from portal.inventory.models import (
     TopologyVersion,
     TunnelAddress,
 )
-from portal.inventory.observation_report import InterfaceReport, LoadReport, ObservedReport, RouteReport
+from portal.inventory.observation_report import EndObservation, LoadReport, ObservedReport, RouteReport
 from portal.inventory.queries import watch_routes
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import PathMtuUnknown
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations.router_answers import EndObservation
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
-BACKBONE = InterfaceReport("host-bb0", admin_up=True, link_up=True, ip_mtu=9000, addresses=("10.0.0.0/31",))
-LOOPBACK = InterfaceReport(
-    "loop0",
-    admin_up=True,
-    link_up=True,
-    ip_mtu=9000,
-    addresses=("10.255.0.1/32", "fd00:255::1/128", "fe80::1/128", "192.0.2.1/24"),
-)
-NOTHING: Any = {"vpp_boot_ms": None, "encapsulations": (), "vpp_workers": None}
+BACKBONE = interface("host-bb0", "10.0.0.0/31")
+LOOPBACK = interface("loop0", "10.255.0.1/32", "fd00:255::1/128", "fe80::1/128", "192.0.2.1/24")
+NOTHING: Any = {"vpp_boot_ms": None, "encapsulations": [], "vpp_workers": None}
 ROUTES = (RouteReport("10.255.0.2", reachable=True), RouteReport("fd00:255::2", reachable=False))
 
 
@@ -50,30 +44,17 @@ def now() -> datetime:
 
 @pytest.fixture
 def report(isp: Isp, now: datetime) -> ObservedReport:
-    return ObservedReport(
-        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
-        sent_ms=int(now.timestamp() * 1000),
-        agent_version="0.1.0",
-        vpp_connected=True,
-        vpp_version="25.10-release",
-        vpp_boot_ms=1_790_000_000_000,
-        vpp_workers=2,
-        simulated=False,
-        encapsulations=("l2xc", "vxlan"),
-        policing="none",
-        generation_held=3,
-        generation_applied=3,
-        interfaces=(BACKBONE, LOOPBACK),
-        routes=ROUTES,
+    return observed_report(
+        sent_ms=int(now.timestamp() * 1000), interfaces=(BACKBONE, LOOPBACK), routes=ROUTES
     )
 
 
 def take(isp: Isp, report: ObservedReport, now: datetime, *ends: EndObservation) -> bool:
-    return observation_take(router=isp.routers["rhino"], report=report, ends=ends, now=now)
+    return observation_take(router=isp.routers["rhino"], report=changed(report, ends=ends), now=now)
 
 
-def later(report: ObservedReport, **changes: object) -> ObservedReport:
-    return replace(report, **{"sent_ms": report.sent_ms + 10_000, **changes})  # type: ignore[arg-type]
+def later(report: ObservedReport, **changes: Any) -> ObservedReport:
+    return changed(report, **{"sent_ms": report.sent_ms + 10_000, **changes})
 
 
 def interfaces(isp: Isp) -> dict[str, int | None]:
@@ -101,7 +82,7 @@ def test_plugins_and_linux_cp_pairs_are_kept_and_follow_what_is_seen(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     paired = replace(BACKBONE, linux_cp="e0")
-    take(isp, replace(report, vpp_plugins=("linux_cp", "vxlan"), interfaces=(paired, LOOPBACK)), now)
+    take(isp, changed(report, vpp_plugins=("linux_cp", "vxlan"), interfaces=(paired, LOOPBACK)), now)
     seen = ObservedInterface.objects.filter(router=isp.routers["rhino"])
     assert dict(seen.values_list("name", "linux_cp")) == {"host-bb0": "e0", "loop0": ""}
     away = later(report, vpp_connected=False, vpp_plugins=None, interfaces=())
@@ -171,7 +152,7 @@ def test_while_vpp_is_away_what_was_seen_last_stays(isp: Isp, report: ObservedRe
 
 
 def test_a_vpp_hangs_until_it_answers(isp: Isp, report: ObservedReport, now: datetime) -> None:
-    take(isp, replace(report, vpp_connected=False, vpp_hangs=True, interfaces=(), routes=(), **NOTHING), now)
+    take(isp, changed(report, vpp_connected=False, vpp_hangs=True, interfaces=(), routes=(), **NOTHING), now)
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
     take(isp, later(report), now)
     assert not ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_hangs
@@ -181,7 +162,7 @@ def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     ObservedRouter.objects.all().delete()
-    take(isp, replace(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
+    take(isp, changed(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING), now)
     assert ObservedRouter.objects.get().encapsulations is None
     take(isp, later(report, encapsulations=()), now)
     assert ObservedRouter.objects.get().encapsulations == []
@@ -189,8 +170,8 @@ def test_an_agent_that_never_saw_a_vpp_says_nothing_about_it(
 
 def test_a_report_that_was_overtaken_is_ignored(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, later(report), now)
-    assert take(isp, replace(report, interfaces=()), now) is False
-    assert take(isp, replace(report, boot_id=uuid4(), interfaces=()), now) is False
+    assert take(isp, changed(report, interfaces=()), now) is False
+    assert take(isp, changed(report, boot_id=str(uuid4()), interfaces=()), now) is False
     assert take(isp, later(report, interfaces=()), now) is False
     assert interfaces(isp) == {"host-bb0": 9000, "loop0": 9000}
 
@@ -199,7 +180,7 @@ def test_a_clock_that_was_set_back_does_not_silence_a_router(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     take(isp, report, now)
-    set_back = replace(report, sent_ms=report.sent_ms - 3_600_000)
+    set_back = changed(report, sent_ms=report.sent_ms - 3_600_000)
     assert take(isp, set_back, now + timedelta(seconds=10)) is False
     assert take(isp, set_back, now + timedelta(seconds=31)) is True
 
@@ -209,12 +190,10 @@ def test_ends_become_up_by_the_word_of_their_own_router_alone(
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    said = [
-        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
-    ]
+    said = tuple(observed_end(vll.pk, side) for side in "az")
     take(isp, report, now, *said)
     assert [(end.side, end.link_up) for end in vll.ends.order_by("side")] == [("a", True), ("z", None)]
-    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    observation_take(router=isp.routers["hippo"], report=changed(report, ends=said), now=now)
     assert Vll.objects.get(pk=vll.pk).oper_status == "op-up"
 
 
@@ -223,10 +202,8 @@ def test_without_any_vpp_lines_are_down_until_one_is_there_again(
 ) -> None:
     vll = order(isp, alice).vll
     activate(vll)
-    said = [
-        EndObservation(vll.pk, side, revision=1, link_up=True, reachable=True, in_sync=True) for side in "az"
-    ]
-    observation_take(router=isp.routers["hippo"], report=report, ends=said, now=now)
+    said = tuple(observed_end(vll.pk, side) for side in "az")
+    observation_take(router=isp.routers["hippo"], report=changed(report, ends=said), now=now)
     away = later(report, vpp_connected=False, interfaces=(), routes=(), **NOTHING)
     for one, status in (
         (report, "op-up"),
@@ -234,7 +211,7 @@ def test_without_any_vpp_lines_are_down_until_one_is_there_again(
         (later(away, vpp_absent=True), "op-down"),
         (later(report, sent_ms=report.sent_ms + 60_000), "op-up"),
     ):
-        assert take(isp, one, now, *(said if one.vpp_connected else ()))
+        assert take(isp, one, now, *(said if one.vpp.connected else ()))
         assert Vll.objects.get(pk=vll.pk).oper_status == status
 
 
@@ -249,7 +226,7 @@ def backoff(isp: Isp, now: datetime) -> RouterConvergence:
     ("before", "again"),
     [
         ({"reported_at": timedelta(seconds=16)}, {}),
-        ({}, {"boot_id": uuid4()}),
+        ({}, {"boot_id": str(uuid4())}),
         ({"vpp_connected": False}, {}),
     ],
 )
@@ -259,7 +236,7 @@ def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
     if "reported_at" in before:
         before = {"reported_at": now - before["reported_at"]}
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(**before)
-    take(isp, replace(report, **again), now)
+    take(isp, changed(report, **again), now)
     take(isp, replace(later(report), **again), now)
     backoff.refresh_from_db()
     assert (backoff.retry_at, backoff.failures) == (None, 6)
@@ -283,14 +260,14 @@ def test_an_agent_long_without_a_vpp_vouches_for_no_mtu(
     for minutes in (0, 3, 6):
         at = now + timedelta(minutes=minutes)
         ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(reported_at=at)
-        take(isp, replace(report, sent_ms=report.sent_ms + minutes, **away), at)
+        take(isp, changed(report, sent_ms=report.sent_ms + minutes, **away), at)
         if minutes < 6:
             order(isp, alice, now=at, cir_bps=1, a_end=end(isp, "rhino:host-cust1", outer=minutes + 1),
                   z_end=end(isp, "hippo:host-cust1", outer=minutes + 1))  # fmt: skip
     with pytest.raises(PathMtuUnknown):
         order(isp, alice, now=at)
     both = tuple(replace(BACKBONE, name=name) for name in ("bb-next", "bb-prev"))
-    take(isp, replace(report, sent_ms=report.sent_ms + 7, interfaces=(*both, LOOPBACK)), at)
+    take(isp, changed(report, sent_ms=report.sent_ms + 7, interfaces=(*both, LOOPBACK)), at)
     order(isp, alice, now=at)
 
 
@@ -315,7 +292,7 @@ def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
         seen_there = replace(BACKBONE, name=link.a_interface, load=load)
         elsewhere = replace(LOOPBACK, load=load)
         sent_ms = int(at.timestamp() * 1000)
-        assert take(isp, replace(report, sent_ms=sent_ms, interfaces=(seen_there, elsewhere)), at)
+        assert take(isp, changed(report, sent_ms=sent_ms, interfaces=(seen_there, elsewhere)), at)
 
     carrying(5, at=now, speed_bps=10**10)
     before = TopologyVersion.objects.get().version
@@ -325,5 +302,5 @@ def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
     assert (load.speed_bps, load.at) == (None, now + timedelta(seconds=10))
     assert TopologyVersion.objects.get().version == before  # a load is no news about the network
     # A report without it leaves what was counted, with its time.
-    take(isp, replace(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
+    take(isp, changed(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
     assert ObservedLoad.objects.get().at == now + timedelta(seconds=10)

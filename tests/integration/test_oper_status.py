@@ -9,10 +9,11 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
+from portal.inventory.observation_report import Difference
 from portal.vll.models import EndMove, Vll
 from portal.vll.operations import ends_observed, stale_vlls_mark
-from portal.vll.operations.router_answers import EndObservation
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
 from tests.integration.router_answers import CONFLICT, activate, answer
 
@@ -28,10 +29,7 @@ def line(isp: Isp, alice: User) -> Vll:
 
 def observe(isp: Isp, vll: Vll, side: str, *, look: int | None = None, **facts: Any) -> None:
     router = isp.routers["rhino" if side == "a" else "hippo"]
-    seen: dict[str, Any] = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, **facts}
-    ends_observed(
-        router=router, ends=[EndObservation(vll=vll.pk, side=side, **seen)], look=look, now=clock.now()
-    )
+    ends_observed(router=router, ends=[observed_end(vll.pk, side, **facts)], look=look, now=clock.now())
     vll.refresh_from_db()
 
 
@@ -146,9 +144,8 @@ def test_a_router_that_is_back_marks_its_own_lines_alone(isp: Isp, line: Vll) ->
 
 
 def test_drift_is_out_of_sync_and_repair_is_in_sync_again(isp: Isp, line: Vll) -> None:
-    observe(
-        isp, line, "a", in_sync=False, drift=[{"field": "admin_up", "desired": "true", "actual": "false"}]
-    )
+    drift = (Difference("host-cust1.100", "admin_up", "true", "false"),)
+    observe(isp, line, "a", in_sync=False, drift=drift)
     assert not line.in_sync
     observe(isp, line, "a")
     assert line.in_sync

@@ -1,4 +1,4 @@
-"""What the routers would do, before the NOC approves: asked of the agents, and nothing written."""
+"""The routers' plan, before the NOC approves: asked of the agents, and nothing written."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What policers counted: stored once, rolled up like all counts, and a gap where nothing can be trusted."""
+"""Policers' counts: stored once, rolled up like all counts, and a gap where nothing can be trusted."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,24 +1,23 @@
 """A line is held to its CIR where its routers can, and says at each end why where they cannot."""
 
 import json
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.core.bandwidth_profile import Policing
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port
-from portal.inventory.observation_report import ObservedReport
+from portal.inventory.observation_report import EndObservation, ObservedReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll
-from portal.vll.operations.router_answers import EndObservation
 from provisioning.intent_document import intent_for
 from provisioning.intent_rows import end_rows
 from tests.integration.isp import GBIT, Isp
+from tests.integration.observed_reports import changed, observed_end, observed_report
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
@@ -106,26 +105,12 @@ def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, line: Vl
 
 @pytest.fixture
 def report() -> ObservedReport:
-    return ObservedReport(
-        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
-        sent_ms=1,
-        agent_version="0.1.0",
-        vpp_connected=True,
-        vpp_version="26.06-release",
-        vpp_boot_ms=1_790_000_000_000,
-        vpp_workers=2,
-        simulated=False,
-        encapsulations=("l2xc", "vxlan"),
-        policing="subinterface",
-        generation_held=3,
-        generation_applied=3,
-        interfaces=(),
-        routes=(),
-    )
+    return observed_report(vpp_version="26.06-release", policing=Policing.SUBINTERFACE)
 
 
 def take(isp: Isp, report: ObservedReport, *ends: EndObservation, now: datetime | None = None) -> None:
-    assert observation_take(router=isp.routers["hippo"], report=report, ends=ends, now=now or clock.now())
+    report = changed(report, ends=ends)
+    assert observation_take(router=isp.routers["hippo"], report=report, now=now or clock.now())
 
 
 def asked(isp: Isp) -> int:
@@ -140,7 +125,7 @@ def test_a_vpp_that_learned_to_police_is_asked_to_at_once(
     before = asked(isp)
     take(isp, report)
     assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before + 1)
-    take(isp, replace(report, sent_ms=2))
+    take(isp, changed(report, sent_ms=2))
     assert asked(isp) == before + 1
 
 
@@ -150,9 +135,9 @@ def test_what_a_vpp_can_police_is_not_forgotten_while_it_is_away(
     activate(line)
     take(isp, report)
     before = asked(isp)
-    take(isp, replace(report, sent_ms=2, vpp_connected=False, policing="none"))
+    take(isp, changed(report, sent_ms=2, vpp_connected=False, policing=Policing.NONE))
     assert (bandwidth(isp, "hippo"), asked(isp)) == (PROFILE, before)
-    take(isp, replace(report, sent_ms=3))
+    take(isp, changed(report, sent_ms=3))
     assert bandwidth(isp, "hippo") == PROFILE
 
 
@@ -161,9 +146,9 @@ def test_an_agent_that_sees_its_policer_gone_takes_its_word_back(
 ) -> None:
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified", policed=True)
-    seen = EndObservation(line.pk, "z", 1, link_up=True, reachable=True, in_sync=True, policed=True)
+    seen = observed_end(line.pk, "z", policed=True)
     now = clock.now()
     take(isp, report, seen, now=now)
     assert Vll.objects.get(pk=line.pk).policed is True
-    take(isp, replace(report, sent_ms=2), replace(seen, policed=False), now=now + timedelta(seconds=10))
+    take(isp, changed(report, sent_ms=2), observed_end(line.pk, "z"), now=now + timedelta(seconds=10))
     assert Vll.objects.get(pk=line.pk).policed is False

@@ -1,4 +1,4 @@
-"""What PostgreSQL plans once, and what it plans with the values at hand."""
+"""The statements that PostgreSQL plans once, and those that it plans with the values at hand."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""What a token or a person made that outlives them is shown where they end, and what is chosen ends too."""
+"""The things that outlive a token or a person are shown where those end, and the chosen ones end too."""
 
 from typing import Any
 

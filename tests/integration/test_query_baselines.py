@@ -1,4 +1,4 @@
-"""How many SQL statements each main operation takes, exactly: neither more nor fewer go unnoticed.
+"""The SQL statements of each main operation, exactly: neither more nor fewer go unnoticed.
 
 A statement costs a round trip and the time to build and run it, which is most of what an answer takes. Where
 a number here changes for a good reason, write the new one down; the failure lists what was sent. Each is

@@ -1,29 +1,26 @@
-"""What a report costs follows what it has to say, and not how many lines its router has."""
+"""The cost of a report follows what it has to say, and not how many lines its router has."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from threading import BoundedSemaphore
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.core.lazy_json_list import LazyList
 from portal.events.models import Event
 from portal.inventory.models import ObservedRoute, ObservedRouter, Router
-from portal.inventory.observation_report import ObservedReport, RouteReport
+from portal.inventory.observation_report import EndObservation, ListName, RouteReport
 from portal.processes import gunicorn_agent_api
 from portal.telemetry import observation_ingest
 from portal.telemetry.models import OperInterval
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import oper_status, stale_vlls_mark
-from portal.vll.operations.router_answers import EndObservation
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_end, observed_report
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
 
@@ -44,57 +41,30 @@ def lines(isp: Isp, alice: User) -> list[Vll]:
     return vlls
 
 
-def ends_of(lines: Sequence[Vll], side: str, **otherwise: Any) -> list[dict[str, Any]]:
-    """As they come in JSON; ``otherwise`` is said of the first."""
-    said = {"side": side, "revision": 1, "link_up": True, "reachable": True, "in_sync": True}
-    ends = [{"vll": str(vll.pk), **said} for vll in lines]
-    ends[0] |= otherwise
-    return ends
+def ends_of(lines: Sequence[Vll], side: str, **otherwise: Any) -> tuple[EndObservation, ...]:
+    """``otherwise`` is said of the first."""
+    first, *others = lines
+    return (
+        observed_end(first.pk, side, **otherwise),
+        *(observed_end(vll.pk, side) for vll in others),
+    )
 
 
 def take(
     isp: Isp,
     router: str,
-    ends: list[dict[str, Any]],
+    ends: tuple[EndObservation, ...] | ListName,
     *,
     second: int,
-    routes: Sequence[dict[str, Any]] = (),
-    look: int | None = None,
-) -> None:
-    said = LazyList(ends, lambda raw: EndObservation(**raw | {"vll": UUID(raw["vll"])}))
-    take_list(isp, router, said, second=second, routes=routes, look=look)
-
-
-def take_list(
-    isp: Isp,
-    router: str,
-    ends: LazyList[EndObservation],
-    *,
-    second: int,
-    routes: Sequence[dict[str, Any]] = (),
+    routes: tuple[RouteReport, ...] = (),
     look: int | None = None,
 ) -> None:
     now = NOW + timedelta(seconds=second)
-    report = ObservedReport(
-        boot_id=UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"),
-        sent_ms=int(now.timestamp() * 1000),
-        agent_version="0.1.0",
-        vpp_connected=True,
-        vpp_version="25.10-release",
-        vpp_boot_ms=1_790_000_000_000,
-        vpp_workers=2,
-        simulated=False,
-        encapsulations=("l2xc", "vxlan"),
-        policing="none",
-        generation_held=3,
-        generation_applied=3,
-        interfaces=(),
-        look=look,
-        routes=LazyList(routes, lambda raw: RouteReport(**raw)),
-    )
+    sent_ms = int(now.timestamp() * 1000)
+    report = observed_report(sent_ms=sent_ms, look=look, routes=routes, ends=ends)
     # As the agent API reads it, for each report.
     asked = Router.objects.select_related("observed").get(pk=isp.routers[router].pk)
-    assert observation_take(router=asked, report=report, ends=ends, now=now)
+    assert observation_take(router=asked, report=report, now=now)
 
 
 def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> None:
@@ -103,7 +73,7 @@ def both(isp: Isp, lines: Sequence[Vll], *, second: int, **otherwise: Any) -> No
 
 
 def rows_read(*tables: str) -> int:
-    """How many rows of these tables this transaction has read."""
+    """The number of rows of these tables that this transaction has read."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0) FROM pg_stat_xact_user_tables"
@@ -148,13 +118,14 @@ def test_a_report_that_another_overtook_takes_no_time_back(isp: Isp, lines: list
 
 
 def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
-    routes = [{"address": f"10.255.1.{number}", "reachable": True} for number in range(1, 30)]
+    routes = tuple(RouteReport(f"10.255.1.{number}", reachable=True) for number in range(1, 30))
     by_index()
-    take(isp, "rhino", [], second=0, routes=routes)
+    take(isp, "rhino", (), second=0, routes=routes)
     before = rows_read("inventory_observedroute")
-    take(isp, "rhino", [], second=10, routes=routes)
+    take(isp, "rhino", (), second=10, routes=routes)
     assert rows_read("inventory_observedroute") == before
-    take(isp, "rhino", [], second=20, routes=[routes[0] | {"reachable": False}, *routes[1:]])
+    turned = RouteReport(routes[0].address, reachable=False)
+    take(isp, "rhino", (), second=20, routes=(turned, *routes[1:]))
     assert ObservedRoute.objects.get(reachable=False).address == "10.255.1.1"
 
 
@@ -244,14 +215,14 @@ def test_a_router_that_comes_back_costs_as_many_statements_with_many_lines_as_wi
 
 
 def places_of_lines() -> list[tuple[str]]:
-    """Where their rows are: each write puts one somewhere else."""
+    """The places of their rows: each write puts one somewhere else."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ctid::text FROM vll_vll ORDER BY id")
         return list(cursor.fetchall())
 
 
 def marked(isp: Isp, router: str) -> int:
-    """How many ends on the router its next report is to be compared with, whatever it says."""
+    """The number of ends with which the router's next report is compared, whatever it says."""
     return VllEnd.objects.filter(port__router=isp.routers[router], changed_since_report=True).count()
 
 
@@ -283,14 +254,14 @@ def test_a_report_that_was_on_its_way_when_its_router_was_found_silent_looks_at_
 def test_lines_that_were_unknown_for_a_while_are_the_same_again_without_being_written(
     isp: Isp, lines: list[Vll]
 ) -> None:
-    """What was unknown, and since when, is told by events and intervals; the ends need not be told again."""
+    """Events and intervals tell what was unknown, and since when; the ends need not be told again."""
     both(isp, lines, second=0)
     both(isp, lines, second=10)
     for second in range(20, 100, 10):
         take(isp, "hippo", ends_of(lines, "z"), second=second)
     before = places_of_lines()
-    named = LazyList[EndObservation].named(LazyList(ends_of(lines, "a"), lambda raw: raw).digest)
-    take_list(isp, "rhino", named, second=100)
+    told = observed_report(ends=ends_of(lines, "a"))
+    take(isp, "rhino", ListName(told.digests["ends"]), second=100)
     assert places_of_lines() == before
     told = Event.objects.filter(vll_id=lines[0].pk, kind__startswith="vll.op-").order_by("-id")[:2]
     assert {event.kind: event.at - NOW for event in told} == {
@@ -319,18 +290,3 @@ def test_routers_that_come_back_at_once_leave_threads_to_those_that_were_there(
     observation_ingest._RETURNS.release()
     for second in (60, 150):  # each gives its place back
         take(isp, "rhino", ends_of(lines, "a"), second=second)
-
-
-def test_a_list_knows_itself_however_it_was_spaced_and_decodes_what_is_asked_for() -> None:
-    decoded: list[str] = []
-
-    def decode(raw: dict[str, Any]) -> dict[str, Any]:
-        decoded.append(raw["vll"])
-        return raw
-
-    raw = [asdict(EndObservation(UUID(int=n), "a", 1, True, None, True)) | {"vll": str(n)} for n in range(3)]
-    one, same, other = (LazyList(items, decode) for items in (raw, [dict(each) for each in raw], raw[:2]))
-    assert one.digest == same.digest != other.digest
-    assert decoded == []
-    assert [each["vll"] for each in one.where("vll", {"1"})] == decoded == ["1"]
-    assert len(list(one)) == 3

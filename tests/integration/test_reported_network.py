@@ -1,4 +1,4 @@
-"""What agents report of their routers counts when somebody orders; what none has reported is declared."""
+"""Agents' reports of their routers count when somebody orders; what none has reported is declared."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter
-from portal.inventory.observation_report import ObservedReport
+from portal.inventory.observation_report import EndObservation, ObservedReport
 from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
@@ -24,10 +24,10 @@ from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH, Turn, statuses_write
-from portal.vll.operations.router_answers import EndObservation
 from portal.vll.operations.state_transitions import lifecycle_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_end, observed_report
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
@@ -177,23 +177,8 @@ def test_a_line_that_was_in_service_later_has_no_such_month(vll: Vll) -> None:
     assert months_freeze(now=MARCH_IS_OVER) == 0
 
 
-def empty_report(*, sent_ms: int) -> ObservedReport:
-    return ObservedReport(
-        boot_id=BOOT,
-        sent_ms=sent_ms,
-        agent_version="0.1.0",
-        vpp_connected=True,
-        vpp_version="25.10-release",
-        vpp_boot_ms=None,
-        vpp_workers=None,
-        simulated=False,
-        encapsulations=(),
-        policing="none",
-        generation_held=None,
-        generation_applied=None,
-        interfaces=(),
-        routes=(),
-    )
+def empty_report(*, sent_ms: int, ends: tuple[EndObservation, ...] = ()) -> ObservedReport:
+    return observed_report(sent_ms=sent_ms, ends=ends, vpp_boot_ms=None)
 
 
 def oper(vll: Vll, status: OperStatus, at: datetime) -> None:
@@ -230,10 +215,8 @@ def test_while_nobody_listened_nothing_is_known(isp: Isp, vll: Vll) -> None:
         )
     back = last + timedelta(hours=3)
     for router, side in (("rhino", "a"), ("hippo", "z")):
-        seen = EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
-        assert observation_take(
-            router=isp.routers[router], report=empty_report(sent_ms=ms(back)), ends=[seen], now=back
-        )
+        report = empty_report(sent_ms=ms(back), ends=(observed_end(vll.pk, side),))
+        assert observation_take(router=isp.routers[router], report=report, now=back)
     answer = availability(vll=vll, since=before, until=back + timedelta(hours=1), now=back)
     assert (answer["up_s"], answer["unknown_s"]) == (
         3600 + FRESH.total_seconds(),
@@ -248,13 +231,10 @@ def test_a_line_on_one_router_alone_is_no_exception(isp: Isp, vll: Vll) -> None:
     VllEnd.objects.filter(vll=vll, side="z").update(port=isp.ports["rhino:host-cust2"])
     before = clock.now() - timedelta(hours=4)
     OperInterval.objects.all().delete()
-    seen = [
-        EndObservation(vll=vll.pk, side=side, revision=1, link_up=True, reachable=True, in_sync=True)
-        for side in "az"
-    ]
+    seen = tuple(observed_end(vll.pk, side) for side in "az")
     for at in (before, before + timedelta(hours=3)):
-        report = empty_report(sent_ms=ms(at))
-        assert observation_take(router=isp.routers["rhino"], report=report, ends=seen, now=at)
+        report = empty_report(sent_ms=ms(at), ends=seen)
+        assert observation_take(router=isp.routers["rhino"], report=report, now=at)
     until = before + timedelta(hours=3)
     answer = availability(vll=vll, since=before, until=until, now=until)
     assert (answer["up_s"], answer["unknown_s"]) == (FRESH.total_seconds(), 3 * 3600 - FRESH.total_seconds())

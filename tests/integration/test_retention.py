@@ -15,7 +15,7 @@ from portal.telemetry import partitions
 from portal.telemetry.models import RouterEvent
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.rollup_tables import SAMPLES
-from portal.telemetry.router_events import ReportedEvent, router_events_store
+from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from tests.integration.isp import Isp
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -58,13 +58,14 @@ def test_a_partition_that_is_being_read_is_dropped_in_a_later_round(
 @pytest.mark.django_db
 def test_what_agents_say_has_happened_is_kept_as_long_as_the_setting_says(isp: Isp, settings: Any) -> None:
     settings.LONGLINE_ROUTER_EVENT_DAYS = 30
-    rhino, boot = isp.routers["rhino"], uuid4()
+    rhino, boot = isp.routers["rhino"], str(uuid4())
     announce("router.held", now=NOW - timedelta(days=400), router_id=rhino.pk, actor="nora")
     for seq, days in ((1, 29), (2, 31)):
         # The clock of this agent has not been set.
         said = ReportedEvent(seq, 0, "link-down", "host-cust1", None, None, None, None)
-        router_events_store(router=rhino, boot_id=boot, reported=[said], now=NOW - timedelta(days=days))
-    router_events_store(router=isp.routers["hippo"], boot_id=boot, reported=[said], now=NOW)
+        report = EventReport(boot_id=boot, sent_ms=1, events=(said,))
+        router_events_store(router=rhino, report=report, now=NOW - timedelta(days=days))
+    router_events_store(router=isp.routers["hippo"], report=report, now=NOW)
     partitions_keep(now=NOW)
     assert sorted(RouterEvent.objects.values_list("router__name", "seq")) == [("hippo", 2), ("rhino", 1)]
     left = Event.objects.filter(router_id__isnull=False).values_list("router_id", "kind", "data__seq")

@@ -68,7 +68,7 @@ def read(vll: Vll, step_s: int, unit: Unit = Unit.BITS) -> dict[str, dict[int, B
 
 
 def from_samples(vll: Vll, step_s: int, unit: Unit = Unit.BITS) -> dict[str, dict[int, Bucket]]:
-    """What is read past all rollups: in buckets of 10 s, which none has, put together."""
+    """The figures read past all rollups: in buckets of 10 s, which none has, put together."""
     since = datetime.fromtimestamp(START.timestamp() // step_s * step_s, tz=UTC)
     until = START + timedelta(hours=14)
     until = datetime.fromtimestamp(-(-until.timestamp() // step_s) * step_s, tz=UTC)

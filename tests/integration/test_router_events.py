@@ -1,23 +1,24 @@
-"""What agents say has happened: stored once, dated no later than now, strict in form."""
+"""Agents' events: stored once, dated no later than now, strict in form."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 
-from portal.api.agent.events_view import _REPORT, KINDS
-from portal.api.agent.strict_json import Errors
+from portal.api.agent.events_view import _Document
 from portal.core import clock
+from portal.core.strict_json import Invalid, reader
 from portal.events.models import Event
-from portal.telemetry.router_events import ReportedEvent, router_events_store
+from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from tests.integration.isp import Isp
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "events.json"
-BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+BOOT = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"
+read = reader(_Document, of_others=True)
 
 
 def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") -> ReportedEvent:
@@ -25,17 +26,19 @@ def happening(seq: int, at_ms: int | None = None, kind: str = "interface.down") 
     return ReportedEvent(seq, at_ms, kind, "host-cust1", None, None, None, None)
 
 
-def store(isp: Isp, *seqs: int, boot: UUID = BOOT, router: str = "rhino") -> int:
-    return router_events_store(
-        router=isp.routers[router], boot_id=boot, reported=[happening(seq) for seq in seqs], now=clock.now()
-    )
+def store(isp: Isp, *seqs: int, boot: str = BOOT, router: str = "rhino") -> int:
+    return take(isp, *map(happening, seqs), boot=boot, router=router)
 
 
-def decoded(**changes: Any) -> tuple[Any, Errors]:
+def take(isp: Isp, *events: ReportedEvent, boot: str = BOOT, router: str = "rhino") -> int:
+    report = EventReport(boot_id=boot, sent_ms=1, events=events)
+    return router_events_store(router=isp.routers[router], report=report, now=clock.now())
+
+
+def decoded(**changes: Any) -> EventReport:
     report = json.loads(REPORT.read_text())
     report["events"] = [report["events"][0] | changes]
-    errors = Errors()
-    return _REPORT(report, "", errors), errors
+    return read(json.dumps(report).encode())
 
 
 @pytest.mark.django_db
@@ -50,7 +53,7 @@ def test_a_repeated_event_is_stored_once(isp: Isp) -> None:
 
 @pytest.mark.django_db
 def test_another_run_and_another_router_count_for_themselves(isp: Isp) -> None:
-    assert store(isp, 1) == store(isp, 1, boot=uuid4()) == store(isp, 1, router="hippo") == 1
+    assert store(isp, 1) == store(isp, 1, boot=str(uuid4())) == store(isp, 1, router="hippo") == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -71,17 +74,24 @@ def test_of_the_same_report_twice_at_once_one_is_stored(isp: Isp) -> None:
 def test_nothing_happens_in_the_future(isp: Isp, ahead_ms: int) -> None:
     now = clock.now()
     at_ms = int(now.timestamp() * 1000) + ahead_ms
-    router_events_store(router=isp.routers["rhino"], boot_id=BOOT, reported=[happening(1, at_ms)], now=now)
+    report = EventReport(boot_id=BOOT, sent_ms=1, events=(happening(1, at_ms),))
+    router_events_store(router=isp.routers["rhino"], report=report, now=now)
     event = Event.objects.get(kind="router.interface.down")
     assert event.at == now
     assert event.data["at_ms"] == at_ms
 
 
 def test_the_document_of_the_contract_is_valid() -> None:
-    errors = Errors()
-    _REPORT(json.loads(REPORT.read_text()), "", errors)
-    assert not errors
-    assert {event["kind"] for event in json.loads(REPORT.read_text())["events"]} <= set(KINDS)
+    assert read(REPORT.read_bytes()).events
+
+
+def test_an_event_that_stands_twice_is_refused() -> None:
+    report = json.loads(REPORT.read_text())
+    report["events"] = [report["events"][0]] * 2
+    with pytest.raises(Invalid) as refused:
+        read(json.dumps(report).encode())
+    fault = refused.value.fault
+    assert (fault["pointer"], fault["code"]) == ("/events/1/seq", "duplicate")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +107,9 @@ def test_the_document_of_the_contract_is_valid() -> None:
     ],
 )
 def test_what_the_contract_does_not_know_is_refused(change: dict[str, Any], code: str) -> None:
-    _, errors = decoded(**change)
-    assert [error["code"] for error in errors] == [code]
+    with pytest.raises(Invalid) as refused:
+        decoded(**change)
+    assert refused.value.fault["code"] == code
 
 
 @pytest.mark.django_db
@@ -107,9 +118,5 @@ def test_what_the_contract_does_not_know_is_refused(change: dict[str, Any], code
     [("a\u0000b", "a\ufffdb"), ("\ud800", "\ufffd"), ("\x1b[31m", "\ufffd[31m"), ("x" * 1001, "x" * 1000)],
 )
 def test_odd_characters_cost_no_event(isp: Isp, said: str, kept: str) -> None:
-    report, errors = decoded(detail=said)
-    assert not errors
-    one = report["events"][0]
-    happening = ReportedEvent(one["seq"], one["at_ms"], one["kind"], None, None, None, None, one["detail"])
-    router_events_store(router=isp.routers["rhino"], boot_id=BOOT, reported=[happening], now=clock.now())
+    take(isp, *decoded(detail=said).events)
     assert Event.objects.get(kind__startswith="router.").data["detail"] == kept

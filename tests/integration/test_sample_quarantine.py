@@ -79,7 +79,7 @@ def send(
     boot: Any = BOOT,
     **counts: Any,
 ) -> Stored:
-    """What a router counted from ``begin`` on, in samples of 10 s, in one report that was sent right after.
+    """The counts of a router from ``begin`` on, in samples of 10 s, in one report that was sent right after.
 
     Its clock was ``ahead`` when it counted and ``sent_ahead`` when it sent.
     """

@@ -19,10 +19,10 @@ from portal.telemetry.models import AgentApiUptime, FrozenMonth, OperInterval
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll
-from portal.vll.operations.router_answers import EndObservation
 from portal.web.noc_alarms import alarms
 from provisioning.tasks import mark_stale
 from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_end
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.test_counter_ingest import ms
@@ -42,16 +42,10 @@ class Network:
         self.isp, self.line, self.idle, self.now = isp, line, idle, START
 
     def report(self, *routers: str, **facts: Any) -> None:
-        seen: dict[str, Any] = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, **facts}
         for router in routers:
-            observation_take(
-                router=self.isp.routers[router],
-                report=empty_report(sent_ms=ms(self.now)),
-                ends=[
-                    EndObservation(vll=line.pk, side=SIDES[router], **seen) for line in (self.line, self.idle)
-                ],
-                now=self.now,
-            )
+            ends = tuple(observed_end(line.pk, SIDES[router], **facts) for line in (self.line, self.idle))
+            report = empty_report(sent_ms=ms(self.now), ends=ends)
+            observation_take(router=self.isp.routers[router], report=report, now=self.now)
 
     def count(self, router: str, *spans: tuple[datetime, datetime], out: int) -> None:
         """Samples of a minute each, in which so many frames came out at this router's end."""
@@ -123,7 +117,7 @@ def statuses(line: Vll) -> Sequence[str]:
 
 
 def silent_routers() -> list[tuple[str, str, datetime | None]]:
-    """What the NOC is alarmed about."""
+    """The routers that the NOC is alarmed about."""
     (alarm,) = (each for each in alarms(clock.now()) if each.title == "Routers silent")
     return [(str(row.name), str(row.note), row.since) for row in alarm.rows]
 

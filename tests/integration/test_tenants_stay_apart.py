@@ -105,7 +105,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
 
 
 def set_aside(isp: Isp, vll: Vll) -> Quarantine:
-    """What a router counted of a line while its clock was wrong."""
+    """The counts of a line by a router whose clock was wrong."""
     send(isp, vll, clock.now())
     return Quarantine.objects.get()
 
@@ -126,8 +126,8 @@ def nowhere(values: dict[str, Any]) -> dict[str, Any]:
 
 def closed_to(user: User, entry: URLPattern) -> bool:
     """Whether the address asks about the reader alone, before it looks at any object, and says no."""
-    policy = entry.callback.policy  # type: ignore[attr-defined]
-    return len(signature(policy).parameters) == 1 and not policy(user)
+    permission = entry.callback.permission  # type: ignore[attr-defined]
+    return len(signature(permission).parameters) == 1 and not permission(user)
 
 
 def everything() -> dict[str, list[Any]]:

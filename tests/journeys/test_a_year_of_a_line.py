@@ -1,4 +1,4 @@
-"""What a customer does with a line after ordering it, through the API: real processes, stand-in VPPs."""
+"""A year of a line after its order, through the API: real processes, stand-in VPPs."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def nina(live_stack: Stack) -> Api:
 
 
 def owned(stack: Stack, vll: str) -> dict[str, list[str]]:
-    """What each agent says it owns for a VLL, as ``end interface`` by router."""
+    """The objects that each agent owns for a VLL, as ``end interface`` by router."""
     found = {}
     for name, url in stack.agent_urls.items():
         context = router_context(pki=stack.portal.pki, router=name, pinned=None)

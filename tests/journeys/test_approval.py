@@ -37,7 +37,7 @@ def words(page: str) -> str:
 
 
 def press(browser: httpx.Client, page: str, address: str, **data: str) -> httpx.Response:
-    """What a browser sends when the form for that address is submitted; hidden fields come from the page."""
+    """Submit the form for that address as a browser would; hidden fields come from the page."""
     form = next(part for part in page.split("<form")[1:] if f'action="{address}"' in part)
     hidden = dict(re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', form))
     headers = {"Referer": f"{browser.base_url}{address}"}

@@ -1,4 +1,4 @@
-"""What a customer and a NOC do beside the life of one line, by the API: processes, stand-in VPPs."""
+"""The work of a customer and a NOC beside the life of one line, by the API: processes, stand-in VPPs."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.vpp_hand import Hand
+from tests.faults.vpptestctl import VppTestctl
 from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
 from tests.journeys.test_order_to_traffic import an_order
 
@@ -68,13 +68,13 @@ def test_tokens_tenants_and_the_trail_of_a_change(live_stack: Stack, alice: Api)
 
 
 def test_a_failed_order_is_retried_when_what_was_in_the_way_is_gone(live_stack: Stack, alice: Api) -> None:
-    hand = Hand(live_stack.sockets["hippo"].api)
-    foreign = hand.add_sub("host-cust1", 410)
+    vpp = VppTestctl(live_stack.sockets["hippo"].api)
+    foreign = vpp.add_sub("host-cust1", 410)
     failed = alice("POST", "/vlls", an_order(live_stack, vlan=410))["order"]
     alice.wait(f"/orders/{failed['id']}", state="failed")
     assert alice("GET", f"/orders/{failed['id']}")["failure"]["code"] == "foreign_subinterface"
     assert owned(live_stack, failed["vll"]) == {}
-    hand.delete_sub(foreign)
+    vpp.delete_sub(foreign)
     again = alice("POST", f"/orders/{failed['id']}/retry")["order"]
     assert again["retry_of"] == failed["id"]
     alice.client.wait_completed(again["id"], timeout_s=WAIT_S)

@@ -31,7 +31,7 @@ def alice(live_stack: Stack) -> Client:
 
 @pytest.fixture
 def owned(live_stack: Stack) -> Callable[[str], list[str]]:
-    """What an agent says it owns for a VLL, asked at its own API with the portal's certificate."""
+    """The objects that an agent owns for a VLL, asked at its own API with the portal's certificate."""
 
     def ask(vll: str) -> list[str]:
         kinds = []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.vpp_hand import Hand
+from tests.faults.vpptestctl import VppTestctl
 from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
 from tests.journeys.test_by_the_api import refused
 from tests.journeys.test_order_to_traffic import PORT, an_order
@@ -35,14 +35,14 @@ def held_back(nina: Api, name: str) -> Iterator[None]:
 
 
 def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:
-    """What each VPP connects for a VLL, by the names of the interfaces."""
+    """The connections of each VPP for a VLL, by the names of the interfaces."""
     found = {}
     for router, sockets in stack.sockets.items():
-        view = Hand(sockets.api).view()
-        ours = {each["index"] for each in view.tagged(vll)}
+        config = VppTestctl(sockets.api).config()
+        ours = {each["index"] for each in config.tagged(vll)}
         found[router] = {
-            (view.interfaces[here]["name"], view.interfaces[there]["name"])
-            for here, there in view.connects.items()
+            (config.interfaces[here]["name"], config.interfaces[there]["name"])
+            for here, there in config.connects.items()
             if here in ours
         }
     return found
@@ -65,8 +65,8 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
     )
     assert [len(pairs) for pairs in carried.values()] == [2, 2]
 
-    hand = Hand(live_stack.sockets["hippo"].api)
-    foreign = hand.add_sub(PORT, 461)
+    vpp = VppTestctl(live_stack.sockets["hippo"].api)
+    foreign = vpp.add_sub(PORT, 461)
     change = {
         "a_end": {"outer_vlan": 461},
         "z_end": {"outer_vlan": 461},
@@ -84,9 +84,9 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
     assert [now[end]["outer_vlan"] for end in ("a_end", "z_end")] == [460, 460]
     assert (owned(live_stack, vll["id"]), forwarding(live_stack, vll["id"])) == (before, carried)
     assert booked(alice, live_stack) == rates
-    assert hand.view().named(foreign) is not None
+    assert vpp.config().named(foreign) is not None
 
-    hand.delete_sub(foreign)
+    vpp.delete_sub(foreign)
     again = alice("POST", f"/orders/{order}/retry")["order"]
     assert again["retry_of"] == order
     alice.client.wait_completed(again["id"], timeout_s=WAIT_S)

@@ -1,4 +1,4 @@
-"""Who may do what, and how people and programs prove who they are: real processes, mails, a real issuer."""
+"""Permissions, and how people and programs prove who they are: real processes, mails, a real issuer."""
 
 import re
 import time

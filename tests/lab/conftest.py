@@ -19,7 +19,7 @@ from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.customers import Customer, connect_memif
-from tests.lab.traces import traces
+from tests.lab.vpp_leftovers import traces
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
 _report = pytest.StashKey[list[str]]()

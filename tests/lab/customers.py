@@ -4,6 +4,7 @@ Linux namespaces play them, except for 0x88a8: VPP's host-interface sees that ty
 and drops the frame as "unknown vlan", so a third VPP plays those over memif.
 """
 
+import re
 import time
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Protocol
 from devstack.frames import difference
 from devstack.vpp import Vpp
 from tests.lab import pcap
+
+CONNECTED_WITHIN_S = 10
 
 
 class Customer(Protocol):
@@ -61,23 +64,34 @@ class MemifCustomer:
 def connect_memif(
     *, router: Vpp, customer: Vpp, socket_id: int, generator: int, folder: Path
 ) -> MemifCustomer:
-    """Join memif<socket_id>/0 of `router` to a packet generator of `customer`."""
+    """Join memif<socket_id>/0 of `router` to a packet generator of `customer`.
+
+    VPP polls each queue that comes with a connection, whatever was asked before: the mode is set after it.
+    """
     socket = folder / f"memif-{generator}.sock"
-    inside, name = f"memif{generator}/0", f"pg{generator}"
+    outside, inside, name = f"memif{socket_id}/0", f"memif{generator}/0", f"pg{generator}"
     router.configure(
         f"create memif socket id {socket_id} filename {socket}",
         f"create interface memif id 0 socket-id {socket_id} master no-zero-copy",
-        f"set interface state memif{socket_id}/0 up",
-        f"set interface rx-mode memif{socket_id}/0 interrupt",
+        f"set interface state {outside} up",
     )
     customer.configure(
         f"create memif socket id {generator} filename {socket}",
         f"create interface memif id 0 socket-id {generator} slave buffer-size 10240 no-zero-copy",
         f"set interface state {inside} up",
-        f"set interface rx-mode {inside} interrupt",
         f"create packet-generator interface {name}",
         f"set interface state {name} up",
         f"set interface l2 xconnect {name} {inside}",
         f"set interface l2 xconnect {inside} {name}",
     )
+    for vpp, interface in ((router, outside), (customer, inside)):
+        _wait_until_connected(vpp, interface)
+        vpp.configure(f"set interface rx-mode {interface} interrupt")
     return MemifCustomer(customer, name, folder)
+
+
+def _wait_until_connected(vpp: Vpp, interface: str) -> None:
+    deadline = time.monotonic() + CONNECTED_WITHIN_S
+    while re.search(r"flags [^\n]*\bconnected", vpp.show(f"show memif {interface}")) is None:
+        assert time.monotonic() < deadline, f"{interface} has no peer after {CONNECTED_WITHIN_S} s"
+        time.sleep(0.05)

@@ -100,7 +100,7 @@ class Stream:
         return {each.of: each.tally() for each in self._directions}
 
     def during(self, of: str, number: int) -> str:
-        """What was going on when side `of` sent this frame."""
+        """The phase in which side `of` sent this frame."""
         which = [each.of for each in self._directions].index(of)
         begun = [what for what, numbers in self.marks if numbers[which] <= number]
         return begun[-1] if begun else "before anything"

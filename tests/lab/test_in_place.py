@@ -11,7 +11,7 @@ import pytest
 from devstack.client import Client
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.service import CIR_BPS, WAIT_S, in_service
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.stream import Stream, flowing
 
 # Some frames before the first change and after the last one.

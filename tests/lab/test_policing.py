@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.service import CIR_BPS, WAIT_S, in_service
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.stream import GAP_S, Stream, flowing
 from tests.lab.test_in_place import CALM_S, assert_none_lost
 

@@ -1,4 +1,4 @@
-"""What a customer's frames notice of crashes: those of VPP for a moment, those of an agent nothing."""
+"""The effect of crashes on a customer's frames: those of VPP for a moment, those of an agent nothing."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from devstack.vpp_network import commands_of
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.service import in_service, pass_both_ways
+from tests.lab.lab_line import in_service, pass_both_ways
 
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 LINE = Combination("geneve6", "dot1q")

@@ -42,7 +42,7 @@ def test_every_reply_of_the_contract_is_understood(name: str) -> None:
     assert [(str(end.vll), end.side, end.revision, end.status, end.reason) for end in decoded.ends] == [
         (end["vll"], end["end"], end["revision"], end["status"], end["reason"]) for end in document["ends"]
     ]
-    assert decoded.applied is document["applied"]
+    assert decoded.document == document
 
 
 def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any]) -> None:
@@ -94,6 +94,9 @@ def test_conflicts_and_listed_return_codes_are_for_good_and_the_rest_is_not(repl
         lambda r: r.update(look="now"),
         lambda r: r.update(more=True),
         lambda r: r.pop("quarantined"),
+        lambda r: r["quarantined"].append({"vll": "", "end": "z"}),
+        lambda r: r["ends"][2]["reason"].update(message="\0"),
+        lambda r: r["ends"][2]["reason"].update(message="\ud800"),
     ],
 )
 def test_a_reply_outside_the_contract_is_an_error(reply: dict[str, Any], change: Any) -> None:
@@ -118,6 +121,13 @@ def test_an_agent_of_before_there_were_policers_polices_nothing(reply: dict[str,
     assert not any(end.policed or end.look for end in decoded.ends)
 
 
+def test_an_error_names_the_place_and_why(reply: dict[str, Any]) -> None:
+    sent = sent_for(reply)
+    reply["ends"][1]["revision"] = "3"
+    with pytest.raises(BadReply, match=r"^/ends/1/revision: Expected `int`, got `str`$"):
+        reply_decode(json.dumps(reply).encode(), sent=sent)
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"[" * 100_000, b"\xff"])
 def test_a_reply_that_is_no_object_is_an_error(body: bytes, reply: dict[str, Any]) -> None:
     with pytest.raises(BadReply):
@@ -131,3 +141,5 @@ def test_an_agent_without_an_intent_holds_generation_0() -> None:
 def test_the_state_of_another_router_is_an_error() -> None:
     with pytest.raises(BadReply):
         held_decode(b'{"router": "hippo", "held": null}', router="rhino")
+    with pytest.raises(BadReply):
+        held_decode(b'{"router": "rhino", "held": {"generation": 5, "sha256": null}}', router="rhino")

@@ -1,4 +1,4 @@
-"""Which ends a VPP can police, and how deep their buckets are."""
+"""The ends that a VPP can police, and the depth of their buckets."""
 
 import pytest
 

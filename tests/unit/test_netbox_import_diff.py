@@ -1,4 +1,4 @@
-"""What is to be done here, field by field, so that neither NetBox's news nor a hand's work is lost."""
+"""The changes here, field by field, so that neither NetBox's news nor a hand's work is lost."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What NetBox's objects amount to here; what is wrong with them is told, and never guessed."""
+"""The meaning of NetBox's objects here; what is wrong with them is told, and never guessed."""
 
 from typing import Any
 

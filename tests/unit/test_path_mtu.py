@@ -1,4 +1,4 @@
-"""What a path lets through: the narrowest link, and the links that nobody knows."""
+"""The MTU of a path: the narrowest link, and the links that nobody knows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is plain text, and what is refused in one and replaced in another place."""
+"""Plain text, and what is refused in one place and replaced in another."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Who starts gets the lowest number that nobody holds, and goes on counting there."""
+"""A starting process gets the lowest number that nobody holds, and goes on counting there."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What Retry-After says, read as RFC 9110 writes it, and what is made of anything else."""
+"""The value of Retry-After as RFC 9110 writes it, and what is made of anything else."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

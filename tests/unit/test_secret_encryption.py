@@ -1,4 +1,4 @@
-"""What is sealed stays readable when SECRET_KEY changes, as long as the old one is named."""
+"""Sealed secrets stay readable when SECRET_KEY changes, as long as the old one is named."""
 
 from typing import Any
 

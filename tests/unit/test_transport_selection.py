@@ -1,4 +1,4 @@
-"""Which transport is chosen, and what a refusal says would fit instead."""
+"""The chosen transport, and what a refusal says would fit instead."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the two routers of a line can do, by report or, where there is none, by declaration."""
+"""The abilities of a line's two routers, by report or, where there is none, by declaration."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which links count: equal-cost paths both ways, and what any single failure brings in."""
+"""The links that count: equal-cost paths both ways, and what any single failure brings in."""
 
 from collections.abc import Hashable, Sequence
 

@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/memory"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
@@ -57,7 +57,7 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	defer os.RemoveAll(folder)
 	store := intent.OpenStore(folder, router)
-	journal, err := own.OpenJournal(folder)
+	journal, err := ownership.OpenJournal(folder)
 	if err != nil {
 		return err
 	}

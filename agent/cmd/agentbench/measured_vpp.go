@@ -69,7 +69,7 @@ func prepare(ctx context.Context, session *vpp.Session, vlls int) error {
 		setup := []api.Message{&interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP}}
 		if instance == localLoop {
 			setup = append(setup, &interfaces.SwInterfaceAddDelAddress{
-				SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(local), Len: 32},
+				SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(local), Len: 32},
 			})
 		}
 		if _, err := session.Calls(ctx, setup); err != nil {

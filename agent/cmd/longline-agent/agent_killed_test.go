@@ -206,7 +206,7 @@ func furnish(t *testing.T, real *realvpp.VPP) {
 		allow(t, err)
 		if instance == 0 {
 			_, err = session.Call(t.Context(), &interfaces.SwInterfaceAddDelAddress{SwIfIndex: made, IsAdd: true,
-				Prefix: ip_types.AddressWithPrefix{Address: vpp.Address(netip.MustParseAddr("10.255.0.1")), Len: 32}})
+				Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(netip.MustParseAddr("10.255.0.1")), Len: 32}})
 			allow(t, err)
 		}
 	}

@@ -56,7 +56,7 @@ type loggedError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if slices.ContainsFunc(args, asksForHelp) {
-		manual(stdout)
+		printHelp(stdout)
 		return nil
 	}
 	if len(args) > 0 {
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		case "enroll":
 			return runEnroll(ctx, args[1:], stdout)
 		case "help":
-			manual(stdout)
+			printHelp(stdout)
 			return nil
 		}
 	}
@@ -103,10 +103,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// asksForHelp is for all commands: there is one manual.
+// asksForHelp is for all commands: there is one help text.
 func asksForHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
 
-// quietFlags leaves all printing to its caller: the manual is no list of flags.
+// quietFlags leaves all printing to its caller: the help text is no list of flags.
 func quietFlags() *flag.FlagSet {
 	flags := flag.NewFlagSet("longline-agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -17,7 +17,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/metrics"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
 	"longline.dev/agent/internal/statseg"
@@ -105,7 +105,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	held, _ := store.Held()
 	memory.Bound(held)
-	journal, err := own.OpenJournal(c.StateDir)
+	journal, err := ownership.OpenJournal(c.StateDir)
 	if err != nil {
 		return err
 	}

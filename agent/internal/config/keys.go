@@ -46,7 +46,7 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.VPP.APISocket })},
 	{path: "vpp.stats_socket", standard: "/run/vpp/stats.sock", meaning: "VPP's stats segment (statseg in its startup.conf)",
 		set: path(func(c *Config) *string { return &c.VPP.StatsSocket })},
-	{path: "vpp.full_look", standard: "10m", meaning: "how long VPP is only glanced at, every 30 s and after events, before all of it is read again, 10s to 24h",
+	{path: "vpp.full_look", standard: "10m", meaning: "how long quick looks at VPP are enough, every 30 s and after events, before all of it is read again, 10s to 24h",
 		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullLook }, 10*time.Second, 24*time.Hour)},
 	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",
 		set: text(func(c *Config) *string { return &c.Report.URL }, isHTTPS)},

@@ -14,7 +14,7 @@ import (
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/vpp"
 )
@@ -38,7 +38,7 @@ var _ Session = (*vpp.Session)(nil)
 // Engine holds the intent and the connection, and lets one converge run at a time.
 type Engine struct {
 	store   *intent.Store
-	journal *own.JournalFile
+	journal *ownership.JournalFile
 	log     *slog.Logger
 	now     func() time.Time
 
@@ -73,7 +73,7 @@ type Engine struct {
 	metVPP  bool // a VPP was connected since the agent began
 	seen    seen
 	made    map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
-	run     own.Boot         // of the VPP that was last connected
+	run     ownership.Boot   // of the VPP that was last connected
 	applied *Applied
 	totals  Totals
 	changed chan struct{}
@@ -87,7 +87,7 @@ type Applied struct {
 }
 
 // New makes an engine without a connection.
-func New(store *intent.Store, journal *own.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
+func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
 	return &Engine{
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
@@ -190,9 +190,9 @@ func (e *Engine) Refused(err error) {
 	e.refused, e.absent = err, absent
 }
 
-func boot(session Session) own.Boot {
+func boot(session Session) ownership.Boot {
 	info := session.Info()
-	return own.Boot{PID: info.PID, MS: info.BootMS}
+	return ownership.Boot{PID: info.PID, MS: info.BootMS}
 }
 
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:

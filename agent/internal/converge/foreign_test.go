@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/vpp"
 )
@@ -34,7 +34,7 @@ func (r *router) subByHand(port string, id uint32, vlan uint16) {
 func (r *router) tunnelByHand(t intent.Tunnel) {
 	r.t.Helper()
 	none := ^uint32(0)
-	r.must(&vxlan.VxlanAddDelTunnelV3{IsAdd: true, Instance: none, SrcAddress: vpp.Address(t.Local), DstAddress: vpp.Address(t.Remote),
+	r.must(&vxlan.VxlanAddDelTunnelV3{IsAdd: true, Instance: none, SrcAddress: vpp.IPAddress(t.Local), DstAddress: vpp.IPAddress(t.Remote),
 		Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
 }
 
@@ -98,8 +98,8 @@ func TestWhatACrashLeftBetweenCreationAndTagIsAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		in := &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}
-		todo := plan.Diff(in, r.snapshot(), own.Journal{}, nil)
-		if err := r.journal.Claim(own.Journal{Boot: boot(r.session), Claims: todo.CreationClaims}); err != nil {
+		todo := plan.Diff(in, r.snapshot(), ownership.Journal{}, nil)
+		if err := r.journal.Claim(ownership.Journal{Boot: boot(r.session), Claims: todo.CreationClaims}); err != nil {
 			t.Fatal(err)
 		}
 		r.tunnelByHand(end.Tunnel)

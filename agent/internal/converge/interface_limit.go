@@ -5,26 +5,26 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
 // diff plans as plan.Diff does, and leaves out what VPP has no room for: a VPP without room aborts, and takes
 // down every VLL with it.
-func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
+func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
 	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
 }
 
 // diffReplan is diff for what a plan that has been carried out left to do.
 func (e *Engine) diffReplan(
-	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason,
+	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
 	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
 }
 
 // diffFor is diff that plans for these VLLs alone where the last plan through this session left nothing to do.
 func (e *Engine) diffFor(
-	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal,
+	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal,
 	withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
 	if e.lastClean.plan == nil || e.lastClean.session != session {
@@ -34,7 +34,7 @@ func (e *Engine) diffFor(
 }
 
 func (e *Engine) withinInterfaceLimit(
-	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*plan.Reason,
+	todo *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
 	if e.FreeInterfaces == nil || len(todo.CreationClaims) == 0 {
 		return todo

@@ -52,7 +52,7 @@ func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
 	const none = ^uint32(0)
 	nowhere := interface_types.InterfaceIndex(none)
 	t := tunnelAt(s, i)
-	local, remote := vpp.Address(t.Local), vpp.Address(t.Remote)
+	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
 	switch t.Encapsulation {
 	case intent.VXLAN:
 		r.must(&vxlan.VxlanAddDelTunnelV3{Instance: none, SrcAddress: local, DstAddress: remote, Vni: t.VNI,

@@ -6,7 +6,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -44,7 +44,7 @@ func (e *Engine) partialLook(ctx context.Context, session Session, in *intent.In
 func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	read := make(map[uint32]bool)
 	for _, i := range s.Interfaces {
-		if tag, ours := own.ParseTag(i.Tag); i.Index != 0 && (!ours || vlls[tag.VLL]) {
+		if tag, ours := ownership.ParseTag(i.Tag); i.Index != 0 && (!ours || vlls[tag.VLL]) {
 			read[i.Index] = true
 		}
 	}

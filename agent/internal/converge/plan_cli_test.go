@@ -22,7 +22,7 @@ func (r *router) typeIn(ops []plan.Op) {
 	given := make(map[string]string)
 	byAPI := func(op plan.Op, t intent.Tunnel, add bool) {
 		reply := r.must(&gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.Address(t.Local), Dst: vpp.Address(t.Remote),
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote),
 		}}).(*gre.GreTunnelAddDelReply)
 		if add {
 			given[op.Action.Target().Name] = r.snapshot().ByIndex(uint32(reply.SwIfIndex)).Name

@@ -9,7 +9,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/vppsim"
 )
 
@@ -83,7 +83,7 @@ func TestNoPolicerIsEverAppliedTwice(t *testing.T) {
 			for _, end := range []intent.End{port, vlan} {
 				name, times := sim.Policed(r.accessName(end))
 				want := outcome.of(t, end.Key).Policed
-				if want != (times == 1) || want != (name == own.PolicerName(end.Key)) || times > 1 {
+				if want != (times == 1) || want != (name == ownership.PolicerName(end.Key)) || times > 1 {
 					t.Errorf("%s: %s passes %q %d times, and the answer says %v", step.why, end.Key, name, times, want)
 				}
 			}

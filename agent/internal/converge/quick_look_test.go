@@ -195,7 +195,7 @@ func (r *router) deleteTunnel(name string) {
 	for _, t := range s.Tunnels {
 		if t.Index == i.Index {
 			r.must(&gre.GreTunnelAddDel{Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0),
-				Src: vpp.Address(t.Local), Dst: vpp.Address(t.Remote)}})
+				Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote)}})
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/apply"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -71,7 +71,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 	return judge(in, todo, failed), writes, nil
 }
 
-func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []own.Claim) own.Journal {
+func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []ownership.Claim) ownership.Journal {
 	journal := e.journal.Of(s.Boot)
 	journal.Claims = slices.Concat(standing, creations)
 	return journal
@@ -161,8 +161,8 @@ func readBack(
 
 // untaggedCreations are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
 // the agent's, even if something with that key is there.
-func untaggedCreations(creations []own.Claim, result *apply.Result) []own.Claim {
-	var left []own.Claim
+func untaggedCreations(creations []ownership.Claim, result *apply.Result) []ownership.Claim {
+	var left []ownership.Claim
 	for _, c := range creations {
 		role := plan.Access
 		if c.Tunnel != nil {

@@ -38,7 +38,7 @@ var (
 	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
 	setAside    = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
 	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
-	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and glances at what others can change in place.", "extent")
+	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
 	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
 	waiting     = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
 	taken       = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")

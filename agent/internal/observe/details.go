@@ -55,7 +55,7 @@ func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {
 	return &Tunnel{
 		Index: uint32(m.SwIfIndex),
 		Tunnel: intent.Tunnel{
-			Encapsulation: intent.VXLAN, Local: vpp.Addr(m.SrcAddress), Remote: vpp.Addr(m.DstAddress), VNI: m.Vni,
+			Encapsulation: intent.VXLAN, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 		},
 		Default: m.EncapVrfID == 0 && (m.DstPort == vxlanPort || m.DstPort == 0),
 	}
@@ -65,7 +65,7 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 	return &Tunnel{
 		Index: uint32(m.SwIfIndex),
 		Tunnel: intent.Tunnel{
-			Encapsulation: intent.GENEVE, Local: vpp.Addr(m.SrcAddress), Remote: vpp.Addr(m.DstAddress), VNI: m.Vni,
+			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 		},
 		Default: m.EncapVrfID == 0,
 	}
@@ -75,7 +75,7 @@ func greOf(m *gre.GreTunnelDetails) *Tunnel {
 	return &Tunnel{
 		Index: uint32(m.Tunnel.SwIfIndex),
 		Tunnel: intent.Tunnel{
-			Encapsulation: intent.GRE, Local: vpp.Addr(m.Tunnel.Src), Remote: vpp.Addr(m.Tunnel.Dst),
+			Encapsulation: intent.GRE, Local: vpp.NetipAddr(m.Tunnel.Src), Remote: vpp.NetipAddr(m.Tunnel.Dst),
 		},
 		Default: m.Tunnel.OuterTableID == 0 && m.Tunnel.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
 	}

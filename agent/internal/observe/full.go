@@ -15,7 +15,7 @@ import (
 	"go.fd.io/govpp/binapi/lcp"
 	"go.fd.io/govpp/binapi/vxlan"
 
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -37,7 +37,7 @@ const anyInterface = interface_types.InterfaceIndex(NoIndex)
 // that carry the agent's tag have none, so a thousand VLLs cost no more requests than none.
 //
 // All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it.
-func Full(ctx context.Context, session Session, boot own.Boot) (*Snapshot, error) {
+func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
 		Supported: capabilities(session), prefixes: make(map[uint32][]netip.Prefix),
@@ -102,7 +102,7 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 // carry its tag are among them: they may have got addresses since. The snapshot has to be indexed.
 func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
 	for _, i := range of {
-		if _, ours := own.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
+		if _, ours := ownership.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
 			found = append(found, i)
 		}
 	}
@@ -161,6 +161,6 @@ func (s *Snapshot) add(msg api.Message) {
 			s.Bridged[uint32(member.SwIfIndex)] = m.BdID
 		}
 	case *ip.IPAddressDetails:
-		s.prefixes[uint32(m.SwIfIndex)] = append(s.prefixes[uint32(m.SwIfIndex)], netip.PrefixFrom(vpp.Addr(m.Prefix.Address), int(m.Prefix.Len)))
+		s.prefixes[uint32(m.SwIfIndex)] = append(s.prefixes[uint32(m.SwIfIndex)], netip.PrefixFrom(vpp.NetipAddr(m.Prefix.Address), int(m.Prefix.Len)))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/vlib"
 
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // takePoliced asks on which interfaces a policer works on input.
@@ -126,7 +126,7 @@ func featuresOn(text, arc string) (features map[string]bool, told bool) {
 
 // isOwned: by its tag. What a crash left without one has no policer yet.
 func isOwned(i *Interface) bool {
-	_, ours := own.ParseTag(i.Tag)
+	_, ours := ownership.ParseTag(i.Tag)
 	return ours
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/policer_types"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // Policing is where a VPP can police what comes in.
@@ -92,7 +92,7 @@ func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[
 			return
 		}
 		name := cutAtNUL(m.Name)
-		end, ours := own.ParsePolicerName(name)
+		end, ours := ownership.ParsePolicerName(name)
 		if !ours {
 			return
 		}

@@ -42,17 +42,17 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	}
 	asked := old.addressed(old.Interfaces)
 	if err := session.Dump(ctx, append(dumps, addressDumps(asked)...), s.add); err != nil {
-		return nil, false, fmt.Errorf("glance: %w", err)
+		return nil, false, fmt.Errorf("quick look: %w", err)
 	}
 	if !sameInterfaces(old, s, touched) {
 		return nil, false, nil
 	}
 	s.Index()
 	if err := session.Dump(ctx, addressDumps(s.addressedAndNotAsked(touched, asked)), s.add); err != nil {
-		return nil, false, fmt.Errorf("glance at addresses: %w", err)
+		return nil, false, fmt.Errorf("quick look at addresses: %w", err)
 	}
 	if err := s.quickLookAtPolicers(ctx, session, old); err != nil {
-		return nil, false, fmt.Errorf("glance at %w", err)
+		return nil, false, fmt.Errorf("quick look at %w", err)
 	}
 	return s.takeAddresses(), true, nil
 }

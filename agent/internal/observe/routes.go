@@ -22,7 +22,7 @@ type Caller interface {
 func Reachable(ctx context.Context, session Caller, addresses []netip.Addr) (map[netip.Addr]bool, error) {
 	var lookups []api.Message
 	for _, a := range addresses {
-		lookups = append(lookups, &ip.IPRouteLookup{Prefix: ip_types.Prefix{Address: vpp.Address(a), Len: uint8(a.BitLen())}})
+		lookups = append(lookups, &ip.IPRouteLookup{Prefix: ip_types.Prefix{Address: vpp.IPAddress(a), Len: uint8(a.BitLen())}})
 	}
 	replies, err := session.Calls(ctx, lookups)
 	if err != nil {

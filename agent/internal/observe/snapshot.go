@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // NoIndex is VPP's "no interface".
@@ -64,7 +64,7 @@ type Tunnel struct {
 
 // Snapshot is VPP's state at one moment.
 type Snapshot struct {
-	Boot       own.Boot
+	Boot       ownership.Boot
 	Epoch      int64               // of VPP's stats segment before any interface was read, 0 when not known
 	Interfaces []*Interface        // sorted by index
 	Tunnels    []*Tunnel           // sorted by index

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // BenchmarkDiffOfAThousandEnds times what is done at each look, and when VPP has started anew.
@@ -38,7 +38,7 @@ func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
 		in.Present = append(in.Present, end(n, func(e *intent.End) { e.Access.Outer = uint16(1 + n) }))
 	}
 	m.carryOut(m.diff(in).Ops)
-	clean, journal := m.diff(in), own.Journal{Boot: m.s.Boot}
+	clean, journal := m.diff(in), ownership.Journal{Boot: m.s.Boot}
 	for b.Loop() {
 		clean.ReplanFor(map[string]bool{id(7): true}, in, m.s, journal, nil)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // findConflicts finds the ends, beyond those already blocked, that cannot be made or removed: mostly because of what
@@ -93,7 +93,7 @@ func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interfa
 	shut := func(format string, args ...any) *Reason {
 		return pending("port_down", Describe(port), "%s is down and %s: set it up, and the VLL follows", port.Name, fmt.Sprintf(format, args...))
 	}
-	if _, ours := own.ParseTag(port.Tag); port.Tag != "" && !ours {
+	if _, ours := ownership.ParseTag(port.Tag); port.Tag != "" && !ours {
 		return shut("bears the tag %q of somebody else", port.Tag)
 	}
 	if len(port.Addresses) > 0 {
@@ -199,7 +199,7 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 			if port == nil || port.IsSub() {
 				continue
 			}
-			if tag, ours := own.ParseTag(port.Tag); !ours || tag.Key != end.Key {
+			if tag, ours := ownership.ParseTag(port.Tag); !ours || tag.Key != end.Key {
 				ports = append(ports, port)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // Plan is what to do, and what cannot be done.
@@ -25,7 +25,7 @@ type Plan struct {
 	SentInto map[uint32]*Reason
 	// StandingClaims are the claims that ownership rests on now, CreationClaims those of what the plan is about to
 	// make. Both have to be on disk before the plan is carried out.
-	StandingClaims, CreationClaims []own.Claim
+	StandingClaims, CreationClaims []ownership.Claim
 }
 
 // Diff plans how to get from what is observed to what is intended. Guarantees:
@@ -38,12 +38,12 @@ type Plan struct {
 //   - Only a changed key recreates; everything else changes in place.
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
-func Diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
+func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	return diff(in, s, journal, withheld, nil)
 }
 
 // Replan plans once p is carried out: for the ends that p did something for.
-func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason) *Plan {
+func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	touched := make(map[string]bool)
 	for _, op := range p.Ops {
 		touched[op.End.VLL] = true
@@ -54,7 +54,7 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal own.Journa
 // ReplanFor plans for these VLLs once p is carried out. The others are taken to be as p left them, but for what has
 // come in their way since; that is known only if p left nobody out, else it is Diff.
 func (p *Plan) ReplanFor(
-	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason,
+	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
 	if len(p.Blocked) > 0 || len(withheld) > 0 {
 		return Diff(in, s, journal, withheld)
@@ -68,9 +68,9 @@ func (p *Plan) ReplanFor(
 	return next
 }
 
-func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {
+func diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {
 	d := &differ{
-		ownership: findOwners(s, journal), in: in, vlls: vlls,
+		ownerView: findOwners(s, journal), in: in, vlls: vlls,
 		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
 	}
 	for i := range in.Present {
@@ -110,7 +110,7 @@ func diff(in *intent.Intent, s *observe.Snapshot, journal own.Journal, withheld 
 }
 
 type differ struct {
-	*ownership
+	*ownerView
 	in      *intent.Intent
 	vlls    map[string]bool    // those that are planned for, nil for all
 	present map[intent.Key]int // place in in.Present

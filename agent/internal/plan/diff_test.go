@@ -10,7 +10,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 func TestAnEmptyRouterGetsTheWholeVLLInOrder(t *testing.T) {
@@ -341,7 +341,7 @@ func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
 		for _, tag := range []string{"", "rack 3"} {
 			t.Run(fmt.Sprintf("%s, tag %q", name, tag), func(t *testing.T) {
 				m := newModel(t)
-				port, journal := m.port("cust1"), own.Journal{Boot: m.s.Boot}
+				port, journal := m.port("cust1"), ownership.Journal{Boot: m.s.Boot}
 				port.AdminUp, port.Tag = c.found, tag
 				bring := func(in *intent.Intent) {
 					t.Helper()
@@ -350,7 +350,7 @@ func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
 						t.Errorf("blocked: %+v", p.Blocked)
 					}
 					m.carryOut(p.Ops)
-					journal.Claims = Diff(in, m.s, own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}, nil).StandingClaims
+					journal.Claims = Diff(in, m.s, ownership.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}, nil).StandingClaims
 				}
 				up := line
 				up.AdminUp = true
@@ -388,18 +388,18 @@ func raises(ops []Op, port string) (n int) {
 
 func TestAnOrphanOfACrashIsAdoptedByItsClaimInThatRunOfVPPOnly(t *testing.T) {
 	for name, c := range map[string]struct {
-		boot    own.Boot
+		boot    ownership.Boot
 		blocked bool
 	}{
-		"same run":    {own.Boot{PID: 1, MS: 1000}, false},
-		"another run": {own.Boot{}, true},
+		"same run":    {ownership.Boot{PID: 1, MS: 1000}, false},
+		"another run": {ownership.Boot{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t)
 			p := m.diff(want(end(1)))
 			m.tunnel(end(1).Tunnel, "")
 			m.sub("cust0", 101, end(1).Access, "")
-			journal := own.Journal{Boot: c.boot}
+			journal := ownership.Journal{Boot: c.boot}
 			if !c.blocked {
 				journal.Claims = p.CreationClaims
 			}
@@ -430,7 +430,7 @@ func TestAPortWithADescriptionIsClaimedAndKeepsItsTag(t *testing.T) {
 	if got := m.port("cust1").Tag; got != "rack 3, blue cable" {
 		t.Errorf("the tag became %q", got)
 	}
-	journal := own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
+	journal := ownership.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
 	if left := Diff(want(e), m.s, journal, nil); len(left.Ops) != 0 || len(left.Owned) != 2 {
 		t.Errorf("left to do: %v, owned: %d", lines(left.Ops), len(left.Owned))
 	}
@@ -446,7 +446,7 @@ func TestAPortWithADescriptionMayBecomeTheOtherEndOfItsLine(t *testing.T) {
 	m.port("cust1").Tag = "rack 3, blue cable"
 	p := m.diff(want(end(1, wholePort("cust1"))))
 	m.carryOut(p.Ops)
-	journal := own.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
+	journal := ownership.Journal{Boot: m.s.Boot, Claims: p.StandingClaims}
 	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
 	turned := want(end(1, local), end(1, wholePort("cust1"), local, func(e *intent.End) { e.End = "z" }))
 	p = Diff(turned, m.s, journal, nil)
@@ -527,7 +527,7 @@ func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
 			if (name == "nothing happened") != (len(all) == 0) {
 				t.Fatalf("a plan for all blocks %v", all)
 			}
-			few := clean.ReplanFor(map[string]bool{end(3).VLL: true}, in, m.s, own.Journal{Boot: m.s.Boot}, nil)
+			few := clean.ReplanFor(map[string]bool{end(3).VLL: true}, in, m.s, ownership.Journal{Boot: m.s.Boot}, nil)
 			if !reflect.DeepEqual(few.Blocked, all) {
 				t.Errorf("blocks %v, and a plan for all %v", few.Blocked, all)
 			}

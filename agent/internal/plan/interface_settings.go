@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 func rewriteOf(t intent.Tagging) uint32 {
@@ -29,7 +29,7 @@ func (b *operationBuilder) tag(end intent.End, ref Ref) {
 	} else if i := b.ByIndex(ref.Index); i != nil && i.Tag != "" {
 		return
 	}
-	want := own.Tag{Key: end.Key, Revision: end.Revision}.String()
+	want := ownership.Tag{Key: end.Key, Revision: end.Revision}.String()
 	b.add(end.Key, Tag, 0, SetTag{Interface: ref, Tag: want}, Drift{Field: "tag", Desired: want, Actual: actual},
 		"the tag names end and revision")
 }

@@ -2,25 +2,25 @@ package plan
 
 import (
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // creationClaims are claims to what the operations are about to make.
-func (d *differ) creationClaims(ops []Op) []own.Claim {
-	var claims []own.Claim
-	claim := func(end intent.Key, sub *own.SubInterface, tunnel *own.Tunnel) {
+func (d *differ) creationClaims(ops []Op) []ownership.Claim {
+	var claims []ownership.Claim
+	claim := func(end intent.Key, sub *ownership.SubInterface, tunnel *ownership.Tunnel) {
 		revision := d.in.Present[d.present[end]].Revision
-		claims = append(claims, own.Claim{VLL: end.VLL, End: end.End, Revision: revision, SubInterface: sub, Tunnel: tunnel})
+		claims = append(claims, ownership.Claim{VLL: end.VLL, End: end.End, Revision: revision, SubInterface: sub, Tunnel: tunnel})
 	}
 	for _, op := range ops {
 		switch a := op.Action.(type) {
 		case CreateSub:
-			claim(op.End, &own.SubInterface{
+			claim(op.End, &ownership.SubInterface{
 				Port: a.Port.Name, ID: a.ID, Tags: uint8(a.Access.Tagging.Tags()), Dot1ad: a.Access.Tagging == intent.Dot1ad,
 				Outer: a.Access.Outer, Inner: a.Access.Inner,
 			}, nil)
 		case CreateTunnel:
-			tunnel := own.TunnelOf(a.Tunnel)
+			tunnel := ownership.TunnelOf(a.Tunnel)
 			claim(op.End, nil, &tunnel)
 		}
 	}
@@ -30,8 +30,8 @@ func (d *differ) creationClaims(ops []Op) []own.Claim {
 // standingClaims are claims to what has no tag of the agent: its orphans, as long as they are there; and to ports that
 // VLLs have whole, are to have, or are still cross-connected to: they may bear somebody else's tag, and how they were
 // found stands nowhere else.
-func (d *differ) standingClaims(in *intent.Intent) []own.Claim {
-	var claims []own.Claim
+func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
+	var claims []ownership.Claim
 	// By VLL: a port that its other end takes over is claimed by that one alone, or it would be taken from it again.
 	type use struct{ vll, port string }
 	wanted := make(map[use]bool)
@@ -41,7 +41,7 @@ func (d *differ) standingClaims(in *intent.Intent) []own.Claim {
 		}
 		port := d.ByName(end.Access.Interface)
 		wanted[use{end.VLL, port.Name}] = true
-		claims = append(claims, own.Claim{
+		claims = append(claims, ownership.Claim{
 			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
 		})
 	}

@@ -9,7 +9,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // model is a VPP made of a snapshot: it carries out operations as VPP would, and refuses what VPP refuses.
@@ -28,7 +28,7 @@ var (
 // newModel has loop0 with the local addresses and the ports cust0..cust3, all up.
 func newModel(t testing.TB) *model {
 	m := &model{t: t, working: map[uint32]string{}, s: &observe.Snapshot{
-		Boot: own.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
+		Boot: ownership.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
 		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
 		Supported: map[observe.Capability]bool{observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true},
 	}}
@@ -122,7 +122,7 @@ func (m *model) carryOut(ops []Op) {
 				m.t.Fatalf("%s: the policer exists", a.CLI())
 			}
 			m.next++
-			key, _ := own.ParsePolicerName(a.Name)
+			key, _ := ownership.ParsePolicerName(a.Name)
 			m.s.Policers[a.Name] = &observe.Policer{End: key, Index: m.next, Config: observe.PolicerConfig(a.Bandwidth)}
 		case UpdatePolicer:
 			m.s.Policers[a.Name].Config = observe.PolicerConfig(a.Bandwidth)
@@ -204,7 +204,9 @@ func (m *model) picture(keep func(*observe.Interface) bool) map[string]string {
 
 func everything(*observe.Interface) bool { return true }
 
-func (m *model) diff(in *intent.Intent) *Plan { return Diff(in, m.s, own.Journal{Boot: m.s.Boot}, nil) }
+func (m *model) diff(in *intent.Intent) *Plan {
+	return Diff(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil)
+}
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
@@ -233,7 +235,7 @@ func (m *model) without(ends ...intent.End) *intent.Intent {
 	return in
 }
 
-func tagOf(e intent.End) string { return own.Tag{Key: e.Key, Revision: e.Revision}.String() }
+func tagOf(e intent.End) string { return ownership.Tag{Key: e.Key, Revision: e.Revision}.String() }
 
 func wholePort(name string) func(*intent.End) {
 	return func(e *intent.End) { e.Access = intent.Access{Interface: name, Tagging: intent.Untagged, Exact: true} }

@@ -6,7 +6,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // buildOperations writes down what the unblocked ends need.
@@ -78,7 +78,7 @@ func (b *operationBuilder) release(h *Holding) {
 	case !h.isPort():
 		b.add(h.End, Delete, 0, DeleteSub{RefTo(i)}, drift, "%s", why)
 	default:
-		if _, ours := own.ParseTag(i.Tag); ours {
+		if _, ours := ownership.ParseTag(i.Tag); ours {
 			drift = Drift{Field: "tag", Desired: "", Actual: i.Tag}
 			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i)}, drift, "%s", why)
 		}

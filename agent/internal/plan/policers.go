@@ -5,7 +5,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // VPP applies a policer a second time when asked a second time, and then polices twice; and it keeps what
@@ -92,7 +92,7 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 		return
 	}
 	before := len(b.ops)
-	name := own.PolicerName(end.Key)
+	name := ownership.PolicerName(end.Key)
 	there := b.Policers[name]
 	if end.Bandwidth == (intent.Bandwidth{}) || !b.policeable(end) {
 		b.removePolicer(end.Key, "nothing is to be policed")
@@ -126,7 +126,7 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 // not the agent's.
 func (d *differ) policedByUs(index uint32) bool {
 	h := d.byIndex[index]
-	return d.Policed[index] && h != nil && d.Policers[own.PolicerName(h.End)] != nil
+	return d.Policed[index] && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil
 }
 
 func (b *operationBuilder) leftL2(index uint32) bool {
@@ -136,7 +136,7 @@ func (b *operationBuilder) leftL2(index uint32) bool {
 
 // takePolicerOff stops policing what comes in from an interface that the end holds.
 func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, why string) {
-	name := own.PolicerName(end)
+	name := ownership.PolicerName(end)
 	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {
 		return
 	}
@@ -146,7 +146,7 @@ func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, 
 
 // removePolicer takes off and deletes the end's policer.
 func (b *operationBuilder) removePolicer(end intent.Key, why string) {
-	name := own.PolicerName(end)
+	name := ownership.PolicerName(end)
 	there := b.Policers[name]
 	if there == nil {
 		return

@@ -11,7 +11,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
-	"longline.dev/agent/internal/own"
+	"longline.dev/agent/internal/ownership"
 )
 
 // TestAnySequenceOfIntentsBesideAnyForeignConfiguration hands random intents to a model VPP that others have
@@ -25,7 +25,7 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			m := newModel(t)
 			foreign := litter(m, random)
-			journal := own.Journal{Boot: m.s.Boot}
+			journal := ownership.Journal{Boot: m.s.Boot}
 			var held *intent.Intent
 			var clean *Plan // of what is held, when nobody was left out
 			for range 8 {
@@ -140,7 +140,7 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		if left.Blocked[r.Key] == nil && holds[r.Key] != 0 {
 			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holds[r.Key])
 		}
-		if left.Blocked[r.Key] == nil && s.Policers[own.PolicerName(r.Key)] != nil {
+		if left.Blocked[r.Key] == nil && s.Policers[ownership.PolicerName(r.Key)] != nil {
 			t.Fatalf("%s is removed and has a policer", r.Key)
 		}
 	}

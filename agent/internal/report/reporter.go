@@ -60,7 +60,7 @@ type Reporter struct {
 	seen countedView // what is counted while VPP does not answer; only Run uses it
 
 	mu      sync.Mutex
-	meter   Meter
+	sampler Sampler
 	watched []netip.Addr
 }
 
@@ -134,7 +134,7 @@ func (r *Reporter) ReportNow() {
 func (r *Reporter) Totals() []EndCount {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.meter.Totals()
+	return r.sampler.Totals()
 }
 
 // Run counts and reports until ctx ends. Sending has goroutines of its own, so that a portal that hangs
@@ -241,7 +241,7 @@ func (r *Reporter) count() *Sample {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.meter.Take(r.now(), reading, r.seen.accesses)
+	return r.sampler.Take(r.now(), reading, r.seen.accesses)
 }
 
 // countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
@@ -258,7 +258,7 @@ func (r *Reporter) countUnanswered() *Sample {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.meter.TakeUnanswered(r.now(), reading, r.seen.accesses)
+	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.accesses)
 }
 
 // forget begins counting anew.
@@ -266,13 +266,13 @@ func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = countedView{}
-	r.meter.Forget()
+	r.sampler.Forget()
 }
 
 func (r *Reporter) loads() Loads {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.meter.Loads()
+	return r.sampler.Loads()
 }
 
 func (r *Reporter) store(s Sample, simulated bool) {

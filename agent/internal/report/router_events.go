@@ -109,31 +109,21 @@ func eventsBetween(before, after routerView) []eventBody {
 				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
 			}
 		}
-		for key, text := range after.conflicts {
-			if _, known := before.conflicts[key]; !known {
-				add(eventBody{Kind: "end.conflict", VLL: &key.VLL, End: &key.End, Detail: &text})
+		ends := func(kind string, before, after map[intent.Key]string) {
+			for key, text := range after {
+				if _, known := before[key]; !known {
+					add(eventBody{Kind: kind, VLL: &key.VLL, End: &key.End, Detail: &text})
+				}
+			}
+			for key := range before {
+				if _, still := after[key]; !still && kind != "end.drift" { // that it is over is told by no event
+					add(eventBody{Kind: kind + "_cleared", VLL: &key.VLL, End: &key.End})
+				}
 			}
 		}
-		for key := range before.conflicts {
-			if _, still := after.conflicts[key]; !still {
-				add(eventBody{Kind: "end.conflict_cleared", VLL: &key.VLL, End: &key.End})
-			}
-		}
-		for key, text := range after.drift {
-			if _, known := before.drift[key]; !known {
-				add(eventBody{Kind: "end.drift", VLL: &key.VLL, End: &key.End, Detail: &text})
-			}
-		}
-		for key, text := range after.contested {
-			if _, known := before.contested[key]; !known {
-				add(eventBody{Kind: "end.contested", VLL: &key.VLL, End: &key.End, Detail: &text})
-			}
-		}
-		for key := range before.contested {
-			if _, still := after.contested[key]; !still {
-				add(eventBody{Kind: "end.contested_cleared", VLL: &key.VLL, End: &key.End})
-			}
-		}
+		ends("end.conflict", before.conflicts, after.conflicts)
+		ends("end.drift", before.drift, after.drift)
+		ends("end.contested", before.contested, after.contested)
 		for q := range after.quarantined {
 			if !before.quarantined[q] {
 				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})

@@ -71,11 +71,11 @@ func simulated(t *testing.T) (*vppsim.Sim, Dialer) {
 func died(t *testing.T, sim *vppsim.Sim, name string) {
 	t.Helper()
 	sim.LeaveErrno(syscall.EAGAIN)
-	wire, err := dialWire(t.Context(), sim.APISocket(), name)
+	sock, err := dialAPISocket(t.Context(), sim.APISocket(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wire.conn.Close()
+	sock.conn.Close()
 }
 
 func TestASessionSaysGoodbyeToAVPPThatWouldOverlookItsEnd(t *testing.T) {
@@ -127,7 +127,7 @@ func TestADeadAgentThatVPPStillListsKeepsNobodyOut(t *testing.T) {
 
 func TestClientsThatLiveAreLeftAlone(t *testing.T) {
 	sim, dialer := simulated(t)
-	other, err := dialWire(t.Context(), sim.APISocket(), "somebody else")
+	other, err := dialAPISocket(t.Context(), sim.APISocket(), "somebody else")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func deadClientIsDropped(t *testing.T, socket string) {
 	}
 	defer session.Close()
 	readLate(t, socket)
-	victim, err := dialWire(t.Context(), socket, dead)
+	victim, err := dialAPISocket(t.Context(), socket, dead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,27 +66,27 @@ func lists(s *Session, name string) bool {
 func readLate(t *testing.T, socket string) {
 	t.Helper()
 	const requests = 30_000
-	wire, err := dialWire(t.Context(), socket, "longline-late")
+	sock, err := dialAPISocket(t.Context(), socket, "longline-late")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := context.AfterFunc(t.Context(), func() { wire.conn.Close() })
-	t.Cleanup(func() { stop(); wire.conn.Close() })
-	data, err := codec.EncodeMsg(&memclnt.ControlPing{}, wire.table[key(&memclnt.ControlPing{})])
+	stop := context.AfterFunc(t.Context(), func() { sock.conn.Close() })
+	t.Cleanup(func() { stop(); sock.conn.Close() })
+	data, err := codec.EncodeMsg(&memclnt.ControlPing{}, sock.table[key(&memclnt.ControlPing{})])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range uint32(requests) {
-		if err := wire.request(n+1, data); err != nil {
+		if err := sock.request(n+1, data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := wire.flush(); err != nil {
+	if err := sock.flush(); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond)
 	for range requests {
-		if _, err := wire.read(); err != nil {
+		if _, err := sock.read(); err != nil {
 			t.Fatal(err)
 		}
 	}

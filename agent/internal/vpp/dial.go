@@ -66,13 +66,13 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 			return nil, err
 		}
 	}
-	wire, err := dialWire(greeting, d.Socket, cmp.Or(d.Name, "longline-tool"))
+	sock, err := dialAPISocket(greeting, d.Socket, cmp.Or(d.Name, "longline-tool"))
 	if err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("connect to VPP at %s: %w", d.Socket, err)
 	}
 	s := &Session{
-		wire:    wire,
+		sock:    sock,
 		lock:    lock,
 		timeout: d.Timeout,
 		types:   make(map[uint16]messageType),
@@ -101,7 +101,7 @@ func IsAbsent(err error) bool {
 func (s *Session) learnMessages() {
 	for _, messages := range api.GetRegisteredMessages() {
 		for _, msg := range messages {
-			if id, known := s.wire.table[key(msg)]; known {
+			if id, known := s.sock.table[key(msg)]; known {
 				kind := msg.GetMessageType()
 				// feature_is_enabled_reply is laid out like a request.
 				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")

@@ -49,7 +49,7 @@ const (
 // error it stays ended, and its owner opens another.
 type Session struct {
 	info    Info
-	wire    *wire
+	sock    *apiSocket
 	lock    *os.File // of an agent; nil for others
 	timeout time.Duration
 	types   map[uint16]messageType
@@ -117,14 +117,14 @@ func (s *Session) failLocked(err error) {
 func (s *Session) leave(why error) {
 	defer close(s.left)
 	defer s.lock.Close()
-	defer s.wire.conn.Close()
+	defer s.sock.conn.Close()
 	if errors.Is(why, ErrTimeout) {
 		return // what it answers later finds nobody, which it does not overlook
 	}
-	_ = s.wire.conn.SetDeadline(time.Now().Add(goodbye))
-	id := s.wire.table[key(&memclnt.SockclntDelete{})]
-	data, err := codec.EncodeMsg(&memclnt.SockclntDelete{Index: s.wire.client}, id)
-	if err != nil || s.wire.request(0, data) != nil || s.wire.flush() != nil {
+	_ = s.sock.conn.SetDeadline(time.Now().Add(goodbye))
+	id := s.sock.table[key(&memclnt.SockclntDelete{})]
+	data, err := codec.EncodeMsg(&memclnt.SockclntDelete{Index: s.sock.client}, id)
+	if err != nil || s.sock.request(0, data) != nil || s.sock.flush() != nil {
 		return
 	}
 	<-s.silent
@@ -132,14 +132,14 @@ func (s *Session) leave(why error) {
 
 // Has reports whether this VPP knows the message, with the same fields.
 func (s *Session) Has(msg api.Message) bool {
-	_, known := s.wire.table[key(msg)]
+	_, known := s.sock.table[key(msg)]
 	return known
 }
 
 // send registers handle for every message that answers req, then buffers req; flush sends it. handle runs on the reader's
 // goroutine with the session locked: it must be quick and must not use the session.
 func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error) {
-	id, known := s.wire.table[key(req)]
+	id, known := s.sock.table[key(req)]
 	if !known {
 		return 0, &UnsupportedError{Message: req.GetMessageName()}
 	}
@@ -159,7 +159,7 @@ func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error
 	context := s.context
 	s.calls[context] = handle
 	s.mu.Unlock()
-	if err := s.wire.request(context, data); err != nil {
+	if err := s.sock.request(context, data); err != nil {
 		err = fmt.Errorf("vpp: send %s: %w", req.GetMessageName(), err)
 		s.fail(err)
 		return 0, err
@@ -168,7 +168,7 @@ func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error
 }
 
 func (s *Session) flush() error {
-	if err := s.wire.flush(); err != nil {
+	if err := s.sock.flush(); err != nil {
 		err = fmt.Errorf("vpp: send: %w", err)
 		s.fail(err)
 		return err
@@ -193,7 +193,7 @@ func (s *Session) forget(givenUp bool, contexts ...uint32) {
 func (s *Session) receiveAll() {
 	defer close(s.silent)
 	for {
-		data, err := s.wire.read()
+		data, err := s.sock.read()
 		if err != nil {
 			s.fail(fmt.Errorf("vpp: receive: %w", err))
 			return

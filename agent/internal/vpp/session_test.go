@@ -210,7 +210,7 @@ func TestAMessageThatCannotBeReadEndsTheSession(t *testing.T) {
 			session.mu.Lock()
 			session.calls[9] = func(api.Message) { t.Error("delivered") }
 			session.mu.Unlock()
-			binary.BigEndian.PutUint16(c.data, session.wire.table[key(&memclnt.ControlPingReply{})])
+			binary.BigEndian.PutUint16(c.data, session.sock.table[key(&memclnt.ControlPingReply{})])
 			session.receive(c.data)
 			mustEnd(t, session)
 			if !errors.Is(session.Err(), ErrProtocol) {

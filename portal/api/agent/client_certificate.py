@@ -1,4 +1,4 @@
-"""Who may speak at the agent API, and in what form: a router's certificate, and one JSON document."""
+"""The two conditions for speaking at the agent API: a router's certificate, and one JSON document."""
 
 import logging
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from portal.api.agent.strict_json import Errors, Malformed, Read
 from portal.api.problem_details import problem_answer
-from portal.core.lazy_json_list import NotTold
+from portal.core.strict_json import Invalid, Malformed, reader
 from portal.inventory.certificate_identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
+from portal.inventory.observation_report import NotTold
 from portal.inventory.queries import router_of
 from portal.telemetry.observation_ingest import Busy
 
@@ -21,11 +21,12 @@ MAX_BODY = 32 * 1024 * 1024
 Report = Callable[[Router, Any], dict[str, Any]]
 
 
-def report_endpoint(read: Read) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
-    """A view for ``POST`` of one kind of report: ``report(router, what was read) -> the answer``.
+def report_endpoint(kind: type[Any]) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
+    """A view for ``POST`` of such a document: ``report(router, document) -> the answer``.
 
     The router is the one whose certificate the TLS connection showed; nothing in the body can change it.
     """
+    read = reader(kind, of_others=True)
 
     def wrap(report: Report) -> Callable[[HttpRequest], HttpResponse]:
         @wraps(report)
@@ -40,7 +41,7 @@ def report_endpoint(read: Read) -> Callable[[Report], Callable[[HttpRequest], Ht
     return wrap
 
 
-def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
+def _answer(request: HttpRequest, read: Callable[[bytes], Any], report: Report) -> HttpResponse:
     router = _router_at(request)
     if router is None:
         return problem_answer("wrong-role", "the client certificate is not accepted")
@@ -50,30 +51,20 @@ def _answer(request: HttpRequest, read: Read, report: Report) -> HttpResponse:
     body = request.read(MAX_BODY + 1)
     if len(body) > MAX_BODY:
         return problem_answer("too-large", f"at most {MAX_BODY} bytes")
-    errors = Errors(_known_lists(router))
     try:
-        said = read(body, errors)
+        return JsonResponse(report(router, read(body)))
     except Malformed as error:
         # Not 400: the agent would send the same again for ever.
         return problem_answer("malformed-json", str(error))
-    if errors:
-        log.warning("%s sent a report with %d errors, first %s", router, len(errors), errors[0])
-        detail = f"{len(errors)} errors; nothing was stored"
-        return problem_answer("invalid-report", detail, errors=errors)
-    try:
-        return JsonResponse(report(router, said))
+    except Invalid as error:
+        log.warning("%s sent a report that is refused: %s", router, error)
+        return problem_answer("invalid-report", f"{error}; nothing was stored", errors=[error.fault])
     except NotTold as named:
         detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
         return problem_answer("not-stored", detail)
     except Busy:
         detail = "many routers come back at once; keep the report and send it again"
         return problem_answer("busy", detail)
-
-
-def _known_lists(router: Router) -> dict[str, str]:
-    """The digests of what its agent said last, by their pointers in the report: it was found valid then."""
-    last = getattr(router, "observed", None)
-    return {} if last is None else {f"/{part}": digest for part, digest in last.digests.items()}
 
 
 def _router_at(request: HttpRequest) -> Router | None:

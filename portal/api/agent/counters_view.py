@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 from portal.api.agent.client_certificate import report_endpoint
-from portal.api.agent.strict_structs import struct
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.telemetry.counter_ingest import counters_store
@@ -14,7 +13,7 @@ class _Document(CounterReport, frozen=True, kw_only=True):
     schema: Literal[1]
 
 
-@report_endpoint(struct(_Document))
+@report_endpoint(_Document)
 def counters(router: Router, report: CounterReport) -> dict[str, Any]:
     """Store the samples; the counts are of ends of samples."""
     stored = counters_store(router=router, report=report, now=clock.now())

@@ -1,4 +1,4 @@
-"""How to sign requests, for the schema."""
+"""The ways to sign requests, for the schema."""
 
 from typing import Any
 

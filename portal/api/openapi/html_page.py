@@ -28,7 +28,7 @@ def _anybody(user: Any) -> bool:
     return True
 
 
-docs.policy = errors.policy = _anybody  # type: ignore[attr-defined]
+docs.permission = errors.permission = _anybody  # type: ignore[attr-defined]
 
 
 def areas(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

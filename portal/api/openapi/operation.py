@@ -67,7 +67,7 @@ class DocumentedOperation(AutoSchema):
         return operation
 
     def _is_create_operation(self) -> bool:
-        """What the NOC adds to is answered with 201, although DRF has no mixin for it."""
+        """Lists that the NOC adds to answer 201, although DRF has no mixin for it."""
         return super()._is_create_operation() or (
             self.method == "POST" and isinstance(self.view, InventoryListView)
         )
@@ -83,11 +83,11 @@ class DocumentedOperation(AutoSchema):
         return super().get_operation_id().replace(".", "_")
 
     def get_request_serializer(self) -> Any:
-        """What a view reads, where that differs from what it shows."""
+        """The serializer of what a view reads, where that differs from what it shows."""
         return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
 
     def get_response_serializers(self) -> Any:
-        """Where a list is added to, 201."""
+        """The responses; 201 where a list is added to."""
         shown = super().get_response_serializers()
         return {201: shown} if self.method == "POST" and hasattr(self.view, "write_serializer") else shown
 

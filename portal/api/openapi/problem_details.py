@@ -1,4 +1,4 @@
-"""How errors look in the schema: RFC 9457, with the portal's own members."""
+"""The errors in the schema: RFC 9457, with the portal's own members."""
 
 from http import HTTPStatus
 from typing import Any

@@ -1,4 +1,4 @@
-"""What views raise, as problem documents."""
+"""The errors that views raise, as problem documents."""
 
 from math import ceil
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each list can be narrowed by. An unknown name is refused: it would show too much in silence."""
+"""The filters of each list. An unknown name is refused: it would show too much in silence."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 
-from portal.accounts.models import Customer, Invitation, Membership
+from portal.accounts.models import Membership
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.models import BackboneLink, Router
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
 from portal.telemetry.models import Quarantine
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.models import Vll, VllEnd
 from portal.vll.search import vlls_found
 from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
 
@@ -83,7 +83,14 @@ def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
     return kind(max_length=100, strip=False, **kwargs)
 
 
-class VllFilters(django_filters.FilterSet):
+class Filters(django_filters.FilterSet):
+    """Those of one list; ``found`` is for what ``portal.inventory.search`` knows."""
+
+    def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return found(rows, value)
+
+
+class VllFilters(Filters):
     lifecycle = django_filters.ChoiceFilter(choices=Lifecycle.choices)
     oper_status = django_filters.ChoiceFilter(choices=OperStatus.choices)
     in_sync = BooleanFilter()
@@ -98,10 +105,6 @@ class VllFilters(django_filters.FilterSet):
         " name; a VNI, a VLAN; an id of a VLL or an order.",
     )
 
-    class Meta:
-        model = Vll
-        fields: list[str] = []
-
     def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
         return rows.filter(_with_end(port=value))
 
@@ -115,17 +118,13 @@ class VllFilters(django_filters.FilterSet):
         return rows.filter(vlls_found(value, user=caller(self.request)))
 
 
-class OrderFilters(django_filters.FilterSet):
+class OrderFilters(Filters):
     state = django_filters.ChoiceFilter(choices=OrderState.choices)
     action = django_filters.ChoiceFilter(choices=OrderAction.choices)
     vll = django_filters.UUIDFilter(field_name="vll")
 
-    class Meta:
-        model = Order
-        fields: list[str] = []
 
-
-class PortFilters(django_filters.FilterSet):
+class PortFilters(Filters):
     router = text(field_name="router__name", about="A router's name.")
     site = text(field_name="router__site__name", about="A site's name.")
     q = text(
@@ -133,93 +132,46 @@ class PortFilters(django_filters.FilterSet):
         about="Part of the name of interface, router or site, or of the description.",
     )
 
-    class Meta:
-        model = Port
-        fields: list[str] = []
 
-    def found(self, rows: QuerySet[Port], name: str, value: str) -> QuerySet[Port]:
-        return found(rows, value)
-
-
-class SiteFilters(django_filters.FilterSet):
+class SiteFilters(Filters):
     q = text(method="found", about="Part of the name.")
 
-    class Meta:
-        model = Site
-        fields: list[str] = []
 
-    def found(self, rows: QuerySet[Site], name: str, value: str) -> QuerySet[Site]:
-        return found(rows, value)
-
-
-class CustomerFilters(django_filters.FilterSet):
+class CustomerFilters(Filters):
     retired = BooleanFilter(field_name="retired_at", lookup_expr="isnull", exclude=True)
     q = text(method="found", about="Part of the name.")
 
-    class Meta:
-        model = Customer
-        fields: list[str] = []
 
-    def found(self, rows: QuerySet[Customer], name: str, value: str) -> QuerySet[Customer]:
-        return found(rows, value)
-
-
-class MemberFilters(django_filters.FilterSet):
+class MemberFilters(Filters):
     customer = text(field_name="customer__name", about="A customer's name.")
     role = django_filters.ChoiceFilter(choices=Membership.Role.choices)
 
-    class Meta:
-        model = Membership
-        fields: list[str] = []
 
-
-class InvitationFilters(django_filters.FilterSet):
+class InvitationFilters(Filters):
     customer = text(field_name="customer__name", about="A customer's name.")
 
-    class Meta:
-        model = Invitation
-        fields: list[str] = []
 
-
-class RouterFilters(django_filters.FilterSet):
+class RouterFilters(Filters):
     site = text(field_name="site__name", about="A site's name.")
     status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
     q = text(method="found", about="Part of the name of router or site.")
 
-    class Meta:
-        model = Router
-        fields: list[str] = []
-
     def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
         return routers_with_status(rows, value)
 
-    def found(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
-        return found(rows, value)
 
-
-class QuarantineFilters(django_filters.FilterSet):
+class QuarantineFilters(Filters):
     state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
     router = text(field_name="router__name", about="A router's name.")
 
-    class Meta:
-        model = Quarantine
-        fields: list[str] = []
 
-
-class LinkFilters(django_filters.FilterSet):
+class LinkFilters(Filters):
     router = text(method="touching", about="The name of a router at either end.")
     in_service = BooleanFilter()
     q = text(method="found", about="Part of the name of a router or an interface at either end.")
 
-    class Meta:
-        model = BackboneLink
-        fields: list[str] = []
-
     def touching(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
         return links_touching(rows, value)
-
-    def found(self, rows: QuerySet[BackboneLink], name: str, value: str) -> QuerySet[BackboneLink]:
-        return found(rows, value)
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:

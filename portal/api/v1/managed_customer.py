@@ -2,7 +2,7 @@
 
 from rest_framework.exceptions import PermissionDenied, ValidationError
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 
 ADMINS_ALONE = "Only admins of the customer and NOC admins may do this."
@@ -10,7 +10,7 @@ ADMINS_ALONE = "Only admins of the customer and NOC admins may do this."
 
 def managed_customer(user: User, name: str | None) -> Customer:
     """The one of that name; without a name, the only one. Raises PermissionDenied, ValidationError."""
-    managed = policies.managed_customers(user)
+    managed = permissions.managed_customers(user)
     if name is None:
         found = list(managed[:2])
         if not found:

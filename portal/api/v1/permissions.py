@@ -1,4 +1,4 @@
-"""Who calls, and who may use a view at all; what it then shows is a matter of tenant scope."""
+"""The caller, and the callers that may use a view at all; what it then shows is a matter of tenant scope."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a caller chooses to end with a token or a person: only what was made with it or by them."""
+"""A caller's choice of what ends with a token or a person: only what was made with it or by them."""
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -18,7 +18,7 @@ END = OpenApiParameter(
 
 
 def chosen(request: Request, made: Made) -> Made:
-    """What of ``made`` the request ends. Raises ValidationError, PermissionDenied."""
+    """The part of ``made`` that the request ends. Raises ValidationError, PermissionDenied."""
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
         raise ValidationError({"end": [f"Nothing of that key was made there and stands: {unknown[0]}"]})

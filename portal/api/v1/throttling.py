@@ -1,4 +1,4 @@
-"""How often one token, or one address, may ask; counted per minute."""
+"""The limit of requests by one token, or one address; counted per minute."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def _who(request: Request) -> str | None:
 
 
 def _count(what: str) -> tuple[int, float]:
-    """How often it was counted in this minute, this time included, and the seconds until the next begins."""
+    """The count of this minute, this time included, and the seconds until the next begins."""
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
     key = f"{what}-{int(window)}"
     cache.add(key, 0, timeout=2 * _WINDOW_S)

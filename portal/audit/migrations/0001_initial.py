@@ -1102,7 +1102,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigIntegerField()),
                 ("reason", models.CharField(max_length=50)),
                 ("month", models.DateField(null=True)),
-                ("offset_ms", models.BigIntegerField(null=True)),
+                ("offset_ms", models.BigIntegerField()),
                 (
                     "state",
                     models.CharField(

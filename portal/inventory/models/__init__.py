@@ -1,6 +1,6 @@
 from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
-from portal.inventory.models.observed import (
+from portal.inventory.models.observation import (
     ObservedInterface,
     ObservedLoad,
     ObservedRoute,

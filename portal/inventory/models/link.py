@@ -40,5 +40,5 @@ class BackboneLink(models.Model):
 
 
 def link_name(a_router: str, a_interface: str, z_router: str, z_interface: str) -> str:
-    """What a link is called everywhere: by its routers' names and their interfaces."""
+    """The name of a link everywhere: by its routers' names and their interfaces."""
     return f"{a_router}:{a_interface} — {z_router}:{z_interface}"

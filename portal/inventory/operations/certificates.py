@@ -1,4 +1,4 @@
-"""Which certificates count for a router: registered ones, until they are revoked."""
+"""The certificates that count for a router: registered ones, until they are revoked."""
 
 from datetime import datetime
 

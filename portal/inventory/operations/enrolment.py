@@ -115,7 +115,7 @@ def _certify(
 def _certified(
     enrolment: RouterEnrolment, key: ec.EllipticCurvePublicKey
 ) -> tuple[RouterCertificate, x509.Certificate]:
-    """What this enrolment has made already, for that very key."""
+    """The certificate that this enrolment has made already, for that very key."""
     made = RouterCertificate.objects.filter(enrolment=enrolment, revoked_at__isnull=True)
     row = made.select_related("router").first()
     if row is not None and row.der is not None:

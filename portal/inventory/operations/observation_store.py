@@ -1,15 +1,16 @@
 """Storing what agents observe. But for loads only differences are written: each may make a new topology."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_interface
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
+from msgspec.structs import asdict
 
 from portal.core.compiled_query import CompiledQuery
-from portal.core.json_digest import json_digest
 from portal.core.postgres_pipeline import pipelined
 from portal.inventory.models import (
     ObservedInterface,
@@ -27,7 +28,7 @@ _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
 _OF_VPP = ("encapsulations", "policing", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
-_OF_BUILDING = ("admin_up", "linux_cp")
+_OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.
 _BEATS = {"reported_at", "sent_ms"}
 _BEAT = "UPDATE inventory_observedrouter SET reported_at = %s, sent_ms = %s WHERE router_id = %s"
@@ -50,32 +51,29 @@ class Taken:
 
 @transaction.atomic(savepoint=False)
 def observed_store(
-    *, router: Router, report: ObservedReport, digests: Mapping[str, str] | None = None, now: datetime
+    *, router: Router, report: ObservedReport, facts: dict[str, Any], now: datetime
 ) -> Taken | None:
-    """Store a report; None when a later one has been stored already.
+    """Store a report, with its ``observed_facts``; None when a later one has been stored already.
 
     While the agent has no VPP to look at, what was seen last stays: a restart of VPP is no news about links.
-    ``digests``: of parts of the report that others take care of. A part with the digest of the last is the
-    same, and is not looked into.
+    A part with the digest of the last is the same, and is not looked into.
     """
-    facts = _facts(report, digests or {}, now)
     told = facts["digests"]
     row = _locked(router, facts)
     before = {} if row is None else row.digests
     if row is not None:
         if not _is_news(row, report, now):
             return None
-        if not report.vpp_connected:
-            facts |= {name: getattr(row, name) for name in _OF_VPP}
-            facts["vpp_away_since"] = row.vpp_away_since or now
-            facts["digests"] = before | told
+        if not report.vpp.connected:
+            facts = facts | {name: getattr(row, name) for name in _OF_VPP}
+            facts |= {"vpp_away_since": row.vpp_away_since or now, "digests": before | told}
     interfaces_changed = False
-    if report.vpp_connected:
+    if report.vpp.connected:
         if told["interfaces"] != before.get("interfaces"):
             changed = _interfaces_store(router, report.interfaces)
             others = _addresses_store(router, _tunnel_addresses(report.interfaces))
             interfaces_changed = changed or others
-        if not told["routes"] or told["routes"] != before.get("routes"):
+        if told["routes"] != before.get("routes"):
             _routes_store(router, {route.address: route.reachable for route in report.routes})
     news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
     if news.keys() - _BEATS:
@@ -85,7 +83,7 @@ def observed_store(
         if news:
             with connection.cursor() as cursor:
                 cursor.execute(_BEAT, [now, report.sent_ms, router.pk])
-        if report.vpp_connected:
+        if report.vpp.connected:
             loads_store(router, report.interfaces, now)
     return Taken(before=row, interfaces_changed=interfaces_changed)
 
@@ -100,19 +98,10 @@ def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
     return None if created else row
 
 
-def _digest_of(interfaces: Sequence[InterfaceReport]) -> str:
-    """Of what is stored of them. Not of their loads, which are never the same again."""
-    seen = [[each.name, *(getattr(each, field) for field in _SEEN), each.addresses] for each in interfaces]
-    return json_digest(seen)
-
-
-def is_unchanged(
-    *, last: ObservedRouter, report: ObservedReport, digests: Mapping[str, str], now: datetime
-) -> bool:
+def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[str, Any]) -> bool:
     """Whether a later report says what the last one said, with a VPP to look at, and only its time is new."""
-    if not report.vpp_connected or report.sent_ms <= last.sent_ms:
+    if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
-    facts = _facts(report, digests, now)
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
 
 
@@ -120,31 +109,30 @@ def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool
     return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
 
 
-def _facts(report: ObservedReport, digests: Mapping[str, str], now: datetime) -> dict[str, Any]:
-    told = dict(digests)
-    if report.vpp_connected:
-        told |= {"interfaces": _digest_of(report.interfaces), "routes": getattr(report.routes, "digest", "")}
+def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
+    """The report as columns of an ObservedRouter."""
+    vpp = report.vpp
     return {
-        "digests": told,
+        "digests": report.digests if vpp.connected else {"ends": report.digests["ends"]},
         "reported_at": now,
         "found_silent": False,
-        "boot_id": report.boot_id,
+        "boot_id": UUID(report.boot_id),
         "sent_ms": report.sent_ms,
         "agent_version": report.agent_version,
-        "vpp_connected": report.vpp_connected,
-        "vpp_absent": report.vpp_absent,
-        "vpp_hangs": report.vpp_hangs,
+        "vpp_connected": vpp.connected,
+        "vpp_absent": vpp.absent,
+        "vpp_hangs": vpp.hangs,
         "set_aside": [asdict(each) for each in report.set_aside],
-        "vpp_away_since": None if report.vpp_connected else now,
-        "vpp_version": report.vpp_version or "",
-        "vpp_booted_at": report.vpp_booted_at,
-        "vpp_workers": report.vpp_workers,
-        "vpp_plugins": None if report.vpp_plugins is None else list(report.vpp_plugins),
-        "simulated": report.simulated,
-        "encapsulations": list(report.encapsulations) if report.vpp_connected else None,
+        "vpp_away_since": None if vpp.connected else now,
+        "vpp_version": vpp.version or "",
+        "vpp_booted_at": vpp.booted_at,
+        "vpp_workers": vpp.workers,
+        "vpp_plugins": vpp.plugins,
+        "simulated": bool(vpp.simulated),
+        "encapsulations": report.encapsulations if vpp.connected else None,
         "policing": report.policing,
-        "generation_held": report.generation_held,
-        "generation_applied": report.generation_applied,
+        "generation_held": report.generation.held,
+        "generation_applied": report.generation.applied,
     }
 
 
@@ -156,13 +144,13 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> 
     for seen in interfaces:
         row = gone.pop(seen.name, None)
         if row is None:
-            new.append(
-                ObservedInterface(router=router, name=seen.name, **{f: getattr(seen, f) for f in _SEEN})
-            )
-        elif any(getattr(row, field) != getattr(seen, field) for field in _SEEN):
-            others |= any(getattr(row, field) != getattr(seen, field) for field in _OF_BUILDING)
-            for field in _SEEN:
-                setattr(row, field, getattr(seen, field))
+            new.append(ObservedInterface(router=router, name=seen.name, **seen.columns))
+            continue
+        news = {name: value for name, value in seen.columns.items() if getattr(row, name) != value}
+        for name, value in news.items():
+            setattr(row, name, value)
+        if news:
+            others |= bool(news.keys() & _OF_BUILDING)
             changed.append(row)
     ObservedInterface.objects.bulk_create(new)
     if changed:

@@ -1,4 +1,4 @@
-"""What creating and changing have in common, whatever the row is."""
+"""The common part of creating and changing, whatever the row is."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What waits to be sent to people and programs, and what could not be.
+"""Mails and deliveries that wait, and those that could not be sent.
 
 Their rows are forgotten after a while, so none of these is a counter.
 """

@@ -1,4 +1,4 @@
-"""What waits between an order's commit and Celery."""
+"""The queue between an order's commit and Celery."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How many messages wait in Celery's queues. They may be lost without harm: the rows are the truth."""
+"""The messages that wait in Celery's queues. They may be lost without harm: the rows are the truth."""
 
 import logging
 from collections.abc import Iterator

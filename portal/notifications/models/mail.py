@@ -5,7 +5,7 @@ from portal.accounts.models import Customer, User
 
 
 class Group(models.TextChoices):
-    """What people choose by: the kinds of mails."""
+    """The kinds of mails, by which people choose."""
 
     ORDERS = "orders"
     FAILURES = "failures"
@@ -57,7 +57,7 @@ class Mail(models.Model):
     month = models.DateField(null=True)
     vll_id = models.UUIDField(null=True)
     order_id = models.UUIDField(null=True)
-    # Of a mail about lines or a router: what is behind it (portal.notifications.root_causes).
+    # The cause of a mail about lines or a router (portal.notifications.line_fault_causes).
     cause = models.CharField(max_length=100, blank=True, default="", db_default="")
     data = models.JSONField(default=dict)
     created_at = models.DateTimeField()

@@ -18,7 +18,7 @@ class Webhook(models.Model):
     """
 
     class Disabled(models.TextChoices):
-        """Why nothing is sent any more."""
+        """The reasons why nothing is sent any more."""
 
         NO = ""
         BY_HAND = "byHand"
@@ -92,7 +92,7 @@ class Delivery(models.Model):
         FAILED = "failed"
 
     class Error(models.TextChoices):
-        """Why a try failed."""
+        """The reasons why a try failed."""
 
         NONE = ""
         STATUS = "status"

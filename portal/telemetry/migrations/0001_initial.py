@@ -200,7 +200,7 @@ class Migration(migrations.Migration):
                 ),
                 ("reason", models.CharField(max_length=50)),
                 ("month", models.DateField(null=True)),
-                ("offset_ms", models.BigIntegerField(null=True)),
+                ("offset_ms", models.BigIntegerField()),
                 ("first_ms", models.BigIntegerField()),
                 ("last_ms", models.BigIntegerField()),
                 ("samples", models.BigIntegerField(default=0)),

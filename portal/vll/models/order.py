@@ -10,7 +10,7 @@ from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderAction, Or
 
 
 class Order(models.Model):
-    """What somebody asked to be done to a VLL, and how that went. Terminal states never change."""
+    """A request to do something to a VLL, and how that went. Terminal states never change."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="orders")

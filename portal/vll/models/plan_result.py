@@ -6,7 +6,7 @@ from portal.vll.models.order import Order
 
 
 class PlanResult(models.Model):
-    """What the routers said they would do if a held order were approved, asked for by the NOC.
+    """The routers' plan for a held order, if it were approved; asked for by the NOC.
 
     ``routers``, once it is finished: of each router ``router`` (id), ``name``, ``generation`` (the router's
     when it was asked), ``differences``, ``operations``, ``ends`` and ``error`` (provisioning.plan_preview).

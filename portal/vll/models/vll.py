@@ -141,7 +141,7 @@ class Vll(models.Model):
 
     @property
     def profile(self) -> BandwidthProfile:
-        """What each end is held to where its router can police, with the bursts that count."""
+        """The profile that each end is held to where its router can police, with the bursts that count."""
         return bandwidth_profile(
             cir_bps=self.cir_bps,
             frame=self.frame,
@@ -160,7 +160,7 @@ class VllEnd(models.Model):
     """The A or Z end point: a port, how frames are picked on it, and what its router last said about it."""
 
     class Status(models.TextChoices):
-        """What the router's agent answered for this end, or that it has not been asked."""
+        """The answer of the router's agent for this end, or that it has not been asked."""
 
         UNASKED = "unasked"
         VERIFIED = "verified"

@@ -7,17 +7,17 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_pair_leases import usable_gre_addresses
 from portal.core.encapsulations import Encapsulation
 from portal.vll.errors import NotForYouToDecide, TunnelAddressGone, WrongOrderState
 from portal.vll.models import Order, Vll
-from portal.vll.operations.cancel import held_order_end
+from portal.vll.operations.cancel_order import held_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.feasibility_rules import Accepted, check_line, core_loads
-from portal.vll.operations.modify import request_of
+from portal.vll.operations.modify_line import request_of
 from portal.vll.operations.order_plan import plan_check
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_transitions import order_move
@@ -32,7 +32,7 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
     ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
     PlanIsStale, PlanIsIncomplete, TunnelAddressGone, and whatever would refuse the order today.
     """
-    if not policies.may_run_the_network(user):
+    if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order, _vll = _held(order, "approve")
     if plan is not None:
@@ -42,7 +42,7 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
 
 @transaction.atomic
 def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
-    """As ``order_approve``, for a caller who has asked the policy, or who only looks and rolls back."""
+    """As ``order_approve``, for a caller who has checked the permission, or who only looks and rolls back."""
     order, vll = _held(order, "approve")
     content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
     _check_again(vll, content, own=(vll.pk, order.pk), now=now)
@@ -60,7 +60,7 @@ def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Ord
 
     Raises NotForYouToDecide, WrongOrderState.
     """
-    if not policies.may_run_the_network(user):
+    if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order, vll = _held(order, "reject")
     failure = {"code": "rejected", "message": reason}

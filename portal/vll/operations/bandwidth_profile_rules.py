@@ -20,7 +20,7 @@ def profile_refusals(
     frame: int,
     ports: Mapping[str, Port],
 ) -> Iterator[DomainError]:
-    """What is wrong with the excess and the bursts. ``frame``: the largest at a UNI, with tags, in bytes.
+    """The refusals of the excess and the bursts. ``frame``: the largest at a UNI, with tags, in bytes.
 
     A bucket of fewer bytes than a frame never holds the tokens that the frame takes (RFC 2698, section 3), so
     such frames would all be lost. What is beyond a port's own speed could never be sent, whatever may be

@@ -8,8 +8,8 @@ from django.db.models.functions import Greatest, Least
 
 from portal.events.outbox import send_tasks
 from portal.vll.models import RouterConvergence, Vll
+from portal.vll.task_names import CONVERGE_ROUTER
 
-CONVERGE_ROUTER = "provisioning.converge_router"
 # How long an answer about what cannot be yet stands before the router is asked again; twice as long after
 # each that says the same of the same wishes, and at the most LONGEST_UNASKED.
 ASK_AGAIN = timedelta(seconds=10)

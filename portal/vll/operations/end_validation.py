@@ -6,7 +6,7 @@ from typing import Literal
 
 from django.db.models import QuerySet
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.compiled_query import CompiledQuery
 from portal.core.errors import DomainError
@@ -91,7 +91,7 @@ def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
         raise PortsOfTwoCustomers(a_port=str(a_port), z_port=str(z_port))
     customer = a_port.customer
     assert customer is not None  # noqa: S101 - check_owner came before, for the type checker
-    if not policies.may_order(user, customer):
+    if not permissions.may_order(user, customer):
         raise NotAllowedToOrder(customer=customer.name)
     return customer
 

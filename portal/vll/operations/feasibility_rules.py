@@ -38,7 +38,7 @@ MIN_CIR_BPS, MAX_CIR_BPS = 1, 10**12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRequest:
-    """What a line is to be. ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s,
+    """The line that is asked for. ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s,
     ``transport`` ``auto`` or a Transport's value."""
 
     a_end: EndRequest
@@ -83,7 +83,7 @@ class Accepted:
 
 @dataclass(slots=True)
 class LineCheck:
-    """What is known of a request: ``refusals`` in the order of the rules, ``ports`` that the user may see."""
+    """The result of a check: ``refusals`` in the order of the rules, ``ports`` that the user may see."""
 
     ends: Mapping[str, EndRequest]
     refusals: list[DomainError] = field(default_factory=list)
@@ -108,7 +108,7 @@ class LineCheck:
         return len(self.ports) == 2 and all(port.router.has_agent for port in self.ports.values())
 
     def owned(self) -> Customer:
-        """Whose line it would be; raises the first refusal when there is any."""
+        """The customer of the line; raises the first refusal when there is any."""
         if self.refusals:
             raise self.refusals[0]
         assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was looked at
@@ -218,7 +218,7 @@ def _selected(
     own: Collection[UUID],
     now: datetime,
 ) -> SelectedTransport:
-    """What carries the request. ``auto`` leaves what the line has for something cheaper if the cores are
+    """The transport for the request. ``auto`` leaves what the line has for something cheaper if the cores are
     full; among what it tries itself the first that fits is the cheapest, so that no other would do."""
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), now)
@@ -236,7 +236,7 @@ def _selected(
 
 
 def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
-    """What carries the line; where nothing does, what was asked for, or what auto tries first."""
+    """The transport of the line; where none fits, the one asked for, or the first that auto tries."""
     if found.selected is not None:
         return found.selected.transport
     if request.transport != AUTO:
@@ -255,7 +255,7 @@ def _look_at_cores(
 def carried_by(
     ports: Mapping[str, Port], request: LineRequest, transport: Transport | None, now: datetime
 ) -> SelectedTransport:
-    """What carries the request between these ports; ``transport`` None is auto. Raises a TransportRefused."""
+    """The transport between these ports; ``transport`` None is auto. Raises a TransportRefused."""
     a_router, z_router = ports["a"].router, ports["z"].router
     return select_transport(
         current_topology(now=now),
@@ -277,6 +277,6 @@ def families(router: Router) -> list[Family]:
 
 
 def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport) -> dict[str, EndLoad]:
-    """What the ends of a line on these ports ask of their routers' cores."""
+    """The loads of the ends of a line on these ports on their routers' cores."""
     load = end_load(cir_bps, transport)
     return {side: EndLoad(router=port.router, load=load) for side, port in ports.items()}

@@ -1,4 +1,4 @@
-"""What the NOC does about an order that does not end: press on, or end it without the routers' word.
+"""The NOC's ways with an order that does not end: press on, or end it without the routers' word.
 
 Ending gives nothing back that a router may have. What the order leased at one stays with it until that router
 confirms what is wanted of the line by then, whenever that is; a tunnel until all of them do.
@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
@@ -27,7 +27,7 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
 
     Raises NotForYouToDecide and, for an order that is held or has ended, WrongOrderState.
     """
-    if not policies.may_run_the_network(user):
+    if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order, vll = _locked(order)
     if order.is_terminal or order.state == OrderState.HELD:
@@ -48,7 +48,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
     It fails, or is cancelled if that was asked for. An order that nobody has called off is called off first.
     Raises NotForYouToForce, WrongOrderState.
     """
-    if not policies.may_remove_from_the_network(user):
+    if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
     order, vll = _locked(order)
     if not may_be_ended(order):

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import cores_book
 from portal.allocation.router_packet_capacity import dearest
@@ -105,7 +105,7 @@ class Taken:
 
     @property
     def leased(self) -> Leased:
-        """What is reserved."""
+        """The reserved leases."""
         return _leased(self.row)
 
     def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
@@ -120,7 +120,7 @@ def hold_take(*, user: User, hold: uuid.UUID, now: datetime) -> Taken:
 
 
 def hold_look(*, user: User, hold: uuid.UUID, now: datetime) -> Leased:
-    """What an order with this hold would find reserved. Raises HoldUnknown, NotAllowedToOrder."""
+    """The reservation that an order with this hold would find. Raises HoldUnknown, NotAllowedToOrder."""
     return _leased(_found(Hold.objects.all(), user, hold, now))
 
 
@@ -138,7 +138,7 @@ def _found(holds: Any, user: User, hold: uuid.UUID, now: datetime) -> Hold:
     row: Hold | None = mine.first()
     if row is None:
         raise HoldUnknown(hold=str(hold))
-    if not policies.may_order(user, row.customer):
+    if not permissions.may_order(user, row.customer):
         raise NotAllowedToOrder(customer=row.customer.name)
     return row
 

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from msgspec.structs import asdict
 from psycopg.types.json import Jsonb
 
-from portal.core.lazy_json_list import LazyList
 from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.inventory.observation_report import EndObservation
 from portal.vll.models import EndMove, Vll, VllEnd
-from portal.vll.operations.router_answers import EndObservation
 from portal.vll.operations.state_transitions import sync_move
 from portal.vll.states import IN_SERVICE, OperStatus
 
@@ -61,7 +61,7 @@ WHERE id = turned.line AND oper_status <> turned.status
 
 
 class _Facts(NamedTuple):
-    """What a report says of an end: these fields of a VllEnd."""
+    """A report's facts about an end: these fields of a VllEnd."""
 
     link_up: bool | None
     reachable: bool | None
@@ -75,7 +75,7 @@ _UNSAID = _Facts(None, None, None, False, [], [])
 
 
 class _End(NamedTuple):
-    """What is looked at of an end: these fields of a VllEnd, and what was said of it last."""
+    """The part of an end that is looked at: these fields of a VllEnd, and what was said of it last."""
 
     pk: int
     vll_id: UUID
@@ -93,7 +93,7 @@ _END_COLUMNS = _End._fields[:-1]
 
 
 class Line(NamedTuple):
-    """What is looked at of a line: these fields of a Vll."""
+    """The part of a line that is looked at: these fields of a Vll."""
 
     pk: UUID
     lifecycle: str
@@ -111,7 +111,7 @@ class Turn(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """What the last reports of routers tell by themselves, by the router."""
+    """The facts in the last reports of routers, by the router."""
 
     at: dict[int, datetime]
     vpp_absent: dict[int, bool]
@@ -131,7 +131,7 @@ class _Heard(NamedTuple):
 def ends_observed(
     *,
     router: Router,
-    ends: Sequence[EndObservation],
+    ends: Iterable[EndObservation],
     now: datetime,
     look: int | None = None,
     repeated: bool = False,
@@ -158,7 +158,7 @@ def ends_observed(
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
     # What is told as it was has been stored, but for ends that changed since.
     told = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
-    said = {(end.vll, end.side): end for end in said_of(ends, told)} if told else {}
+    said = {(end.vll, str(end.side)): end for end in ends} if told else {}
     heard = _heard(ends_of)
     turns: list[Turn] = []
     if unknown_after is not None:
@@ -183,7 +183,7 @@ def ends_observed(
             compared.add(end.pk)
             if vll not in told:
                 continue
-            facts = _facts(said.get((vll, end.side)), revision)
+            facts = _facts(said.get((str(vll), end.side)), revision)
             if facts != end.facts:
                 both[at] = end._replace(facts=facts)
                 changed[end.pk] = facts
@@ -284,7 +284,7 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
-    """What is not op-unknown though a router of it has fallen silent, and does not count as down for it."""
+    """The lines that are not op-unknown though a router of theirs has fallen silent, and not down for it."""
     silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
     down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
     return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
@@ -309,7 +309,7 @@ def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperSta
 
 
 def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
-    """What is known of one end alone."""
+    """The status by one end alone."""
     if forwards is False:
         return OperStatus.DOWN
     if forwards is None or end.facts.link_up is None:
@@ -328,13 +328,14 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _facts(said: EndObservation | None, revision: int) -> _Facts:
-    """What is said of this revision of the line."""
+    """The facts about this revision of the line."""
     return _UNSAID if said is None or said.revision != revision else _facts_of(said)
 
 
 def _facts_of(said: EndObservation) -> _Facts:
     in_sync = said.in_sync and not said.drift
-    return _Facts(said.link_up, said.reachable, in_sync, said.policed, said.drift, said.contested)
+    drift, contested = ([asdict(each) for each in told] for told in (said.drift, said.contested))
+    return _Facts(said.link_up, said.reachable, in_sync, said.policed, drift, contested)
 
 
 def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
@@ -351,12 +352,12 @@ def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
     )
 
 
-def _with_news(router: Router, ends: Sequence[EndObservation] | None) -> set[UUID]:
+def _with_news(router: Router, ends: Iterable[EndObservation] | None) -> set[UUID]:
     """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
     if ends is None:
         return _found(_CHANGED, {"router": router.pk})
     said = [
-        {"vll_id": str(end.vll), "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
+        {"vll_id": end.vll, "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
         for end in ends
     ]
     return _found(_WITH_NEWS, {"router": router.pk, "in_service": sorted(IN_SERVICE), "said": Jsonb(said)})
@@ -374,13 +375,6 @@ def _found(query: str, params: dict[str, Any]) -> set[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(query, params)
         return {vll for (vll,) in cursor.fetchall()}
-
-
-def said_of(ends: Sequence[EndObservation], vlls: Collection[UUID]) -> Sequence[EndObservation]:
-    """What is said of these lines; nothing else is decoded where that can be helped."""
-    if isinstance(ends, LazyList):
-        return ends.where("vll", {str(vll) for vll in vlls})
-    return ends
 
 
 def _all_on(router: Router) -> set[UUID]:
@@ -402,7 +396,7 @@ def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
 
 
 def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
-    """What the routers of these ends told last."""
+    """The last reports of the routers of these ends."""
     routers = {end.port__router_id for ends in ends_of.values() for end in ends}
     reports = ObservedRouter.objects.filter(router__in=routers)
     at, vpp_absent = {}, {}

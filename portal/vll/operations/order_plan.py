@@ -6,21 +6,21 @@ from uuid import UUID
 
 from django.db import models, transaction
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.outbox import send_task
 from portal.vll.errors import NotForYouToDecide, PlanIsIncomplete, PlanIsStale, WrongOrderState
 from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult
 from portal.vll.states import OrderState
+from portal.vll.task_names import PLAN_ORDER
 
-PLAN_ORDER = "provisioning.plan_order"
 # Longer than asking two silent routers takes; a plan that is not there by then was lost on the way.
 GIVEN_UP = timedelta(seconds=90)
 
 
 class PlanState(models.TextChoices):
-    """How far a plan is, and whether it can still be relied on."""
+    """The progress of a plan, and whether it can still be relied on."""
 
     UNDER_WAY = "underWay"
     READY = "ready"
@@ -34,7 +34,7 @@ def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
 
     Raises NotForYouToDecide, WrongOrderState.
     """
-    if not policies.may_run_the_network(user):
+    if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.HELD:

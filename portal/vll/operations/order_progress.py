@@ -8,14 +8,13 @@ from django.db import transaction
 from django.db.models import Q
 
 from portal.inventory.models import Router
-from portal.vll.last_answers import stored_answers
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
-from portal.vll.operations.cancel import fall_back
+from portal.vll.operations.cancel_order import fall_back
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.force_order_end import forced_settle
-from portal.vll.operations.removal import removal_finish, removal_values
+from portal.vll.operations.removal_steps import removal_finish, removal_values
 from portal.vll.operations.resource_leases import leases_settle
-from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.operations.router_answers import EndAnswer, stored_answers
 from portal.vll.operations.state_transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.revision_content import content_of
@@ -159,7 +158,7 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
 
 
 def _lifecycle_of(vll: Vll) -> Lifecycle:
-    """Where a line belongs whose ends are both verified."""
+    """The life cycle state of a line whose ends are both verified."""
     if vll.decommission_at is not None:
         return Lifecycle.PENDING_TERMINATE
     return Lifecycle.ACTIVE if vll.admin_status == AdminStatus.UP else Lifecycle.SUSPENDED

@@ -31,7 +31,7 @@ from portal.vll.revision_content import Content, EndContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """What ``owner`` holds already. ``line`` is None where that is no more than ports (a hold)."""
+    """The leases of ``owner``. ``line`` is None where that is no more than ports (a hold)."""
 
     owner: UUID
     cir_bps: int
@@ -138,7 +138,7 @@ def leases_settle(
 
 
 def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
-    """What is leased of ports and their routers.
+    """Settle the leases of ports and their routers.
 
     Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the routers' sums,
     which an order asks for last of all.

@@ -6,9 +6,10 @@ from typing import Any
 from portal.events.outbox import send_task
 from portal.inventory.models import Port
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
-from portal.vll.operations.convergence_requests import CONVERGE_ROUTER, converge_routers_of
+from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.revision_content import Content, EndContent, content_of
+from portal.vll.task_names import CONVERGE_ROUTER
 
 _NOT_OBSERVED: dict[str, Any] = {
     "link_up": None,

@@ -1,8 +1,12 @@
-"""What routers say, in the domain's own terms."""
+"""The answers of routers, in the domain's own terms, and those that are stored."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from portal.inventory.models import Router
+from portal.vll.models import VllEnd, VllTombstone
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +27,24 @@ class EndAnswer:
     look: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EndObservation:
-    """What an agent observes about one VLL end; ``reachable`` is None for a local cross-connect.
+def stored_answers(
+    router: Router, vlls: Iterable[UUID]
+) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
+    """The last answer about each of its ends of these VLLs, and about those that left it.
 
-    ``contested``: what somebody else changes again after each repair.
+    By (VLL, side): status, revision, reason, policed.
     """
-
-    vll: UUID
-    side: str
-    revision: int
-    link_up: bool
-    reachable: bool | None
-    in_sync: bool
-    policed: bool = False
-    drift: list[dict[str, Any]] = field(default_factory=list)
-    contested: list[dict[str, Any]] = field(default_factory=list)
+    wanted = list(vlls)
+    ends = VllEnd.objects.filter(port__router=router, vll__in=wanted)
+    left = VllTombstone.objects.filter(router=router, vll__in=wanted)
+    return {
+        (vll, side): (status, revision, reason, False)
+        for vll, side, status, revision, reason in left.values_list(
+            "vll", "side", "status", "revision", "reason"
+        )
+    } | {
+        (vll, side): (status, revision, reason, policed)
+        for vll, side, status, revision, reason, policed in ends.values_list(
+            "vll", "side", "status", "status_revision", "reason", "policed"
+        )
+    }

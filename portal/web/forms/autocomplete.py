@@ -37,7 +37,7 @@ def suggestions(of: str, text: str = "") -> list[str]:
 
 
 def options(names: list[str]) -> SafeString:
-    """What stands in a datalist."""
+    """The options of a datalist."""
     return format_html_join("", '<option value="{}"></option>', ((name,) for name in names))
 
 

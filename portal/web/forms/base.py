@@ -1,4 +1,4 @@
-"""What all forms have in common: Tabler's classes on Django's widgets, and texts that read as written."""
+"""The common part of all forms: Tabler's classes on Django's widgets, and texts that read as written."""
 
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from portal.core.plain_text import plain_line, plain_lines
 
 
 class LookupField(forms.CharField):
-    """What rows are found by. Nothing of it is kept, and so it takes whatever may stand in a name."""
+    """A text by which rows are found. Nothing of it is kept, and so it takes whatever may stand in a name."""
 
 
 class TablerForm(forms.Form):

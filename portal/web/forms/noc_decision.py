@@ -28,13 +28,13 @@ def _reason(*, help_text: "str | _StrPromise", required: "str | _StrPromise") ->
 
 
 class RejectionForm(TablerForm):
-    """Why not."""
+    """The reason for a rejection."""
 
     reason = _reason(help_text=_("The customer reads it"), required=_("Say why: the customer reads it."))
 
 
 class DiscardForm(TablerForm):
-    """Why samples in quarantine are discarded."""
+    """The reason for discarding samples in quarantine."""
 
     reason = _reason(
         help_text=_("It is kept with the decision"), required=_("Say why: it is kept with the decision.")
@@ -42,7 +42,7 @@ class DiscardForm(TablerForm):
 
 
 class ForceEndForm(TablerForm):
-    """Why an order is ended without the routers' word."""
+    """The reason for ending an order without the routers' word."""
 
     reason = _reason(
         help_text=_("It is kept with the order, and the customer reads it"),

@@ -89,7 +89,7 @@ class EndForm(TablerForm):
         self.has_ports = bool(offer.choices) or offer.more
 
     def request(self) -> EndRequest:
-        """What the operation takes."""
+        """The operation's keywords."""
         end = self.cleaned_data
         return EndRequest(
             port=end["port"],
@@ -101,7 +101,7 @@ class EndForm(TablerForm):
 
 
 class LineForm(TablerForm):
-    """What the line is to carry between the ends."""
+    """The fields of the line between the ends."""
 
     description = forms.CharField(label=_("Name or reference"), required=False, max_length=100)
     cir = forms.DecimalField(
@@ -232,7 +232,7 @@ class OrderForm:
         }
 
     def asked(self) -> LineRequest:
-        """What feasibility is asked about; only after ``is_valid``."""
+        """The request for a feasibility check; only after ``is_valid``."""
         besides = ("description", "hold")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
@@ -256,7 +256,7 @@ class OrderForm:
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
-    """What was written so far, as the initial values of a form that nobody judges yet."""
+    """The values written so far, as the initial values of a form that nobody judges yet."""
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
     return {
         part: {

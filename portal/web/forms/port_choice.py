@@ -7,7 +7,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.units import rate_text
 from portal.inventory.models import Port
@@ -30,7 +30,8 @@ class PortOffer:
 
 def orderable_ports(user: User) -> QuerySet[Port]:
     """Every port that the user may order on."""
-    return Port.objects.filter(customer__in=policies.orderable_customers(user)).exclude(router__agent_url="")
+    customers = permissions.orderable_customers(user)
+    return Port.objects.filter(customer__in=customers).exclude(router__agent_url="")
 
 
 def port_offer(user: User, *, search: str = "", chosen: str = "") -> PortOffer:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.cidr_field import Network, network_of
 from portal.accounts.models import Scope, User
-from portal.accounts.policies import may_manage_teams
+from portal.accounts.permissions import may_manage_teams
 from portal.web.forms.base import TablerForm
 
 MAX_NETWORKS = 20

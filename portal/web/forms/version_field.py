@@ -17,12 +17,12 @@ OUTDATED = _(
 
 
 def digest(text: str) -> str:
-    """What stands for a text in a hidden field, where browsers would write its ends of lines anew."""
+    """A digest in place of a text in a hidden field, where browsers would write its ends of lines anew."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def it_is_now(value: str) -> str:
-    """What stands beside a field that somebody else has changed meanwhile."""
+    """The note beside a field that somebody else has changed meanwhile."""
     return _("It is %(value)s now.") % {"value": value} if value else str(_("It is empty now."))
 
 
@@ -75,7 +75,7 @@ def _plainly(value: Any) -> str:
 
 
 def _in_words(field: forms.BoundField) -> str:
-    """What a field says to its reader; "" where it is empty."""
+    """The value of a field in words; "" where it is empty."""
     value = field.value()
     if isinstance(value, bool):
         return str(_("ticked") if value else _("not ticked"))

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.notifications.event_catalogue import CHOICES
 from portal.notifications.public_address_check import LONGEST_URL
@@ -15,7 +15,7 @@ from portal.web.forms.version_field import VersionedForm
 
 
 class WebhookForm(VersionedForm):
-    """Where to, and about what. Its cleaned data are the keywords of ``webhook_change``."""
+    """A webhook's address and events. Its cleaned data are the keywords of ``webhook_change``."""
 
     url = forms.CharField(
         label=_("Address"),
@@ -46,7 +46,7 @@ class WebhookAddForm(WebhookForm):
                 help_text=_("Its name, or its id; empty for the NOC's own, which hears of every customer."),
             )
         else:
-            self._managed = list(policies.managed_customers(user).order_by("name"))
+            self._managed = list(permissions.managed_customers(user).order_by("name"))
             field = forms.TypedChoiceField(
                 label=_("Customer"),
                 choices=[(each.pk, each.name) for each in self._managed],

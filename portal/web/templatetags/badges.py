@@ -15,7 +15,7 @@ register = template.Library()
 
 
 class Look(NamedTuple):
-    """What a value is called, and its tone in templates/ui/badge.html."""
+    """The label of a value, and its tone in templates/ui/badge.html."""
 
     label: str
     tone: str

@@ -71,7 +71,7 @@ _SENTENCES = {
 
 @register.filter
 def sentence(event: Event) -> str:
-    """What happened, in words; a kind without words is shown by its name."""
+    """The event in words; a kind without words is shown by its name."""
     text = _SENTENCES.get(event.kind)
     if text is None:
         return event.kind

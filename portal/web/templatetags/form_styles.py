@@ -1,4 +1,4 @@
-"""What templates cannot say by themselves: the portal's look for forms of others, and a value by its key."""
+"""Filters that templates lack: the portal's look for forms of others, and a value by its key."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -69,7 +69,7 @@ def happening(change: Change) -> str:
 
 @register.filter
 def actor(change: Change) -> str:
-    """Who: a user, a user's API token, a task of ours, or somebody with a database client."""
+    """The actor: a user, a user's API token, a task of ours, or somebody with a database client."""
     by = change.by
     if username := by.get("username"):
         return (

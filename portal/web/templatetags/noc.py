@@ -1,4 +1,4 @@
-"""What the NOC's navigation counts, and how a plan's values are written."""
+"""Counts for the NOC's navigation, and the values of plans."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.template import Context
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
-from portal.netbox_sync.messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
+from portal.netbox_sync.error_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 
@@ -29,7 +29,7 @@ def noc_role(role: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def held_order_count(context: Context) -> int:
-    """How many orders wait for the NOC's approval: the header and the NOC's own navigation say the same."""
+    """The number of orders held for approval: the header and the NOC's own navigation say the same."""
     request: Any = context["request"]
     if not hasattr(request, "held_order_count"):
         request.held_order_count = Order.objects.filter(state=OrderState.HELD).count()
@@ -44,13 +44,13 @@ def netbox_is_used() -> bool:
 
 @register.filter
 def netbox_error(error: dict[str, Any]) -> str:
-    """Why a run ended early, or a line is not in NetBox, in words."""
+    """The reason why a run ended early, or why a line is not in NetBox, in words."""
     return error_sentence(error)
 
 
 @register.filter
 def netbox_finding(finding: dict[str, Any]) -> str:
-    """What is wrong with an object of NetBox, in words."""
+    """The problem of an object of NetBox, in words."""
     return finding_sentence(finding)
 
 
@@ -62,7 +62,7 @@ def netbox_kind(kind: str) -> Any:
 
 @register.filter
 def netbox_phase(phase: str) -> Any:
-    """What a run does at the moment."""
+    """The present phase of a run."""
     return PHASES.get(phase, phase)
 
 

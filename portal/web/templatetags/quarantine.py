@@ -7,9 +7,9 @@ from django import template
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.unix_time import to_time
-from portal.telemetry.messages import offset_text, reason_text
 from portal.telemetry.models import AgentClock, Quarantine
 from portal.telemetry.sample_quarantine import MAX_AHEAD
+from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 
 register = template.Library()
 
@@ -23,21 +23,21 @@ _STATES: dict[str, tuple[Any, str]] = {
 
 @register.inclusion_tag("ui/badge.html")
 def quarantine_state(quarantine: Quarantine) -> dict[str, str]:
-    """What was decided, as a badge."""
+    """The decision, as a badge."""
     label, tone = _STATES[quarantine.state]
     return {"label": str(label), "tone": tone}
 
 
 @register.filter
 def reason(quarantine: Quarantine) -> str:
-    """Why its samples were set aside."""
+    """The reason why its samples were set aside."""
     return reason_text(quarantine)
 
 
 @register.filter
 def clock(quarantine: Quarantine) -> str:
-    """``2 h ahead``, as it was measured; "–" where it was not."""
-    return offset_text(quarantine.offset_ms) or "–"
+    """``2 h ahead``, as it was measured."""
+    return offset_text(quarantine.offset_ms)
 
 
 @register.filter

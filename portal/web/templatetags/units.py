@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from portal.core import units
 from portal.core.encapsulations import Transport
 from portal.core.request_id import current_request_id
+from portal.core.units import lasting_text
 from portal.core.vlan_tags import Tagging
-from portal.telemetry.messages import availability_text, lasting_text
+from portal.telemetry.availability import availability_text
 from portal.vll.models import VllEnd
 
 register = template.Library()

@@ -57,7 +57,7 @@ def why_disabled(webhook: Webhook) -> str:
 
 @register.filter
 def outcome(delivery: Delivery) -> str:
-    """How its last try went: ``HTTP 200``, or why it failed."""
+    """The outcome of its last try: ``HTTP 200``, or why it failed."""
     if not delivery.log:
         return "–"
     last: dict[str, Any] = delivery.log[-1]

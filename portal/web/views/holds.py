@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -27,7 +27,7 @@ def visible_hold(user: User, hold_id: UUID) -> Hold:
     return get_object_or_404(queries.holds(user, now=clock.now()), pk=hold_id)
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def holds(request: SignedInRequest) -> HttpResponse:
     """The open holds of the user's customers, newest first."""
     rows = queries.holds(request.user, now=clock.now())
@@ -36,7 +36,7 @@ def holds(request: SignedInRequest) -> HttpResponse:
     return render(request, "orders/holds.html", context)
 
 
-@requires(policies.may_order, of=visible_hold)
+@requires(permissions.may_order, of=visible_hold)
 @require_POST
 def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Another 900 s."""
@@ -45,7 +45,7 @@ def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
     return redirect("web:holds")
 
 
-@requires(policies.may_order, of=visible_hold)
+@requires(permissions.may_order, of=visible_hold)
 @require_POST
 def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
     """Give back what is held."""
@@ -54,7 +54,7 @@ def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
     return redirect("web:holds")
 
 
-@requires(policies.may_order_for_anyone)
+@requires(permissions.may_order_for_anyone)
 @require_POST
 def while_ordering(request: SignedInRequest) -> HttpResponse:
     """``do``: make, renew or release; the answer is the order form as it was filled in, with its hold."""

@@ -1,4 +1,4 @@
-"""Where the link of an invitation leads: an account for somebody new, a membership for somebody known, and
+"""The link of an invitation: an account for somebody new, a membership for somebody known, and
 both for somebody whose account was closed with its customer."""
 
 from allauth.account.utils import perform_login

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll.models import Order
@@ -22,7 +22,7 @@ from portal.web.forms.port_choice import port_offer
 UNPROCESSABLE = 422
 
 
-@requires(policies.may_order_for_anyone)
+@requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: SignedInRequest) -> HttpResponse:
     """GET shows the form; POST orders, or answers 422 with the form and what is wrong with it."""
@@ -44,7 +44,7 @@ def order(request: SignedInRequest) -> HttpResponse:
     return HttpResponseClientRedirect(target) if request.htmx else redirect(target)
 
 
-@requires(policies.may_order_for_anyone)
+@requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD"])
 def ports(request: SignedInRequest) -> HttpResponse:
     """The options of an end's port select, for what is written into the end's search."""
@@ -56,7 +56,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
     return render(request, "orders/_port_options.html", {"groups": offer.choices, "chosen": chosen})
 
 
-@requires(policies.may_order_for_anyone)
+@requires(permissions.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
     """Whether the form as it stands would be accepted, and over which path; nothing is written."""

@@ -1,4 +1,4 @@
-"""Who changed what, everywhere."""
+"""The audit trail of everything."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.audit.feed import MODELS, Entry, newest
 from portal.audit.history import Change
@@ -77,7 +77,7 @@ class Row:
     address: str
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     """``?what=`` one table alone, ``?by=`` what one person did; ``?after=`` further back.
 

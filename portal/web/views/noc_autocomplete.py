@@ -2,12 +2,12 @@
 
 from django.http import Http404, HttpResponse
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.autocomplete import ROWS, options, suggestions
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def suggest(request: SignedInRequest, of: str) -> HttpResponse:
     """Options of a datalist. ``?of=`` names the parameter in which the field sends what is written so far."""
     if of not in ROWS:

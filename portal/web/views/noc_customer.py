@@ -6,14 +6,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer
 from portal.core import clock
 from portal.vll.inventory_deletion import customer_return
 from portal.web.access_control import SignedInRequest, requires
 
 
-@requires(policies.may_remove_from_the_network)
+@requires(permissions.may_remove_from_the_network)
 @require_POST
 def reopen(request: SignedInRequest, customer_id: int) -> HttpResponse:
     """The customer as it was, but for its API tokens and invitations."""

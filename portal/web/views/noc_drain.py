@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.inventory.models import Router
@@ -30,7 +30,7 @@ from portal.web.pagination import in_order
 CONFLICT = 409
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
     """GET lists what is left. POST ``do``: begin, end, or suspend the line ``vll``; 409 with the reason."""
@@ -50,7 +50,7 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
 
 
 def _do(request: SignedInRequest, router: Router) -> str | None:
-    """What was done, as a sentence; None for a button that there is not."""
+    """Do it, and say so in a sentence; None for a button that there is not."""
     accepted = request.POST.get("accept_affected") == "on"
     match request.POST.get("do"):
         case "begin":

@@ -1,11 +1,11 @@
-"""Who changed what about an object of the NOC's, or about a person."""
+"""The history of an object of the NOC's, or of a person."""
 
 from collections.abc import Callable
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.allocation.models import ReservedVniRange
 from portal.audit.history import Change, customer_history, object_history, person_history, router_history
@@ -22,7 +22,7 @@ MODELS = {
 }
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """Of something that is there, or of something that was."""
     pk = ids[f"{kind.keyword}_id"]
@@ -34,13 +34,13 @@ def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     return _page(request, kind, model, lambda found: object_history(model, found), pk)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
     """Of an account, its memberships, and how it signs in."""
     return _page(request, None, User, person_history, user_id)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def webhook(request: SignedInRequest, webhook_id: int) -> HttpResponse:
     """Of a webhook, also of one that is gone."""
     return _page(request, None, Webhook, lambda found: object_history(Webhook, found), webhook_id)

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.web.access_control import SignedInRequest, requires
@@ -20,7 +20,7 @@ from portal.web.pagination import in_order
 from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """The rows of a kind, page by page, as the search and the filters say."""
     looked = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
@@ -29,10 +29,10 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
         {"row": row, "cells": [(heading, value(row)) for heading, value in kind.columns]}
         for row in found.rows
     ]
-    return _page(request, "noc/list.html", kind, {"rows": rows, "page": found, "filtered": looked})
+    return _page(request, "noc/inventory_list.html", kind, {"rows": rows, "page": found, "filtered": looked})
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """GET shows an empty form; POST makes the row, or answers 422 with what is wrong."""
@@ -44,7 +44,7 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     return _form(request, kind, form, None)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """GET shows the row in a form; POST changes it, or answers 422 with what is wrong.
@@ -70,7 +70,7 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     return _form(request, kind, saved.form, saved.row, version=saved.version, status=saved.refused)
 
 
-@requires(policies.may_remove_from_the_network)
+@requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
     """GET asks whether it is meant; POST removes the row, or says what uses it."""
@@ -85,11 +85,11 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
             messages.success(request, _("It is removed."))
             return redirect(f"web:noc-{kind.slug}")
     context = {"row": row, "refusal": refusal}
-    return _page(request, "noc/remove.html", kind, context, status=CONFLICT if refusal else None)
+    return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)
 
 
 def _pk(kind: Kind, ids: dict[str, int]) -> int:
-    """What the address names as ``<keyword>_id``."""
+    """The id that the address names as ``<keyword>_id``."""
     return ids[f"{kind.keyword}_id"]
 
 
@@ -109,7 +109,7 @@ def _form(
     if form.is_bound and status is None:
         status = UNPROCESSABLE
     context = {"form": form, "row": row, "version": version}
-    return _page(request, "noc/form.html", kind, context, status=status)
+    return _page(request, "noc/inventory_form.html", kind, context, status=status)
 
 
 def _page(

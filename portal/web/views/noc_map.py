@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.queries import links_with_observed_mtu
 from portal.web.access_control import SignedInRequest, requires
@@ -12,7 +12,7 @@ from portal.web.list_filters import filtered
 from portal.web.network_map import LINKS_SHOWN, network_map
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     """The first ``LINKS_SHOWN`` links, as the search and the filter say."""
     looked = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.status import last_look, lines_in_error, standing
@@ -19,7 +19,7 @@ RUNS_SHOWN = 20
 LINES_SHOWN = 50
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     """204 when ``?seen=`` is still true. 404 where no NetBox is configured."""
     stands = standing(clock.now())
@@ -31,16 +31,16 @@ def page(request: SignedInRequest) -> HttpResponse:
         "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
         "lines": lines_in_error()[:LINES_SHOWN],
     }
-    live = polled_part("noc/_netbox_standing.html", context, request)
+    live = polled_part("noc/_netbox_live.html", context, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"
     busy = NetboxRun.objects.filter(finished_at=None).exists()
-    may_apply = policies.may_remove_from_the_network(request.user)
+    may_apply = permissions.may_remove_from_the_network(request.user)
     return render(request, template, {"kinds": KINDS, "live": live, "busy": busy, "may_apply": may_apply})
 
 
-@requires(policies.may_remove_from_the_network)
+@requires(permissions.may_remove_from_the_network)
 @require_POST
 def run(request: SignedInRequest) -> HttpResponse:
     """``do``: ``look`` or ``apply``."""

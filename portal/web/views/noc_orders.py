@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -35,7 +35,7 @@ from portal.web.pagination import newest_first
 CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def held_orders(request: SignedInRequest) -> HttpResponse:
     """Every order that is held, newest first."""
     held = queries.orders(request.user).filter(state=OrderState.HELD)
@@ -43,14 +43,14 @@ def held_orders(request: SignedInRequest) -> HttpResponse:
     return render(request, "noc/orders.html", {"kinds": KINDS, "page": page})
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """What is asked, why it is held, and what both routers would do."""
+    """The order, why it is held, and what both routers would do."""
     return _page(request, _order(request.user, order_id))
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """POST has the routers asked; GET is the plan's part of the page, 204 while there is no news."""
@@ -68,7 +68,7 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     return render(request, "noc/_plan.html", {"order": order, **context})
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """``plan``: the one that was looked at; a stale one is refused, and the page shows what is new."""
@@ -83,7 +83,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     return redirect("web:vll", vll_id=order.vll_id)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """``reason`` is what the customer reads."""
@@ -98,7 +98,7 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     return redirect("web:noc-orders")
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """Have the order's routers asked again now."""
@@ -111,7 +111,7 @@ def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     return redirect("web:noc-order", order_id=order.pk)
 
 
-@requires(policies.may_remove_from_the_network)
+@requires(permissions.may_remove_from_the_network)
 @require_POST
 def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """``reason`` is kept with the order, and the customer reads it."""
@@ -153,7 +153,7 @@ def _page(
         "rejection": rejection or RejectionForm(),
         "held": held,
         "under_way": not order.is_terminal and not held,
-        "may_end": may_be_ended(order) and policies.may_remove_from_the_network(request.user),
+        "may_end": may_be_ended(order) and permissions.may_remove_from_the_network(request.user),
         "ending": ending or ForceEndForm(),
         **_plan_part(order),
     }

@@ -1,9 +1,9 @@
-"""What the NOC has to look at now."""
+"""The NOC's overview: all alarms."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import KINDS
@@ -11,7 +11,7 @@ from portal.web.noc_alarms import alarms
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
     """Alarms first; what was looked at and found in order is named too. 204 when ``?seen=`` is still true."""
     found = alarms(clock.now())

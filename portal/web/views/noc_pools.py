@@ -1,14 +1,14 @@
-"""What is left of what lines lease."""
+"""The free part of what lines lease."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.allocation.pool_usage import pools
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import KINDS
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     return render(request, "noc/pools.html", {"kinds": KINDS, "pools": pools()})

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
@@ -24,9 +24,9 @@ LINES_SHOWN = 10
 _LONGEST_NAME = 100
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest) -> HttpResponse:
-    """What waits for a decision; ``?decided=1`` what is decided, ``?router=`` of one router alone."""
+    """The cases that wait for a decision; ``?decided=1`` those decided, ``?router=`` those of one router."""
     decided = request.GET.get("decided") == "1"
     router = request.GET.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     rows = quarantines()
@@ -46,13 +46,13 @@ def listing(request: SignedInRequest) -> HttpResponse:
     return render(request, "noc/quarantines.html", context)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     """One, and what accepting it would do to the month of each of its lines."""
     return _page(request, _quarantine(quarantine_id))
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     """Let its samples count, by the measured offset."""
@@ -61,7 +61,7 @@ def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def discard(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     """Forget its samples, for a ``reason``."""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -55,13 +55,13 @@ _CARE: dict[str, Callable[[Router, User], None]] = {
 }
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
     """Everything about one router, a retired one too."""
     return _page(request, _router(router_id))
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``do``: one of the buttons."""
@@ -73,7 +73,7 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     return redirect("web:noc-router", router_id=router.pk)
 
 
-@requires(policies.may_remove_from_the_network)
+@requires(permissions.may_remove_from_the_network)
 @require_POST
 def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
     """With a ``reason`` the router is declared dead, without one no longer."""
@@ -89,7 +89,7 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
     return redirect("web:noc-router", router_id=router.pk)
 
 
-@requires(policies.may_enrol_routers)
+@requires(permissions.may_enrol_routers)
 @require_POST
 @never_cache
 def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
@@ -103,7 +103,7 @@ def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
     return _page(request, router, token=token)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_POST
 def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``serial``: the certificate that counts no more."""
@@ -126,8 +126,8 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     context = {
         "kinds": KINDS,
         "router": router,
-        "may_enrol": policies.may_enrol_routers(request.user),
-        "may_declare_dead": policies.may_remove_from_the_network(request.user),
+        "may_enrol": permissions.may_enrol_routers(request.user),
+        "may_declare_dead": permissions.may_remove_from_the_network(request.user),
         "observed": getattr(router, "observed", None),
         "convergence": getattr(router, "convergence", None),
         "agent_clock": getattr(router, "agent_clock", None),

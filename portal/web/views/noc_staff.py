@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.account_closing import account_reopen
 from portal.accounts.models import ApiToken, User
 from portal.accounts.noc_staff import noc_role_change, noc_staff, staff_add
@@ -21,13 +21,13 @@ from portal.web.forms.staff import NocRoleForm, StaffForm
 from portal.web.inventory_kinds import KINDS
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def staff(request: SignedInRequest) -> HttpResponse:
     return _staff(request, StaffForm())
 
 
-@requires(policies.may_manage_people)
+@requires(permissions.may_manage_people)
 @require_POST
 def add(request: SignedInRequest) -> HttpResponse:
     """Add somebody, or show the page again with what is wrong."""
@@ -43,7 +43,7 @@ def add(request: SignedInRequest) -> HttpResponse:
     return _staff(request, form, status=422)
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
     """An account: what it may, how it signs in, and for NOC admins what can be done for it."""
@@ -54,13 +54,13 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
         "memberships": found.memberships.select_related("customer").order_by("customer__name"),
         "first_mail": first_password_mail(found),
         "live_tokens": ApiToken.objects.filter(user=found, revoked_at__isnull=True).count(),
-        "may_manage": policies.may_manage_people(request.user),
+        "may_manage": permissions.may_manage_people(request.user),
         "role_form": NocRoleForm(initial={"role": found.noc_role}),
     }
     return render(request, "noc/person.html", context)
 
 
-@requires(policies.may_manage_people)
+@requires(permissions.may_manage_people)
 @require_POST
 def role(request: SignedInRequest, user_id: int) -> HttpResponse:
     form = NocRoleForm(request.POST)
@@ -71,20 +71,20 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
     return redirect("web:noc-person", user_id=user_id)
 
 
-@requires(policies.may_manage_people)
+@requires(permissions.may_manage_people)
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     """GET shows what its owner made; POST closes the account and ends what is ticked."""
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
-        return render(request, "noc/close.html", {"kinds": KINDS, "person": found, "made": made})
+        return render(request, "noc/close_account.html", {"kinds": KINDS, "person": found, "made": made})
     with telling(request, done=_("The account is closed. Its sessions, API tokens and password are gone.")):
         account_close_with(person=found, ending=made.chosen(request.POST.getlist("end")), now=now)
     return redirect("web:noc-person", user_id=user_id)
 
 
-@requires(policies.may_manage_people)
+@requires(permissions.may_manage_people)
 @require_POST
 def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
@@ -93,7 +93,7 @@ def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
     return redirect("web:noc-person", user_id=user_id)
 
 
-@requires(policies.may_manage_people)
+@requires(permissions.may_manage_people)
 @require_POST
 def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
     second_factor_reset(person=get_object_or_404(User, pk=user_id))
@@ -105,7 +105,7 @@ def _staff(request: SignedInRequest, form: StaffForm, status: int | None = None)
     context = {
         "kinds": KINDS,
         "staff": with_second_factor(noc_staff()),
-        "may_manage": policies.may_manage_people(request.user),
+        "may_manage": permissions.may_manage_people(request.user),
         "form": form,
     }
     return render(request, "noc/staff.html", context, status=status)

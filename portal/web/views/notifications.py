@@ -1,4 +1,4 @@
-"""Which mails the reader gets, and the link by which a mail ends them."""
+"""The reader's choice of mails, and the link by which a mail ends them."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +8,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications.mail_preferences import mails_choose, mails_stop, unsubscribe_of
@@ -16,7 +16,7 @@ from portal.web.access_control import SignedInRequest, public, requires
 from portal.web.forms.notifications import LABELS, MailsForm
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def notifications(request: SignedInRequest) -> HttpResponse:
     form = MailsForm(request.POST if request.method == "POST" else None, user=request.user)

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
 from portal.telemetry.last_hour import recent_of
@@ -21,7 +21,7 @@ from portal.web.sparkline import sparkline_of
 OPEN_ORDERS_SHOWN = 10
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def overview(request: SignedInRequest) -> HttpResponse:
     """``?show=all`` adds the VLLs that are gone; ``?after=`` pages on."""
     mine = customers_named(request.user)
@@ -51,7 +51,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
             now=now,
         ),
         "show_all": show_all,
-        "may_order": policies.may_order_for_anyone(request.user),
+        "may_order": permissions.may_order_for_anyone(request.user),
         "active": active,
         "up": active - not_up,
         "out_of_sync": out_of_sync,
@@ -73,5 +73,5 @@ def _moving(orders: list[Order]) -> bool:
 
 
 def _keep(request: SignedInRequest) -> str:
-    """What the reader asked for, as the part that asks for itself repeats it."""
+    """The reader's query, as the part that asks for itself repeats it."""
     return urlencode({name: request.GET[name] for name in ("show", "after") if name in request.GET})

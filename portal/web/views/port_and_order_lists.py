@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.inventory.models import Port
 from portal.vll import queries
 from portal.web.access_control import SignedInRequest, requires
@@ -12,7 +12,7 @@ from portal.web.list_filters import filtered
 from portal.web.pagination import in_order, newest_first
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
     """The ports of the user's customers, with what is booked on each."""
     rows = Port.objects.visible_to(request.user).select_related("router__site", "customer")
@@ -21,7 +21,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
     return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": looked})
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def orders(request: SignedInRequest) -> HttpResponse:
     """Every order of the user's customers, newest first."""
     page = newest_first(queries.orders(request.user), by="ordered_at", after=request.GET.get("after", ""))

@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.operations.oper_status import FRESH
@@ -13,7 +13,7 @@ from portal.web.list_filters import filtered
 from portal.web.pagination import in_order
 
 
-@requires(policies.may_run_the_network)
+@requires(permissions.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
     """A router is fresh while its reports are young enough to know the status of its VLLs by."""
     rows = Router.objects.select_related("site", "observed", "convergence")

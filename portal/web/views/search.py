@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.inventory.search import found
@@ -35,7 +35,7 @@ class Found:
     more: str
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def search(request: SignedInRequest) -> HttpResponse:
     """``?q=``: a name, a port, a VNI, a VLAN, the id of a line or of an order."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
@@ -55,7 +55,7 @@ def search(request: SignedInRequest) -> HttpResponse:
 def _others(user: User, q: str) -> Iterable[Found]:
     ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
     yield _found(_("Ports"), found(ports, q), q, listed_at=reverse("web:ports"), page_of=_port_page)
-    if policies.may_run_the_network(user):
+    if permissions.may_run_the_network(user):
         yield _of_kind(ROUTERS, q, lambda row: reverse("web:noc-router", args=[row.pk]))
         for kind in (SITES, LINKS, CUSTOMERS):
             yield _of_kind(kind, q, partial(_change_page, kind))

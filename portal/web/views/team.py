@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import invitations, policies, team
+from portal.accounts import invitations, permissions, team
 from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
@@ -26,7 +26,7 @@ class Team:
 
 
 def visible_team(user: User, customer_id: int) -> Team:
-    return Team(get_object_or_404(policies.visible_customers(user), pk=customer_id))
+    return Team(get_object_or_404(permissions.visible_customers(user), pk=customer_id))
 
 
 def visible_member(user: User, customer_id: int, membership_id: int) -> Membership:
@@ -34,28 +34,28 @@ def visible_member(user: User, customer_id: int, membership_id: int) -> Membersh
 
 
 def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invitation:
-    mine = policies.visible_customers(user).filter(pk=customer_id)
+    mine = permissions.visible_customers(user).filter(pk=customer_id)
     return get_object_or_404(
         Invitation.objects.select_related("customer"), pk=invitation_id, customer__in=mine
     )
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 def teams(request: SignedInRequest) -> HttpResponse:
     """The customers whose people the reader may see; the only one at once."""
-    found = list(policies.visible_customers(request.user).order_by("name"))
+    found = list(permissions.visible_customers(request.user).order_by("name"))
     if len(found) == 1:
         return redirect("web:team", customer_id=found[0].pk)
     return render(request, "team/teams.html", {"customers": found})
 
 
-@requires(policies.may_see, of=visible_team)
+@requires(permissions.may_see, of=visible_team)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, found: Team) -> HttpResponse:
     return _page(request, found.customer, InviteForm())
 
 
-@requires(policies.may_manage_team, of=visible_team)
+@requires(permissions.may_manage_team, of=visible_team)
 @require_POST
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
     """Invite, or show the page again with what is wrong."""
@@ -71,7 +71,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
     return _page(request, found.customer, form, status=422)
 
 
-@requires(policies.may_manage_team, of=visible_member)
+@requires(permissions.may_manage_team, of=visible_member)
 @require_POST
 def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
@@ -81,22 +81,22 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     return redirect("web:team", customer_id=member.customer_id)
 
 
-@requires(policies.may_manage_team, of=visible_member)
+@requires(permissions.may_manage_team, of=visible_member)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
     """GET shows what the member made for the customer; POST removes the member and ends what is ticked."""
     now = clock.now()
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":
-        return render(request, "team/remove.html", {"member": member, "made": made})
+        return render(request, "team/remove_member.html", {"member": member, "made": made})
     with telling(request, done=_("The member is removed.")):
         ending = made.chosen(request.POST.getlist("end"))
         member_remove_with(membership=member, ending=ending, now=now)
-    still_visible = policies.may_see(request.user, member.customer)
+    still_visible = permissions.may_see(request.user, member.customer)
     return redirect("web:team", customer_id=member.customer_id) if still_visible else redirect("web:overview")
 
 
-@requires(policies.may_manage_team, of=visible_invitation)
+@requires(permissions.may_manage_team, of=visible_invitation)
 @require_POST
 def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
     with telling(request, done=_("The invitation is taken back.")):
@@ -112,7 +112,7 @@ def _page(
         "members": customer.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,
         "invitations": invitations.open_invitations(clock.now()).filter(customer=customer).order_by("email"),
-        "may_manage": policies.may_manage_team(request.user, customer),
+        "may_manage": permissions.may_manage_team(request.user, customer),
         "form": form,
     }
     return render(request, "team/team.html", context, status=status)

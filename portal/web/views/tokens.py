@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
@@ -15,7 +15,7 @@ from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.tokens import TokenForm
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
@@ -32,7 +32,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     return render(request, "tokens/tokens.html", context, status=status)
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
     """GET shows what was made with it; POST revokes it and ends what is ticked."""

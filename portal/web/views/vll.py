@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.encapsulations import Transport
@@ -25,7 +25,7 @@ _POLICED_FOR = timedelta(days=1)
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
 
-@requires(policies.may_see, of=visible_vll)
+@requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Everything about one VLL."""
     now = clock.now()
@@ -40,7 +40,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return render(request, "vll/vll.html", context)
 
 
-@requires(policies.may_see, of=visible_vll)
+@requires(permissions.may_see, of=visible_vll)
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true."""
     live = _live_part(request, vll)
@@ -49,7 +49,7 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET asks whether it is meant; POST orders the removal."""
     refusal = ""
@@ -81,12 +81,12 @@ def _cooling_off(request: SignedInRequest) -> timedelta | None:
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
-    """What can change under the reader's eyes, rendered, with a digest to recognise it by."""
+    """The part that changes under the reader's eyes, rendered, with a digest to recognise it by."""
     progress = progress_of(vll, now=clock.now())
     context = {
         "vll": vll,
         "progress": progress,
-        "may_order": policies.may_order(request.user, vll.customer),
+        "may_order": permissions.may_order(request.user, vll.customer),
     }
     live = polled_part("vll/_live.html", context, request)
     return {

@@ -1,4 +1,4 @@
-"""What can be ordered about a line from its page: a change, and the buttons that need no form."""
+"""The orders that can be made from a line's page: a change, and the buttons that need no form."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -32,7 +32,7 @@ from portal.web.forms.line_change import ChangeForm
 UNPROCESSABLE, CONFLICT = 422, 409
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form, or 409
     where somebody else has renamed the line since it was opened."""
@@ -64,10 +64,10 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return render(request, "vll/change.html", context, status=status)
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """What the form as it stands would make of the line; nothing is written."""
+    """The outcome of the form as it stands; nothing is written."""
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     return render(request, "orders/_feasibility.html", _feasibility(form, request, vll))
 
@@ -92,7 +92,7 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
     return _("The change is ordered.")
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Stop the line."""
@@ -101,7 +101,7 @@ def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return redirect("web:vll", vll_id=vll.pk)
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Let the line forward again."""
@@ -110,7 +110,7 @@ def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return redirect("web:vll", vll_id=vll.pk)
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Take the removal back."""
@@ -119,7 +119,7 @@ def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return redirect("web:vll", vll_id=vll.pk)
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Call the line's open order off."""
@@ -132,7 +132,7 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return redirect("web:vll", vll_id=vll.pk)
 
 
-@requires(policies.may_order, of=visible_vll)
+@requires(permissions.may_order, of=visible_vll)
 @require_POST
 def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Ask again for what failed last; a new line has a page of its own."""

@@ -3,14 +3,14 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.core import clock
 from portal.telemetry.monthly_figures import months_of
 from portal.vll.models import Vll
 from portal.web.access_control import SignedInRequest, requires, visible_vll
 
 
-@requires(policies.may_see, of=visible_vll)
+@requires(permissions.may_see, of=visible_vll)
 def months(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """A page of its own; to htmx, which puts it on the line's page, the part with the tables."""
     template = "vll/_months.html" if request.htmx else "vll/months.html"

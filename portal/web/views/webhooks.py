@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
@@ -41,16 +41,16 @@ def visible_delivery(user: User, delivery_id: UUID) -> Delivery:
     return get_object_or_404(queries.deliveries(user), pk=delivery_id)
 
 
-@requires(policies.may_sign_in)
+@requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD"])
 def webhooks(request: SignedInRequest) -> HttpResponse:
     """Those of the customers that the reader runs; for the NOC all."""
     page = in_order(queries.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", ""))
-    context = {"page": page, "may_add": policies.may_add_webhooks(request.user)}
+    context = {"page": page, "may_add": permissions.may_add_webhooks(request.user)}
     return render(request, "webhooks/webhooks.html", context)
 
 
-@requires(policies.may_add_webhooks)
+@requires(permissions.may_add_webhooks)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: SignedInRequest) -> HttpResponse:
@@ -68,13 +68,13 @@ def add(request: SignedInRequest) -> HttpResponse:
     return render(request, "webhooks/form.html", {"form": form}, status=422)
 
 
-@requires(policies.may_see_webhooks, of=visible_webhook)
+@requires(permissions.may_see_webhooks, of=visible_webhook)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return _page(request, webhook)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     """GET shows it in a form; POST changes it, or answers 422 with what is wrong, or 409 where somebody has
@@ -99,7 +99,7 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return render(request, "webhooks/form.html", context, status=saved.refused)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @never_cache
 @require_POST
 def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
@@ -109,7 +109,7 @@ def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return _page(request, webhook, secret=secret)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     with telling(request, done=_("The test is on its way; how it went is shown below in a moment.")):
@@ -117,7 +117,7 @@ def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=clock.now())
@@ -125,7 +125,7 @@ def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def enable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     webhook_enable(webhook=webhook)
@@ -133,7 +133,7 @@ def enable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
-@requires(policies.may_manage_webhooks, of=visible_webhook)
+@requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     if request.method != "POST":
@@ -143,7 +143,7 @@ def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     return redirect("web:webhooks")
 
 
-@requires(policies.may_manage_webhooks, of=visible_delivery)
+@requires(permissions.may_manage_webhooks, of=visible_delivery)
 @require_POST
 def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
     with telling(request, done=_("It is sent again.")):
@@ -158,6 +158,6 @@ def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> Ht
         "secret": secret,
         "now": clock.now(),
         "page": found,
-        "may_manage": policies.may_manage_webhooks(request.user, webhook.customer),
+        "may_manage": permissions.may_manage_webhooks(request.user, webhook.customer),
     }
     return render(request, "webhooks/webhook.html", context)

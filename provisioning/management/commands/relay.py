@@ -14,6 +14,8 @@ from provisioning.task_publisher import Publisher
 
 class Command(BaseCommand):
     help = "Publishes outbox rows to Celery until SIGTERM or SIGINT."
+    # As in portal/celery.py.
+    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()

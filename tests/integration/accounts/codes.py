@@ -1,4 +1,4 @@
-"""What an authenticator app shows."""
+"""The codes that an authenticator app shows."""
 
 import time
 

@@ -86,7 +86,7 @@ def _rename_often(model: Any, pk: int, column: str) -> None:
 
 
 def _rows_read(asked: CaptureQueriesContext) -> int:
-    """How many rows the statements brought."""
+    """The number of rows that the statements brought."""
     with connection.cursor() as cursor:
         found = 0
         for query in asked.captured_queries:

@@ -16,7 +16,7 @@ PASSWORD = "four words and a comma,"
 
 
 def noc_admin(monkeypatch: pytest.MonkeyPatch, username: str, email: str, typed: str) -> str:
-    """What it prints, with ``typed`` on its standard input."""
+    """The output of the command, with ``typed`` on its standard input."""
     monkeypatch.setattr("sys.stdin", StringIO(typed))
     out = StringIO()
     call_command("noc_admin", username, email, stdout=out, stderr=out)

@@ -1,4 +1,4 @@
-"""Who belongs to a customer, and how they come and go."""
+"""The people of a customer, and how they come and go."""
 
 import threading
 from datetime import timedelta
@@ -40,7 +40,7 @@ def accept(client: Client, invitation: Invitation, **form: str) -> Any:
 
 
 class TestWhoInvitedIsGone:
-    """What somebody offered in a customer's name ends with the right to offer it."""
+    """An invitation in a customer's name ends with its maker's right to invite."""
 
     @pytest.fixture
     def eve(self, dairy: Customer) -> User:

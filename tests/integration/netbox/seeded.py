@@ -43,7 +43,7 @@ def clear(url: str, token: str) -> None:
 
 
 class Seeded:
-    """What was made, by name: ``seeded.id("rhino:bb0")``."""
+    """The objects that were made, by name: ``seeded.id("rhino:bb0")``."""
 
     def __init__(self, url: str, token: str) -> None:
         self.api = pynetbox.api(url, token=token)

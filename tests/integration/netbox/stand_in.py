@@ -132,7 +132,7 @@ class Forwarding:
 
 
 class Replaying:
-    """What a NetBox answered when the recording was made."""
+    """The answers of a NetBox when the recording was made."""
 
     def __init__(self, recording: Path) -> None:
         self._exchanges = json.loads(recording.read_text())["exchanges"]

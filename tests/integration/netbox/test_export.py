@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 class There:
-    """What NetBox says of lines, asked by the test itself."""
+    """The lines in NetBox, asked by the test itself."""
 
     def __init__(self, seeded: Seeded) -> None:
         self.api: Any = seeded.api
@@ -52,7 +52,7 @@ def there(seeded: Seeded) -> There:
 
 
 def export() -> None:
-    """What beat asks for every few seconds, between two imports."""
+    """The export that beat asks for every few seconds, between two imports."""
     sync_due(now=clock.now())
 
 

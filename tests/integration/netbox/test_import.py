@@ -1,4 +1,4 @@
-"""What NetBox has is taken over once, followed when it changes, and never by force."""
+"""NetBox's objects are taken over once, followed when it changes, and never by force."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""What the NOC declares of the network is checked against the lines in service before it counts."""
+"""Declarations of the NOC are checked against the lines in service before they count."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def test_the_noc_makes_one_reads_it_and_an_admin_removes_it(
 
 
 def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]]:
-    """What takes a change of each kind, and another value for each of its members."""
+    """The operation that changes each kind, and another value for each of its members."""
     addresses = {
         "loopback4": "10.255.0.98",
         "loopback6": "fd00:255::98",

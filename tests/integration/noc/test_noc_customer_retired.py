@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.invitations import invite, open_invitations
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.core import clock
@@ -75,8 +75,8 @@ def test_who_belongs_elsewhere_too_stays_and_orders_only_there(
     customer_remove(customer=dairy, **by(nora))
     dairy.refresh_from_db()
     assert User.objects.get(pk=alice.pk).is_active
-    assert (policies.may_order(alice, dairy), policies.may_order(alice, bakery)) == (False, True)
-    assert list(policies.orderable_customers(alice)) == [bakery]
+    assert (permissions.may_order(alice, dairy), permissions.may_order(alice, bakery)) == (False, True)
+    assert list(permissions.orderable_customers(alice)) == [bakery]
 
 
 def test_nothing_new_belongs_to_it(over: Vll, dairy: Customer, nora: User) -> None:

@@ -1,4 +1,4 @@
-"""Who changed what, per object: what the NOC keeps, and people with their tokens and second factor."""
+"""The history of each object: what the NOC keeps, and people with their tokens and second factor."""
 
 from pathlib import Path
 from typing import Any

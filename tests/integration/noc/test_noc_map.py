@@ -126,7 +126,7 @@ def test_a_nearly_full_router_stands_out(isp: Isp, nora: User, monkeypatch: pyte
 
 
 def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None, age_s: int = 0) -> None:
-    """What the agent at that side of rhino-hippo counted."""
+    """The counts of the agent at that side of rhino-hippo."""
     at = clock.now() - timedelta(seconds=age_s)
     ObservedLoad.objects.create(
         link=isp.links["rhino-hippo"], side=side, at=at, rx_bps=rx_bps, tx_bps=tx_bps, speed_bps=speed_bps
@@ -134,7 +134,7 @@ def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None
 
 
 def on_the_map(user: User) -> tuple[list[str], str]:
-    """What is written on the drawing's links, and the tables as text."""
+    """The texts on the drawing's links, and the tables as text."""
     page = signed_in(user).get("/noc/map/")
     drawing, _ = page.content.decode().split("</svg>")
     return re.findall(r">([^<]* used)</text>", drawing), text(page)

@@ -1,6 +1,5 @@
 """The NOC's pages: every kind can be kept without the API, and a router's page shows what matters."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -19,13 +18,14 @@ from portal.inventory.models import (
     RouterEnrolment,
     Site,
 )
+from portal.inventory.observation_report import Contest
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
 from portal.vll.operations import ends_observed
-from portal.vll.operations.router_answers import EndObservation
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
+from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
@@ -267,23 +267,15 @@ def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: Us
 def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
-    fight = {"object": "host-cust1.100", "field": "admin_up", "desired": "true", "actual": "false"}
-    seen = EndObservation(
-        vll=vll.pk,
-        side="a",
-        revision=vll.revision,
-        link_up=True,
-        reachable=True,
-        in_sync=True,
-        contested=[fight | {"since_ms": 1_790_000_000_000, "repairs": 7}],
-    )
+    fight = Contest("host-cust1.100", "admin_up", "true", "false", since_ms=1_790_000_000_000, repairs=7)
+    seen = observed_end(vll.pk, "a", revision=vll.revision, contested=(fight,))
     rhino, page = isp.routers["rhino"], signed_in(nora)
     ends_observed(router=rhino, ends=[seen], now=clock.now())
     said = "admin_up of host-cust1.100 is changed to “false”, repairs so far: 7"
     assert f"(1) rhino: Milk run {said}" in text(page.get("/noc/"))
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
     assert "host-cust1.100 admin_up true false 7" in shown
-    ends_observed(router=rhino, ends=[replace(seen, contested=[])], now=clock.now())
+    ends_observed(router=rhino, ends=[observed_end(vll.pk, "a", revision=vll.revision)], now=clock.now())
     assert said not in text(page.get("/noc/"))
 
 

@@ -1,4 +1,4 @@
-"""What is left of what lines lease, and who changed what everywhere."""
+"""The free part of what lines lease, and the audit trail."""
 
 from datetime import timedelta
 

@@ -13,7 +13,7 @@ from portal.vll.models import RouterConvergence
 from portal.vll.operations import order_delete
 from provisioning import tasks
 from provisioning.converge_job import converge_router
-from provisioning.scheduling import routers_due
+from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate

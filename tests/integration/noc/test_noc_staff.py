@@ -38,7 +38,7 @@ def press(user: User, person: User | None, what: str, **form: str) -> Any:
 
 
 def mailed_link() -> str:
-    """Where the one mail that was asked for leads."""
+    """The link in the one mail that was asked for."""
     assert Event.objects.filter(kind=ACCOUNT_OPENED).count() == 1
     send_all()
     found = re.search(r"https?://[^/\s]+(/password/new/\S+/)", str(mail.outbox[-1].body))

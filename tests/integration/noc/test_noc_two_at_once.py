@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[type[Any], dict[str, str], dict[str, str]]] = {
 
 
 def opened(browser: Client, address: str) -> dict[str, Any]:
-    """What a browser would send of the form if nobody wrote into it."""
+    """The values that a browser would send of the form if nobody wrote into it."""
     page = browser.get(address)
     form: VersionedForm = page.context["form"]
     filled = {name: form[name].value() for name in form.fields}

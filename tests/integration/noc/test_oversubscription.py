@@ -1,4 +1,4 @@
-"""How much of a port's speed may be booked: a part of it in per cent, by policy or its own, or a rate."""
+"""The bookable part of a port's speed: a part of it in per cent, by policy or its own, or a rate."""
 
 from typing import Any
 

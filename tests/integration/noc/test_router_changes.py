@@ -1,4 +1,4 @@
-"""What the NOC changes about a router is checked against the lines that end on it."""
+"""Changes of a router are checked against the lines that end on it."""
 
 from typing import Any
 

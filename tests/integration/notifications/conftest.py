@@ -36,7 +36,7 @@ def webhook(receiver: Receiver, ada: User, dairy: Customer) -> Webhook:
 
 @pytest.fixture
 def server(settings: Any) -> Iterator[MailServer]:
-    """Where the portal's mails go."""
+    """The mail server of the portal."""
     with taking_mails() as found:
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", found.port

@@ -28,7 +28,7 @@ BUSY = "451 come back later"
 
 
 def forgot(address: str = ALICE) -> str:
-    """What the page says to whoever asks for a new password."""
+    """The page's answer to whoever asks for a new password."""
     return text(Client().post("/password/forgotten/", {"email": address}, follow=True))
 
 

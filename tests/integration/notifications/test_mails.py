@@ -42,7 +42,7 @@ def nora(nora: User) -> User:
 
 
 def send_all(*, after: timedelta = timedelta(0)) -> None:
-    """What the beat and the workers do, once, at a time to come."""
+    """The work of the beat and the workers, once, at a time to come."""
     now = clock.now() + after
     events_fan_out(now=now)
     for pk in Mail.objects.filter(next_try_at__lte=now).order_by("pk").values_list("pk", flat=True):

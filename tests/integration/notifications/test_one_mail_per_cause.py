@@ -56,7 +56,7 @@ def lines(isp: Isp, alice: User, nora: User) -> list[Vll]:
 
 
 def send_all(*, after: timedelta) -> None:
-    """What the beat and the workers do, once, at a time to come."""
+    """The work of the beat and the workers, once, at a time to come."""
     events_fan_out(now=clock.now())
     due = Mail.objects.filter(next_try_at__lte=clock.now() + after).order_by("pk")
     for pk in due.values_list("pk", flat=True):

@@ -1,4 +1,4 @@
-"""Where webhooks may lead: by every way to write or to resolve an address that is not the Internet's."""
+"""Webhooks lead to the Internet alone, by whatever way an address is written or resolved."""
 
 import socket
 import threading

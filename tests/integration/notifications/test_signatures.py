@@ -1,4 +1,4 @@
-"""What a receiver gets is what Standard Webhooks 1.0 says, by the specification's own library."""
+"""Deliveries are what Standard Webhooks 1.0 says, by the specification's own library."""
 
 import base64
 from datetime import timedelta

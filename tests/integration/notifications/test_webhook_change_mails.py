@@ -1,4 +1,4 @@
-"""Where webhooks lead, and what signs there, is mailed to who runs them: also what a leaked token saw to."""
+"""Changes of webhooks' addresses and secrets are mailed to who runs them: also those by a leaked token."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ def signed_in(user: User) -> Client:
 
 
 def text(answer: Any) -> str:
-    """What a reader reads: no tags, entities resolved, white space as single spaces."""
+    """The text that a reader reads: no tags, entities resolved, white space as single spaces."""
     bare = re.sub(r"<[^>]+>", " ", re.sub(r"</?bdi>", "", answer.content.decode()))
     return re.sub(r"\s+", " ", html.unescape(bare))
 
@@ -27,7 +27,7 @@ def save(client: Client, address: str, sent: dict[str, Any]) -> Any:
 
 
 def version_in(page: Any) -> str:
-    """What a form says about the row that it shows."""
+    """The version of the row that a form shows."""
     found = re.search(r'name="version" value="(\w+)"', page.content.decode())
     assert found
     return found[1]

@@ -1,4 +1,4 @@
-"""What the change page says of a change before it is ordered, while typing and without scripts."""
+"""The change page's preview of a change, while typing and without scripts."""
 
 from typing import Any
 

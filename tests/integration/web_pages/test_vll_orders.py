@@ -1,4 +1,4 @@
-"""What a line's page lets its owner order: changes, stops, removals, and the way back."""
+"""The orders that a line's page offers its owner: changes, stops, removals, and the way back."""
 
 import re
 from typing import Any
@@ -81,7 +81,7 @@ def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vl
 
 
 def described_in(page: Any) -> str:
-    """What a form says about the description that it shows."""
+    """The version of the description that a form shows."""
     found = re.search(r'name="described" value="(\w+)"', page.content.decode())
     assert found
     return found[1]

@@ -74,7 +74,7 @@ class RouterCreateSerializer(RouterFactsSerializer):
 
 
 class PortFactsSerializer(StrictSerializer):
-    """What may be booked is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``; with
+    """The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``; with
     neither, or null, the policy's part of the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
 
     description = StrictCharField(max_length=100, allow_blank=True, required=False)

@@ -7,9 +7,9 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from portal.api.v1.serializers.event_data import FactsField
+from portal.vll.maintenance_notice import maintenance_notice
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import OrderAction, OrderState
-from portal.vll.waiting_reasons import why_waiting
 
 JOB_STATUS = {
     OrderState.ACKNOWLEDGED: "pending",
@@ -95,7 +95,7 @@ def _under_way(order: Order) -> list[dict[str, Any]]:
                 "end": end.side,
                 "router": end.port.router.name,
                 "status": end.status if answered else WAITING,
-                "reason": end.reason if answered else why_waiting(end.port.router),
+                "reason": end.reason if answered else maintenance_notice(end.port.router),
             }
         )
     return steps

@@ -1,4 +1,4 @@
-"""What comes in to change a VLL, to take it away, and to decide on an order."""
+"""The bodies that change a VLL, take it away, and decide on an order."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class VllChangeSerializer(StrictSerializer):
 
     @property
     def changes(self) -> Changes:
-        """What the operation takes."""
+        """The operation's keywords."""
         asked = dict(self.validated_data)
         bursts = {name: asked.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in asked}
         return Changes(**asked, bursts=bursts)
@@ -71,12 +71,12 @@ class CoolingOffSerializer(serializers.Serializer[Any]):
 
 
 class RejectionSerializer(StrictSerializer):
-    """Why an order is not approved; the customer reads it."""
+    """The reason why an order is not approved; the customer reads it."""
 
     reason = StrictCharField(max_length=500, several_lines=True)
 
 
 class ForceEndSerializer(StrictSerializer):
-    """Why an order is ended without the routers' word; kept with the order, and the customer reads it."""
+    """The reason to end an order without the routers; kept with the order, and the customer reads it."""
 
     reason = StrictCharField(max_length=500, several_lines=True)

@@ -1,4 +1,4 @@
-"""Which mails one gets, by group."""
+"""The mails that one gets, by group."""
 
 from typing import Any
 

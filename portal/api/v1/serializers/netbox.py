@@ -1,4 +1,4 @@
-"""How it stands with NetBox, as JSON."""
+"""The state of NetBox, as JSON."""
 
 from typing import Any
 

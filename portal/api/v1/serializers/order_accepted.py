@@ -9,7 +9,7 @@ from portal.api.v1.serializers.vlls import VllSerializer
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
-    """What was ordered, and the line as it is now."""
+    """The order, and the line as it is now."""
 
     order = OrderSerializer()
     vll = VllSerializer()

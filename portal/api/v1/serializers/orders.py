@@ -90,7 +90,7 @@ _ORDER_ADD = OrderAddSerializer()
 
 
 def order_asked(body: Any) -> dict[str, Any]:
-    """What ``POST /api/v1/vlls`` was sent, as ``order_add`` takes it. Raises DRF's ValidationError."""
+    """The body of ``POST /api/v1/vlls``, as ``order_add`` takes it. Raises DRF's ValidationError."""
     asked: dict[str, Any] = _ORDER_ADD.run_validation(body)
     return asked
 

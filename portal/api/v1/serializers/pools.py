@@ -1,4 +1,4 @@
-"""What is left of what lines lease, as it goes out. Rates in bit/s."""
+"""The free part of what lines lease, as it goes out. Rates in bit/s."""
 
 from typing import Any
 

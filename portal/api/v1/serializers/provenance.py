@@ -1,4 +1,4 @@
-"""What was made with a token or by a person, over the wire."""
+"""The things made with a token or by a person, over the wire."""
 
 from typing import Any
 

@@ -21,9 +21,8 @@ class QuarantineSerializer(serializers.ModelSerializer[Quarantine]):
         " known, and they can only be discarded."
     )
     offset_ms = serializers.IntegerField(
-        allow_null=True,
         help_text="The portal's time minus the router's, measured when they were sent: below 0 the router's"
-        " clock is ahead. Null: not measured.",
+        " clock is ahead."
     )
     first_ms = serializers.IntegerField(
         help_text="Their beginning by the router's clock, epoch milliseconds."

@@ -1,4 +1,4 @@
-"""What the NOC does to a router while it works on it, and how far a drain is."""
+"""The NOC's work on a router, and how far a drain is."""
 
 from typing import Any
 

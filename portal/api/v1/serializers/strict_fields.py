@@ -81,3 +81,10 @@ class StrictSerializer(serializers.Serializer[Any]):
                     code="unknown_field",
                 )
         return super().to_internal_value(data)
+
+
+def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
+    """The body as this serializer reads it. Raises ValidationError."""
+    asked = kind(data=data, **more)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)

@@ -51,7 +51,7 @@ class TokenMadeSerializer(TokenSerializer):
 
 
 class TokenCreateSerializer(StrictSerializer):
-    """What to make. Without networks it may be used from anywhere, without an expiry until it is revoked."""
+    """A new token. Without networks it may be used from anywhere, without an expiry until it is revoked."""
 
     name = StrictCharField(max_length=100)
     scopes = serializers.ListField(

@@ -47,7 +47,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
         ]
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
-        """Why what comes in at this end is not held to the bandwidth profile; null where it is."""
+        """The reason why this end is not held to the bandwidth profile; null where it is."""
         why = unpoliced(end)
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 

@@ -1,9 +1,10 @@
-"""What was changed, from what to what, and by whom: of a VLL, and of what the NOC keeps."""
+"""The history of a VLL, and of what the NOC keeps: what was changed, from what to what, and by whom."""
 
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
+from django.db.models import Model
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -41,10 +42,12 @@ class VllHistoryView(APIView):
 
 
 class InventoryHistoryView(APIView):
-    """``changes``: those of the object with an id."""
+    """``changes``: those of the object with an id; of a ``model``, those of its row alone."""
+
+    model: ClassVar[type[Model]]
 
     def changes(self, pk: int) -> list[Change]:
-        raise NotImplementedError
+        return object_history(self.model, pk)
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: int) -> Response:
@@ -58,13 +61,22 @@ class InventoryHistoryView(APIView):
         """Raises Http404 to whoever may not know of the object, for views that let more than the NOC in."""
 
 
+class SharedHistoryView(InventoryHistoryView):
+    """Of what others may see too, but not its history: they are told so."""
+
+    model: ClassVar[type[Port | Webhook]]
+
+    def check_reader(self, request: Request, pk: int) -> None:
+        if not caller(request).is_noc:
+            get_object_or_404(self.model.objects.visible_to(caller(request)), pk=pk)
+            raise PermissionDenied(IsNoc.message)
+
+
 class SiteHistoryView(InventoryHistoryView):
     """The newest 200 changes of a site, newest first, also of one that is gone; for NOC staff."""
 
     permission_classes = [IsNoc]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(Site, pk)
+    model = Site
 
 
 class RouterHistoryView(InventoryHistoryView):
@@ -77,36 +89,25 @@ class RouterHistoryView(InventoryHistoryView):
         return router_history(pk)
 
 
-class PortHistoryView(InventoryHistoryView):
+class PortHistoryView(SharedHistoryView):
     """The newest 200 changes of a port, newest first, also of one that is gone; for NOC staff."""
 
     permission_classes = [IsAuthenticated]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(Port, pk)
-
-    def check_reader(self, request: Request, pk: int) -> None:
-        if not caller(request).is_noc:
-            get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
-            raise PermissionDenied(IsNoc.message)
+    model = Port
 
 
 class LinkHistoryView(InventoryHistoryView):
     """The newest 200 changes of a link, newest first, also of one that is gone; for NOC staff."""
 
     permission_classes = [IsNoc]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(BackboneLink, pk)
+    model = BackboneLink
 
 
 class VniRangeHistoryView(InventoryHistoryView):
     """The newest 200 changes of a reserved range, newest first, also of one that is gone; for NOC staff."""
 
     permission_classes = [IsNoc]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(ReservedVniRange, pk)
+    model = ReservedVniRange
 
 
 class CustomerHistoryView(InventoryHistoryView):
@@ -118,18 +119,11 @@ class CustomerHistoryView(InventoryHistoryView):
         return customer_history(pk)
 
 
-class WebhookHistoryView(InventoryHistoryView):
+class WebhookHistoryView(SharedHistoryView):
     """The newest 200 changes of a webhook, newest first, also of one that is gone; for NOC staff."""
 
     permission_classes = [IsAuthenticated]
-
-    def changes(self, pk: int) -> list[Change]:
-        return object_history(Webhook, pk)
-
-    def check_reader(self, request: Request, pk: int) -> None:
-        if not caller(request).is_noc:
-            get_object_or_404(Webhook.objects.visible_to(caller(request)), pk=pk)
-            raise PermissionDenied(IsNoc.message)
+    model = Webhook
 
 
 class PersonHistoryView(InventoryHistoryView):
@@ -162,7 +156,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for, as text."""
+    """The value as text where JSON has no word for it."""
     match value:
         case dict():
             return {name: _plain(inner) for name, inner in value.items()}

@@ -14,7 +14,7 @@ from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNocAdmin, caller, token_of
-from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer, validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router, RouterCertificate
@@ -87,7 +87,6 @@ class RevocationView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Revoke one certificate of a router, or all; for NOC staff. It counts at once and for ever."""
         router = get_object_or_404(Router, pk=pk)
-        body = RevocationSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        serials = certificates_revoke(router=router, serial=body.validated_data["serial"], now=clock.now())
+        asked = validated(RevocationSerializer, request.data)
+        serials = certificates_revoke(router=router, serial=asked["serial"], now=clock.now())
         return Response({"revoked": serials})

@@ -1,4 +1,4 @@
-"""Where ``longline-agent enroll`` asks for its certificate: it has none yet, so this is the public API."""
+"""Enrolment, for ``longline-agent enroll``: it has no certificate yet, so this is the public API."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from rest_framework.serializers import CharField
 from rest_framework.views import APIView
 
 from portal.api.v1.cache_control import NO_STORE
-from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer
+from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer, validated
 from portal.api.v1.throttling import PerAddress
 from portal.core import clock
 from portal.inventory.operations import router_enrol
@@ -48,8 +48,7 @@ class EnrolView(APIView):
 
     @extend_schema(request=EnrolSerializer, responses={201: EnrolledSerializer})
     def post(self, request: Request) -> Response:
-        body = EnrolSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **body.validated_data)
+        asked = validated(EnrolSerializer, request.data)
+        row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **asked)
         document = {"router": row.router.name, "certificate_pem": certificate_pem, "ca_pem": ca_pem}
         return Response(EnrolledSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)

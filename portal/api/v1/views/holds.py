@@ -15,6 +15,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.holds import HoldMakeSerializer, HoldSerializer
+from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 from portal.vll import queries
 from portal.vll.models import Hold
@@ -36,9 +37,8 @@ class HoldsView(generics.ListAPIView[Hold]):
     @once_per_key
     def post(self, request: Request) -> Response:
         """Hold VLANs and bandwidth of two ports for 900 s."""
-        body = HoldMakeSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        hold = hold_make(user=caller(request), now=clock.now(), **body.validated_data)
+        asked = validated(HoldMakeSerializer, request.data)
+        hold = hold_make(user=caller(request), now=clock.now(), **asked)
         where = reverse("api-v1:hold", args=[hold.pk], request=request)
         return Response(
             HoldSerializer(hold).data, status=status.HTTP_201_CREATED, headers={"Location": where}

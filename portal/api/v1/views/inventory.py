@@ -1,10 +1,9 @@
 """Sites, routers, ports, links, customers and reserved VNIs: customers read their own, the NOC keeps them."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -37,18 +36,19 @@ from portal.api.v1.serializers.inventory_writes import (
 from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListView, NocAlone, NocWrites
 from portal.core import clock
 from portal.inventory import operations
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
 from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.inventory_deletion import customer_remove, customer_return, port_remove, router_remove
 
 
-def _ports(view: Any) -> QuerySet[Port]:
-    ports: QuerySet[Port] = Port.objects.visible_to(caller(view.request)).filter(retired_at__isnull=True)
-    return ports.select_related("router__site", "customer")
+class _Ports(GenericAPIView[Port]):
+    def get_queryset(self) -> QuerySet[Port]:
+        ports = Port.objects.visible_to(caller(self.request)).filter(retired_at__isnull=True)
+        return ports.select_related("router__site", "customer")
 
 
-class PortsView(InventoryListView):
+class PortsView(_Ports, InventoryListView):
     """The ports that you may order on, with what is booked and free."""
 
     permission_classes = [NocWrites]
@@ -59,11 +59,8 @@ class PortsView(InventoryListView):
     create = operations.port_create
     item = "port"
 
-    def get_queryset(self) -> QuerySet[Port]:
-        return _ports(self)
 
-
-class PortView(InventoryItemView):
+class PortView(_Ports, InventoryItemView):
     """One port, with what is booked and free."""
 
     permission_classes = [NocWrites]
@@ -71,9 +68,6 @@ class PortView(InventoryItemView):
     serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
     change, remove, keyword = port_change, port_remove, "port"
-
-    def get_queryset(self) -> QuerySet[Port]:
-        return _ports(self)
 
 
 class SitesView(InventoryListView):
@@ -124,28 +118,22 @@ class LinksView(InventoryListView):
     """The backbone links with metric and IP MTU of each side; for NOC staff."""
 
     permission_classes = [NocAlone]
-    queryset = BackboneLink.objects.none()
+    queryset = links_with_observed_mtu()
     serializer_class = LinkSerializer
     filterset_class = LinkFilters
     write_serializer = LinkWriteSerializer
     create = link_create
     item = "link"
 
-    def get_queryset(self) -> QuerySet[BackboneLink]:
-        return links_with_observed_mtu()
-
 
 class LinkView(InventoryItemView):
     """One backbone link; for NOC staff."""
 
     permission_classes = [NocAlone]
-    queryset = BackboneLink.objects.none()
+    queryset = links_with_observed_mtu()
     serializer_class = LinkSerializer
     write_serializer = LinkWriteSerializer
     change, remove, keyword = link_change, operations.link_remove, "link"
-
-    def get_queryset(self) -> QuerySet[BackboneLink]:
-        return links_with_observed_mtu()
 
 
 class CustomersView(InventoryListView):

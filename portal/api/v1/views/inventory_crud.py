@@ -1,4 +1,4 @@
-"""What every kind of inventory has in the API: a list to add to, and items to change and remove."""
+"""The common part of every kind of inventory in the API: a list to add to, and items to change and remove."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 
 
@@ -50,9 +51,8 @@ class InventoryListView(generics.ListAPIView[Any]):
     @once_per_key
     def post(self, request: Request) -> Response:
         """Add one; for NOC staff."""
-        body = self.write_serializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        made = type(self).create(user=caller(request), now=clock.now(), **body.validated_data)
+        asked = validated(self.write_serializer, request.data)
+        made = type(self).create(user=caller(request), now=clock.now(), **asked)
         document = self.get_serializer(self.get_queryset().get(pk=made.pk)).data
         location = reverse(f"api-v1:{self.item}", args=[made.pk], request=request)
         headers = {"Location": location, "ETag": etag_of(document)}
@@ -71,10 +71,8 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @if_match(required=True)
     def patch(self, request: Request, found: Any) -> Response:
         """Change it; for NOC staff."""
-        body = self.write_serializer(data=request.data, partial=True)
-        body.is_valid(raise_exception=True)
-        row = {self.keyword: found}
-        type(self).change(**row, user=caller(request), now=clock.now(), **body.validated_data)
+        asked = validated(self.write_serializer, request.data, partial=True)
+        type(self).change(**{self.keyword: found}, user=caller(request), now=clock.now(), **asked)
         rows: QuerySet[Any] = self.get_queryset()
         document = self.get_serializer(rows.get(pk=found.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})

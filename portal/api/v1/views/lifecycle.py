@@ -1,6 +1,7 @@
 """Suspending, resuming and restoring a VLL, and what can be done to an order; each answers 202."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -18,6 +19,7 @@ from portal.api.v1.serializers.lifecycle import ForceEndSerializer, RejectionSer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.order_plans import ApprovalSerializer
 from portal.api.v1.serializers.orders import OrderSerializer
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
@@ -39,56 +41,59 @@ from portal.vll.operations import (
 class VllActionView(generics.GenericAPIView[Vll]):
     """A POST without a body that orders something about one VLL; ``If-Match`` is heeded when it is sent."""
 
-    permission_classes = [IsAuthenticated]
     queryset = Vll.objects.none()
     serializer_class = VllSerializer
+    do: ClassVar[Callable[..., Order]]
 
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
 
-
-class SuspendView(VllActionView):
-    permission_classes = [IsAuthenticated]
-
     @extend_schema(request=None, responses={202: AcceptedSerializer})
     @once_per_key
     @if_match(required=False)
     def post(self, request: Request, vll: Vll) -> Response:
-        """Take a VLL out of service. Its leases are kept."""
-        return accepted(request, order_suspend(user=caller(request), vll=vll, now=clock.now()))
+        return accepted(request, type(self).do(user=caller(request), vll=vll, now=clock.now()))
+
+
+class SuspendView(VllActionView):
+    """Take a VLL out of service. Its leases are kept."""
+
+    permission_classes = [IsAuthenticated]
+    do = order_suspend
 
 
 class ResumeView(VllActionView):
-    permission_classes = [IsAuthenticated]
+    """Put a suspended VLL back in service."""
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
-    @once_per_key
-    @if_match(required=False)
-    def post(self, request: Request, vll: Vll) -> Response:
-        """Put a suspended VLL back in service."""
-        return accepted(request, order_resume(user=caller(request), vll=vll, now=clock.now()))
+    permission_classes = [IsAuthenticated]
+    do = order_resume
 
 
 class RestoreView(VllActionView):
-    permission_classes = [IsAuthenticated]
+    """Take a removal back. Possible within its cooling-off."""
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
-    @once_per_key
-    @if_match(required=False)
-    def post(self, request: Request, vll: Vll) -> Response:
-        """Take a removal back. Possible within its cooling-off."""
-        return accepted(request, order_restore(user=caller(request), vll=vll, now=clock.now()))
+    permission_classes = [IsAuthenticated]
+    do = order_restore
 
 
 class OrderActionView(generics.GenericAPIView[Order]):
-    """A POST that does something to one order."""
+    """A POST that does something to one order: without a body, unless the view takes one."""
 
-    permission_classes = [IsAuthenticated]
     queryset = Order.objects.none()
     serializer_class = OrderSerializer
+    do: ClassVar[Callable[..., Order]]
 
     def get_queryset(self) -> QuerySet[Order]:
         return queries.orders(caller(self.request))
+
+    @extend_schema(request=None, responses={202: AcceptedSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        return self.done(request, pk)
+
+    def done(self, request: Request, pk: UUID, **asked: Any) -> Response:
+        done = type(self).do(user=caller(request), order=self.order(pk), now=clock.now(), **asked)
+        return accepted(request, done)
 
     def order(self, pk: UUID) -> Any:
         """The order, or 404 outside the caller's scope."""
@@ -96,68 +101,51 @@ class OrderActionView(generics.GenericAPIView[Order]):
 
 
 class CancelView(OrderActionView):
-    permission_classes = [IsAuthenticated]
+    """Cancel an order that is not done."""
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Cancel an order that is not done."""
-        return accepted(request, order_cancel(user=caller(request), order=self.order(pk), now=clock.now()))
+    permission_classes = [IsAuthenticated]
+    do = order_cancel
 
 
 class RetryView(OrderActionView):
-    permission_classes = [IsAuthenticated]
+    """Order anew what failed. The new order is a `retry_of` the old one."""
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Order anew what failed. The new order is a `retry_of` the old one."""
-        return accepted(request, order_retry(user=caller(request), order=self.order(pk), now=clock.now()))
+    permission_classes = [IsAuthenticated]
+    do = order_retry
 
 
 class ApproveView(OrderActionView):
     permission_classes = [IsNoc]
+    do = order_approve
 
     @extend_schema(request=ApprovalSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
         """Approve an order that is held; for NOC staff. With `plan`, only if it still holds."""
-        body = ApprovalSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        approved = order_approve(
-            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
-        )
-        return accepted(request, approved)
+        return self.done(request, pk, **validated(ApprovalSerializer, request.data))
 
 
 class RejectView(OrderActionView):
     permission_classes = [IsNoc]
+    do = order_reject
 
     @extend_schema(request=RejectionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
         """Reject an order that is held; for NOC staff."""
-        body = RejectionSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        rejected = order_reject(
-            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
-        )
-        return accepted(request, rejected)
+        return self.done(request, pk, **validated(RejectionSerializer, request.data))
 
 
 class ForceRetryView(OrderActionView):
-    permission_classes = [IsNoc]
+    """Ask the routers of an open order again now; for NOC staff."""
 
-    @extend_schema(request=None, responses={202: AcceptedSerializer})
-    @once_per_key
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Ask the routers of an open order again now; for NOC staff."""
-        pressed = order_force_retry(user=caller(request), order=self.order(pk), now=clock.now())
-        return accepted(request, pressed)
+    permission_classes = [IsNoc]
+    do = order_force_retry
 
 
 class ForceEndView(OrderActionView):
     permission_classes = [IsNocAdmin]
+    do = order_force_end
 
     @extend_schema(request=ForceEndSerializer, responses={202: AcceptedSerializer})
     @once_per_key
@@ -166,9 +154,4 @@ class ForceEndView(OrderActionView):
 
         Its leases stay until all routers have confirmed.
         """
-        body = ForceEndSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        ended = order_force_end(
-            user=caller(request), order=self.order(pk), now=clock.now(), **body.validated_data
-        )
-        return accepted(request, ended)
+        return self.done(request, pk, **validated(ForceEndSerializer, request.data))

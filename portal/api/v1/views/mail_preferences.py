@@ -16,7 +16,7 @@ from portal.notifications.mail_preferences import mails_choose
 
 
 class MailsView(ConditionalRetrieveView[User]):
-    """Which mails you get, by group."""
+    """The mails that you get, by group."""
 
     permission_classes = [IsAuthenticated]
     queryset = User.objects.none()

@@ -1,4 +1,4 @@
-"""How it stands with NetBox."""
+"""The state of NetBox."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -12,13 +12,13 @@ from portal.netbox_sync.status import standing
 
 
 class NetboxView(APIView):
-    """What is known of NetBox, and how old it is."""
+    """The portal's knowledge of NetBox, and its age."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(responses={200: NetboxSerializer})
     def get(self, request: Request) -> Response:
-        """How old what is known of NetBox is, and what waits to be written there; for NOC staff."""
+        """The age of what is known of NetBox, and what waits to be written there; for NOC staff."""
         stands = standing(clock.now())
         if stands is None:
             nothing = dict.fromkeys(NetboxSerializer().fields)

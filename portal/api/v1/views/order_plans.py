@@ -1,4 +1,4 @@
-"""What the routers would do if a held order were approved."""
+"""The plan of a held order: what the routers would do if it were approved."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Who is NOC staff, and closing the account of somebody who leaves.
+"""NOC staff, and closing the account of somebody who leaves.
 
 What gives the NOC's power is left to pages, for people who are signed in: a token that leaked makes no NOC
 admin who stays when it is revoked.
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.noc_staff import noc_staff
 from portal.accounts.second_factor import with_second_factor
@@ -29,7 +29,7 @@ from portal.core import clock
 
 
 class NocStaffView(generics.ListAPIView[User]):
-    """Who is NOC staff, closed accounts too; for NOC staff."""
+    """The NOC staff, closed accounts too; for NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = User.objects.none()
@@ -69,13 +69,13 @@ class PersonCloseView(APIView):
 
 
 class PersonMadeView(APIView):
-    """What a person made."""
+    """The things that a person made."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """What a person made, at pages and with tokens, and stands; for NOC admins."""
+        """The things that a person made, at pages and with tokens, and that stand; for NOC admins."""
         made = made_by(_managed(request, pk), viewer=caller(request), now=clock.now())
         return Response(ProvenanceSerializer(made).data)
 
@@ -83,7 +83,7 @@ class PersonMadeView(APIView):
 def _managed(request: Request, pk: int) -> User:
     """One whose account the caller may close. Raises Http404, PermissionDenied."""
     person = get_object_or_404(_people(caller(request)), pk=pk)
-    if not policies.may_manage_people(caller(request)):
+    if not permissions.may_manage_people(caller(request)):
         raise PermissionDenied(IsNocAdmin.message)
     return person
 

@@ -1,4 +1,4 @@
-"""What is left of what lines lease."""
+"""The free part of what lines lease."""
 
 from dataclasses import asdict
 
@@ -13,13 +13,13 @@ from portal.api.v1.serializers.pools import PoolsSerializer
 
 
 class PoolsView(APIView):
-    """What is left of VNIs, GRE address pairs, bandwidth, VLANs and cores."""
+    """The free part of VNIs, GRE address pairs, bandwidth, VLANs and cores."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(responses={200: PoolsSerializer})
     def get(self, request: Request) -> Response:
-        """What is left of what lines lease, the fullest first; for NOC staff."""
+        """The free part of what lines lease, the fullest first; for NOC staff."""
         found = pools()
         counts = found.counts
         told = {

@@ -19,6 +19,7 @@ from portal.api.v1.serializers.quarantine import (
     QuarantinedLineSerializer,
     QuarantineSerializer,
 )
+from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import quarantine_accept, quarantine_discard
@@ -102,7 +103,6 @@ class DiscardView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Forget these samples, for a reason that is kept; for NOC staff. 409 when decided otherwise."""
         found = get_object_or_404(quarantines(), pk=pk)
-        body = DiscardSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        quarantine_discard(quarantine=found, user=caller(request), now=clock.now(), **body.validated_data)
+        asked = validated(DiscardSerializer, request.data)
+        quarantine_discard(quarantine=found, user=caller(request), now=clock.now(), **asked)
         return Response(QuarantineSerializer(quarantines().get(pk=pk)).data)

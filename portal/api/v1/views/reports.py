@@ -18,6 +18,7 @@ from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import (
     UNITS,
     AvailabilityQuerySerializer,
@@ -108,7 +109,7 @@ class LossView(APIView):
 
 
 class PolicingView(APIView):
-    """What the policers let through and dropped of what was sent in at each end of a VLL."""
+    """The traffic that the policers at each end of a VLL let through and dropped."""
 
     permission_classes = [IsAuthenticated]
 
@@ -122,10 +123,8 @@ def _vll(request: Request, pk: UUID) -> Vll:
     return vll
 
 
-def _asked(serializer: type[Any], request: Request) -> dict[str, Any]:
-    asked = serializer(data=request.query_params, context={"now": clock.now()})
-    asked.is_valid(raise_exception=True)
-    return dict(asked.validated_data)
+def _asked(kind: type[Any], request: Request) -> dict[str, Any]:
+    return validated(kind, request.query_params, context={"now": clock.now()})
 
 
 def _rows(vll: Vll, answer: dict[str, Any]) -> Iterator[list[object]]:

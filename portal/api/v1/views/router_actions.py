@@ -20,6 +20,7 @@ from portal.api.v1.serializers.router_actions import (
     DrainProgressSerializer,
     RouterActionSerializer,
 )
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router
@@ -42,7 +43,7 @@ _DO: dict[str, Callable[..., None]] = {
 
 
 class RouterActionsView(APIView):
-    """What the NOC does to a router while it works on it."""
+    """The NOC's work on a router."""
 
     permission_classes = [NocAlone]
 
@@ -52,9 +53,7 @@ class RouterActionsView(APIView):
         """Begin or end maintenance, a drain or a hold, try again now, count on from what the agent holds; for
         NOC staff. Declare a router dead, or alive again; for NOC admins."""
         router = get_object_or_404(_ROUTERS, pk=pk)
-        body = RouterActionSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = body.validated_data
+        asked = validated(RouterActionSerializer, request.data)
         do: str = asked["do"]
         more: dict[str, Any] = {}
         if do.startswith("drain"):
@@ -66,13 +65,13 @@ class RouterActionsView(APIView):
 
 
 class RouterDrainView(APIView):
-    """How far a drain is."""
+    """The progress of a drain."""
 
     permission_classes = [NocAlone]
 
     @extend_schema(responses={200: DrainProgressSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """How many ends are left on a router; for NOC staff."""
+        """The ends that are left on a router; for NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         found = router_drain.drain_progress(router)
         document: dict[str, Any] = {

@@ -3,8 +3,6 @@
 What gives power needs a token that was made for it: a role that a leaked one gave stays when it is revoked.
 """
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -16,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from portal.accounts import invitations, policies, team
+from portal.accounts import invitations, permissions, team
 from portal.accounts.models import Customer, Invitation, Membership, Scope
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
@@ -26,6 +24,7 @@ from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.team import (
     InvitationCreateSerializer,
     InvitationSerializer,
@@ -38,12 +37,12 @@ from portal.core import clock
 
 def check_manages(request: Request, customer: Customer) -> None:
     """Raises PermissionDenied for members who do not run the customer's team, and for mere NOC staff."""
-    if not policies.may_manage_team(caller(request), customer):
+    if not permissions.may_manage_team(caller(request), customer):
         raise PermissionDenied(ADMINS_ALONE)
 
 
 class MembersView(generics.ListAPIView[Membership]):
-    """Who belongs to your customers, and as what; for NOC staff to all."""
+    """The members of your customers, and their roles; for NOC staff of all."""
 
     permission_classes = [IsAuthenticated]
     queryset = Membership.objects.none()
@@ -73,9 +72,8 @@ class MemberView(ConditionalRetrieveView[Membership]):
         """Give a member another role; for admins, by a token with the scope team. The last admin stays
         one."""
         check_manages(request, found.customer)
-        body = MemberChangeSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        team.role_change(membership=found, role=body.validated_data["role"], now=clock.now())
+        asked = validated(MemberChangeSerializer, request.data)
+        team.role_change(membership=found, role=asked["role"], now=clock.now())
         found.refresh_from_db(fields=["role"])
         document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})
@@ -94,13 +92,13 @@ class MemberView(ConditionalRetrieveView[Membership]):
 
 
 class MemberMadeView(APIView):
-    """What a member made."""
+    """The things that a member made."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """What a member made for the customer, and stands; for admins."""
+        """The things that a member made for the customer, and that stand; for admins."""
         found = get_object_or_404(team.members(caller(request)), pk=pk)
         check_manages(request, found.customer)
         return Response(
@@ -126,9 +124,7 @@ class InvitationsView(generics.ListAPIView[Invitation]):
     def post(self, request: Request) -> Response:
         """Invite somebody by mail; for admins, by a token with the scope team. So many a day per customer,
         and to one address."""
-        body = InvitationCreateSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked: dict[str, Any] = dict(body.validated_data)
+        asked = validated(InvitationCreateSerializer, request.data)
         customer = managed_customer(caller(request), asked.pop("customer"))
         made = invitations.invite(
             by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked

@@ -17,6 +17,7 @@ from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import caller, token_of
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.tokens import TokenCreateSerializer, TokenMadeSerializer, TokenSerializer
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
@@ -37,10 +38,9 @@ class TokensView(generics.ListAPIView[ApiToken]):
     @extend_schema(request=TokenCreateSerializer, responses={201: TokenMadeSerializer})
     def post(self, request: Request) -> Response:
         """Make a token. Its ``secret`` is in this answer only; it may do no more than its maker's."""
-        body = TokenCreateSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        asked = validated(TokenCreateSerializer, request.data)
         token, plain = token_create(
-            user=caller(request), now=clock.now(), made_with=token_of(request), **body.validated_data
+            user=caller(request), now=clock.now(), made_with=token_of(request), **asked
         )
         answer = {**TokenSerializer(token).data, "secret": plain}
         return Response(answer, status=status.HTTP_201_CREATED, headers=NO_STORE)
@@ -68,12 +68,12 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
 
 
 class TokenMadeWithView(APIView):
-    """What was made with one token of yours."""
+    """The things made with one token of yours."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """What was made with it, or with tokens that were, and stands: of what you run."""
+        """The things made with it, or with tokens that were, and that stand: of what you run."""
         token = get_object_or_404(tokens_of(caller(request)), pk=pk)
         return Response(ProvenanceSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)

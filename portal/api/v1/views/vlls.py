@@ -21,6 +21,7 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import UNITS, ThroughputQuerySerializer
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
@@ -81,9 +82,7 @@ class VllView(ConditionalRetrieveView[Vll]):
     @if_match(required=False)
     def delete(self, request: Request, vll: Vll) -> Response:
         """Order the removal. A VLL that is still being built is cancelled instead."""
-        asked = CoolingOffSerializer(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        seconds = asked.validated_data.get("cooling_off")
+        seconds = validated(CoolingOffSerializer, request.query_params).get("cooling_off")
         cooling_off = None if seconds is None else timedelta(seconds=seconds)
         order = order_delete(user=caller(request), vll=vll, now=clock.now(), cooling_off=cooling_off)
         return accepted(request, order)
@@ -105,6 +104,6 @@ class ThroughputView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> Response:
         vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-        asked = ThroughputQuerySerializer(data=request.query_params, context={"now": clock.now()})
-        asked.is_valid(raise_exception=True)
-        return Response(throughput(vll=vll, **asked.validated_data))
+        now = {"now": clock.now()}
+        asked = validated(ThroughputQuerySerializer, request.query_params, context=now)
+        return Response(throughput(vll=vll, **asked))

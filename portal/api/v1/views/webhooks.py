@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from portal.accounts import policies
+from portal.accounts import permissions
 from portal.accounts.models import Customer, Scope, User
 from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
@@ -22,6 +22,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
 from portal.api.v1.permissions import caller, token_of
+from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.webhooks import (
     DeliverySerializer,
     EventTypesSerializer,
@@ -49,8 +50,9 @@ from portal.notifications.webhook_operations import (
 
 def check_may(request: Request, webhook: Webhook) -> None:
     """Raises PermissionDenied for members who do not run the customer, and for writes of mere NOC staff."""
-    policy = policies.may_see_webhooks if request.method in SAFE_METHODS else policies.may_manage_webhooks
-    if not policy(caller(request), webhook.customer):
+    reads = request.method in SAFE_METHODS
+    may = permissions.may_see_webhooks if reads else permissions.may_manage_webhooks
+    if not may(caller(request), webhook.customer):
         raise PermissionDenied(ADMINS_ALONE)
 
 
@@ -71,9 +73,7 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     def post(self, request: Request) -> Response:
         """Add a webhook; for admins, by a token with the scope webhooks. Its ``secret`` is in this answer
         only."""
-        serializer = WebhookCreateSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        asked = dict(serializer.validated_data)
+        asked = validated(WebhookCreateSerializer, request.data)
         customer = _owner(caller(request), asked.pop("customer"))
         webhook, secret = webhook_create(
             user=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked
@@ -106,9 +106,7 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
         """Change, disable or enable it; for admins, by a token with the scope webhooks. What waits goes to
         the new address."""
         check_may(request, found)
-        serializer = WebhookChangeSerializer(data=request.data, partial=True)
-        serializer.is_valid(raise_exception=True)
-        asked = dict(serializer.validated_data)
+        asked = validated(WebhookChangeSerializer, request.data, partial=True)
         enabled = asked.pop("enabled", None)
         webhook_change(webhook=found, by=caller(request), token=token_of(request), now=clock.now(), **asked)
         if enabled is True:
@@ -164,7 +162,7 @@ class WebhookTestView(APIView):
 
 
 class DeliveriesView(generics.ListAPIView[Delivery]):
-    """What a webhook was sent in the last weeks, newest first."""
+    """The deliveries of a webhook in the last weeks, newest first."""
 
     permission_classes = [IsAuthenticated]
     queryset = Delivery.objects.none()
@@ -217,7 +215,7 @@ class EventTypesView(APIView):
 
     @extend_schema(responses={200: EventTypesSerializer})
     def get(self, request: Request) -> Response:
-        """What webhooks are told: each type with the JSON Schema of its body and an example."""
+        """The events that webhooks are told: each type with the JSON Schema of its body and an example."""
         rows: list[dict[str, Any]] = [
             {"name": each.name, "about": str(each.about), "schema": each.schema, "example": each.body}
             for each in TYPES
@@ -233,5 +231,5 @@ def _webhook(request: Request, pk: int) -> Webhook:
 
 
 def _owner(user: User, name: str | None) -> Customer | None:
-    """Whose a new webhook is to be. Raises PermissionDenied, ValidationError."""
+    """The customer of a new webhook, None for the NOC. Raises PermissionDenied, ValidationError."""
     return None if name is None and user.is_noc_admin else managed_customer(user, name)

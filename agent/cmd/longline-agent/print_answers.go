@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// The parts of the agent's answers that the commands read (docs/agent-api.md).
+type (
+	reason struct {
+		Code, Message string
+		Object        *string
+	}
+	planAnswer struct {
+		Generation int64
+		Operations []struct {
+			N                                  int
+			Stage, VLL, End, Message, CLI, Why string
+		}
+		Ends []struct {
+			VLL, End, Status string
+			Reason           *reason
+		}
+		Quarantined []quarantined
+	}
+	quarantined struct{ VLL, End, Interface string }
+	relabelled  struct {
+		VLL, End, Kind, Interface, Tag string
+		SwIfIndex                      uint32 `json:"sw_if_index"`
+	}
+	stateAnswer struct {
+		Router string
+		VPP    struct {
+			Connected bool
+			Version   *string
+			BootMS    *int64 `json:"boot_ms"`
+		}
+		Held *struct {
+			Generation int64
+			SHA256     string
+		}
+		Applied *struct {
+			Generation int64
+			AtMS       int64 `json:"at_ms"`
+		}
+		Owned []struct {
+			VLL, End, Kind, Interface string
+			Revision                  int32
+			SwIfIndex                 uint32 `json:"sw_if_index"`
+		}
+		Conflicts []struct {
+			VLL, End string
+			Reason   *reason
+		}
+		Quarantined []quarantined
+		Relabelled  []relabelled
+		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
+		SetAside    []struct{ File, Why string } `json:"set_aside"`
+	}
+)
+
+func printPlan(w io.Writer, p *planAnswer) {
+	fmt.Fprintf(w, "generation %d: %d operations\n", p.Generation, len(p.Operations))
+	for _, op := range p.Operations {
+		fmt.Fprintf(w, "%5d  %-7s %s\n               # %s %s: %s (%s)\n", op.N, op.Stage, op.CLI, op.VLL, op.End, op.Why, op.Message)
+	}
+	if len(p.Ends) > 0 {
+		fmt.Fprintf(w, "left as they are: %d ends\n", len(p.Ends))
+	}
+	for _, e := range p.Ends {
+		fmt.Fprintf(w, "       %s %s  %s: %s\n", e.VLL, e.End, e.Status, inWords(e.Reason))
+	}
+	printQuarantined(w, p.Quarantined)
+}
+
+func printState(w io.Writer, s *stateAnswer) {
+	fmt.Fprintf(w, "router   %s\n", s.Router)
+	switch {
+	case !s.VPP.Connected:
+		fmt.Fprintln(w, "VPP      not connected: what it holds is unknown")
+	case s.VPP.Version != nil && s.VPP.BootMS != nil:
+		fmt.Fprintf(w, "VPP      %s, started %s\n", *s.VPP.Version, moment(*s.VPP.BootMS))
+	case s.VPP.Version != nil:
+		fmt.Fprintf(w, "VPP      %s, start unknown (no stats segment)\n", *s.VPP.Version)
+	}
+	fmt.Fprintln(w, "held    ", generationHeld(s))
+	if s.Applied == nil {
+		fmt.Fprintln(w, "applied  nothing in this run of VPP")
+	} else {
+		fmt.Fprintf(w, "applied  generation %d at %s\n", s.Applied.Generation, moment(s.Applied.AtMS))
+	}
+	for _, aside := range s.SetAside {
+		fmt.Fprintf(w, "unread   %s: %s\n", aside.File, aside.Why)
+	}
+	fmt.Fprintf(w, "\nowned: %d\n", len(s.Owned))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, o := range s.Owned {
+		fmt.Fprintf(t, "  %s\t%s\tr%d\t%s\t%s\t%d\n", o.VLL, o.End, o.Revision, o.Kind, o.Interface, o.SwIfIndex)
+	}
+	_ = t.Flush() // into a buffer
+	fmt.Fprintf(w, "conflicts: %d\n", len(s.Conflicts))
+	for _, c := range s.Conflicts {
+		fmt.Fprintf(w, "  %s %s  %s\n", c.VLL, c.End, inWords(c.Reason))
+	}
+	fmt.Fprintf(w, "drift: %d\n", len(s.Drift))
+	for _, d := range s.Drift {
+		fmt.Fprintf(w, "  %s %s  %s of %s is %q, wanted %q\n", d.VLL, d.End, d.Field, d.Object, d.Actual, d.Desired)
+	}
+	printQuarantined(w, s.Quarantined)
+	fmt.Fprintf(w, "relabelled: %d\n", len(s.Relabelled))
+	for _, r := range s.Relabelled {
+		fmt.Fprintf(w, "  %s %s  %s (sw_if_index %d) has %s\n", r.VLL, r.End, r.Interface, r.SwIfIndex, r.tag())
+	}
+}
+
+func (r relabelled) tag() string {
+	if r.Tag == "" {
+		return "no tag"
+	}
+	return fmt.Sprintf("the tag %q", r.Tag)
+}
+
+func printQuarantined(w io.Writer, all []quarantined) {
+	fmt.Fprintf(w, "quarantined: %d\n", len(all))
+	for _, q := range all {
+		fmt.Fprintf(w, "  %s %s  %s\n", q.VLL, q.End, q.Interface)
+	}
+}
+
+func generationHeld(s *stateAnswer) string {
+	if s.Held == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("generation %d (sha256 %s)", s.Held.Generation, s.Held.SHA256)
+}
+
+func inWords(r *reason) string {
+	if r == nil {
+		return "no reason given"
+	}
+	if r.Object != nil {
+		return fmt.Sprintf("%s: %s [%s]", r.Code, r.Message, *r.Object)
+	}
+	return r.Code + ": " + r.Message
+}
+
+func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

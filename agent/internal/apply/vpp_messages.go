@@ -1,0 +1,102 @@
+// Package apply carries out a plan: stage by stage, each pipelined, with failure per VLL end.
+package apply
+
+import (
+	"fmt"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/policer"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/vpp"
+)
+
+type index = interface_types.InterfaceIndex
+
+// none is VPP's "choose yourself" and "not used". Go's zero would be node drop, interface 0, instance 0.
+const none = observe.NoIndex
+
+// encode writes an action as a message. find gives the index of an interface, also of one that an
+// earlier operation made.
+func encode(action plan.Action, find func(plan.Ref) index) api.Message {
+	target := find(action.Target())
+	switch a := action.(type) {
+	case plan.CreateSub:
+		return &interfaces.CreateSubif{
+			SwIfIndex: find(a.Port), SubID: a.ID, SubIfFlags: flags(a.Access), OuterVlanID: a.Access.Outer, InnerVlanID: a.Access.Inner,
+		}
+	case plan.DeleteSub:
+		return &interfaces.DeleteSubif{SwIfIndex: target}
+	case plan.CreateTunnel:
+		return tunnel(a.Tunnel, true)
+	case plan.DeleteTunnel:
+		return tunnel(a.Tunnel, false)
+	case plan.SetTag:
+		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}
+	case plan.SetMTU:
+		return &interfaces.SwInterfaceSetMtu{SwIfIndex: target, Mtu: []uint32{a.MTU, 0, 0, 0}}
+	case plan.SetRewrite:
+		return &l2.L2InterfaceVlanTagRewrite{SwIfIndex: target, VtrOp: a.Pop}
+	case plan.SetConnect:
+		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: find(a.To), Enable: true}
+	case plan.ClearConnect:
+		return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: target, TxSwIfIndex: index(a.To.Index), Enable: false}
+	case plan.AddPolicer:
+		return &policer.PolicerAdd{Name: a.Name, Infos: observe.PolicerConfig(a.Bandwidth)}
+	case plan.UpdatePolicer:
+		return &policer.PolicerUpdate{PolicerIndex: a.Index, Infos: observe.PolicerConfig(a.Bandwidth)}
+	case plan.DeletePolicer:
+		return &policer.PolicerDel{PolicerIndex: a.Index}
+	case plan.SetPolicing:
+		// By name: the replies to the variants by index carry the message number of another message.
+		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}
+	case plan.SetAdmin:
+		state := interface_types.IfStatusFlags(0)
+		if a.Up {
+			state = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
+		}
+		return &interfaces.SwInterfaceSetFlags{SwIfIndex: target, Flags: state}
+	}
+	panic(fmt.Sprintf("apply: no message for %T", action))
+}
+
+func flags(a intent.Access) interface_types.SubIfFlags {
+	f := interface_types.SUB_IF_API_FLAG_ONE_TAG
+	if a.Tagging.Tags() == 2 {
+		f = interface_types.SUB_IF_API_FLAG_TWO_TAGS
+	}
+	if a.Tagging == intent.Dot1ad {
+		f |= interface_types.SUB_IF_API_FLAG_DOT1AD
+	}
+	if a.Exact {
+		f |= interface_types.SUB_IF_API_FLAG_EXACT_MATCH
+	}
+	return f
+}
+
+func tunnel(t intent.Tunnel, add bool) api.Message {
+	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
+	switch t.Encapsulation {
+	case intent.VXLAN:
+		return &vxlan.VxlanAddDelTunnelV3{
+			IsAdd: add, Instance: none, SrcAddress: local, DstAddress: remote, Vni: t.VNI,
+			McastSwIfIndex: index(none), DecapNextIndex: none,
+		}
+	case intent.GENEVE:
+		return &geneve.GeneveAddDelTunnel2{
+			IsAdd: add, LocalAddress: local, RemoteAddress: remote, Vni: t.VNI,
+			McastSwIfIndex: index(none), DecapNextIndex: none,
+		}
+	}
+	return &gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
+		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote,
+	}}
+}

@@ -1,0 +1,220 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// router is an agent's engine beside a VPP with four customer ports and a local address of each family.
+type router struct {
+	*Engine
+	t       *testing.T
+	session *vpp.Session
+	ports   []string
+	restart func() error
+	// forwards says why frames of an access do not pass; nil where that would take real frames.
+	forwards func(name string) error
+	// pair gives a port a Linux CP pair; nil where the stand-in has none.
+	pair   func(port string) error
+	folder string
+	api    string
+	stats  string
+}
+
+var (
+	locals  = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.1"), 6: netip.MustParseAddr("fd00:255::1")}
+	remotes = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.2"), 6: netip.MustParseAddr("fd00:255::2")}
+)
+
+// onEveryVPP runs a test against vppsim and, where one is installed, against a real VPP. Loopbacks play
+// the customers' ports there: they take sub-interfaces and cross-connects like any Ethernet port.
+func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
+	t.Run("vppsim", func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+		r.restart, r.forwards = func() error { return sim.Restart() }, sim.Forwarding
+		test(t, r)
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		r, _ := newRealRouter(t)
+		test(t, r)
+	})
+}
+
+// newRealRouter skips the test where no VPP is installed.
+func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
+	t.Helper()
+	real := realvpp.StartOrSkip(t, realvpp.Options{
+		Plugins: []string{"vxlan", "geneve", "gre", "policer", "linux_cp", "linux_cp_unittest"},
+	})
+	r := newRouter(t, real.APISocket(), real.StatsSocket())
+	r.restart = func() error { return real.Restart(t.Context()) }
+	r.pair = pairer(real)
+	return r, real
+}
+
+var customerPorts = []string{"loop100", "loop101", "loop102", "loop103"}
+
+// furnish makes the ports loop100..loop103 and loop0 with the local addresses.
+func (r *router) furnish() {
+	r.t.Helper()
+	for _, instance := range []uint32{0, 100, 101, 102, 103} {
+		port := r.portByHand(instance)
+		if instance == 0 {
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, IsAdd: true,
+				Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(locals[4]), Len: 32}})
+			r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, IsAdd: true,
+				Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(locals[6]), Len: 128}})
+		}
+	}
+	r.ports = customerPorts
+}
+
+// portByHand makes a loopback that is up.
+func (r *router) portByHand(instance uint32) interface_types.InterfaceIndex {
+	r.t.Helper()
+	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: instance}).(*interfaces.CreateLoopbackInstanceReply)
+	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: made.SwIfIndex, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	return made.SwIfIndex
+}
+
+// must sends a request beside the engine, as somebody else would.
+func (r *router) must(request api.Message) api.Message {
+	r.t.Helper()
+	reply, err := r.session.Call(r.t.Context(), request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if retval := vpp.Retval(reply); retval != 0 {
+		r.t.Fatalf("%s: %v", request.GetMessageName(), api.RetvalToVPPApiError(retval))
+	}
+	return reply
+}
+
+func newRouter(t *testing.T, api, stats string) *router {
+	t.Helper()
+	r := &router{t: t, folder: t.TempDir(), api: api, stats: stats}
+	r.open()
+	r.connect()
+	r.furnish()
+	return r
+}
+
+// open plays a fresh start of the agent on the same folder.
+func (r *router) open() {
+	r.t.Helper()
+	store := intent.OpenStore(r.folder, "rhino")
+	journal, err := ownership.OpenJournal(r.folder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	session := r.session
+	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	r.FullLook = time.Hour
+	if session != nil {
+		r.Attach(session)
+	}
+}
+
+func (r *router) connect() {
+	r.t.Helper()
+	dialer := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, r.stats)
+	}}
+	session, err := dialer.Dial(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(session.Close)
+	r.session = session
+	r.Attach(session)
+}
+
+// restartVPP leaves nothing in VPP but its ports, and connects again; nothing is converged yet.
+func (r *router) restartVPP() {
+	r.t.Helper()
+	if err := r.restart(); err != nil {
+		r.t.Fatal(err)
+	}
+	<-r.session.Done()
+	r.connect()
+	r.furnish()
+}
+
+func (r *router) snapshot() *observe.Snapshot {
+	r.t.Helper()
+	s, err := observe.Full(r.t.Context(), r.session, boot(r.session))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// put hands the engine the next generation.
+func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
+	r.t.Helper()
+	generation := int64(1)
+	if held, _ := r.store.Held(); held != nil {
+		generation = held.Generation + 1
+	}
+	in, err := intent.Decode((&intent.Intent{Router: "rhino", Generation: generation, Present: present, Removed: removed}).Document(), "rhino")
+	if err != nil {
+		r.t.Fatalf("the test's own intent: %+v", err)
+	}
+	outcome, err := r.Put(r.t.Context(), in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return outcome
+}
+
+func (r *router) writes() uint64 { return r.Status().Totals.Writes }
+
+func (o *Outcome) mustAllBe(t *testing.T, status string) {
+	t.Helper()
+	if !o.Applied {
+		t.Errorf("not applied")
+	}
+	for _, e := range o.Ends {
+		if e.Status != status {
+			t.Errorf("%s is %s, want %s: %+v", e.Key, e.Status, status, e.Reason)
+		}
+	}
+}
+
+func vllID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// vxlanEnd is the plainest end: VLAN n+100 of a port over VXLAN with VNI n+1000.
+func vxlanEnd(n int, port string) intent.End {
+	return intent.End{
+		Key: intent.Key{VLL: vllID(n), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,
+		Access: intent.Access{Interface: port, Tagging: intent.Dot1q, Outer: uint16(100 + n), Exact: true},
+		Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: locals[4], Remote: remotes[4], VNI: uint32(1000 + n)},
+	}
+}
+
+func tombstone(e intent.End) intent.Tombstone {
+	return intent.Tombstone{Key: e.Key, Revision: e.Revision}
+}

@@ -1,0 +1,245 @@
+package plan
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
+)
+
+// Holding is one interface that belongs to an end.
+type Holding struct {
+	End       intent.Key
+	Revision  int32
+	Interface *observe.Interface
+	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
+	// Claim is what ownership rests on when no tag says so, else nil.
+	Claim *ownership.Claim
+
+	next *Holding // of the same end
+}
+
+// Kind is one of subif, port, vxlan, geneve, gre.
+func (h *Holding) Kind() string {
+	switch {
+	case h.Tunnel != nil:
+		return string(h.Tunnel.Encapsulation)
+	case h.Interface.IsSub():
+		return "subif"
+	}
+	return "port"
+}
+
+func (h *Holding) isPort() bool { return h.Kind() == "port" }
+
+// vlanMatch is how VPP tells sub-interfaces of a port apart. Exact match is not part of it.
+type vlanMatch struct {
+	port         uint32
+	tags         uint8
+	dot1ad       bool
+	outer, inner uint16
+}
+
+func vlanMatchOf(sub *observe.Interface) vlanMatch {
+	return vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}
+}
+
+func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
+	return vlanMatch{port, uint8(a.Tagging.Tags()), a.Tagging == intent.Dot1ad, a.Outer, a.Inner}
+}
+
+// connect is a cross-connect: where it leads, then where it comes from. So those that lead to the same stand together.
+type connect uint64
+
+func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from) }
+
+func (c connect) from() uint32 { return uint32(c) }
+func (c connect) to() uint32   { return uint32(c >> 32) }
+
+// ownerView is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
+type ownerView struct {
+	*observe.Snapshot
+	holdings []*Holding // sorted by interface index
+	// relabelled is what was tagged and is so no longer, sorted by interface index; it is in no other list.
+	relabelled       []*Holding
+	byIndex          map[uint32]*Holding     // by interface index
+	byEnd            map[intent.Key]*Holding // the first of each end; sorted by interface index
+	subs             map[vlanMatch]*observe.Interface
+	tunnels          map[intent.Identity]*observe.Tunnel // the first of each
+	duplicateTunnels []*observe.Tunnel                   // all others
+	connects         []connect                           // sorted
+	ports            map[string][]ownership.Claim        // what the journal knows of ports, by name
+}
+
+func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
+	n := len(s.Interfaces)
+	o := &ownerView{
+		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key]*Holding, n/2),
+		subs: make(map[vlanMatch]*observe.Interface, n/2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
+		connects: make([]connect, 0, len(s.Connects)),
+	}
+	for _, t := range s.Tunnels {
+		if !t.Default && t.Encapsulation != intent.GENEVE {
+			continue
+		}
+		if identity := t.Identity(); o.tunnels[identity] == nil {
+			o.tunnels[identity] = t
+		} else {
+			o.duplicateTunnels = append(o.duplicateTunnels, t)
+		}
+	}
+	for from, to := range s.Connects {
+		o.connects = append(o.connects, connectOf(from, to))
+	}
+	slices.Sort(o.connects)
+	claims := claimsByObject(journal)
+	held := make([]Holding, 0, n) // never grows, so that all stay where they are
+	for _, i := range s.Interfaces {
+		if i.IsSub() && !i.Sub.Wide {
+			o.subs[vlanMatchOf(i)] = i
+		}
+		if h, ours := o.holdingOf(i, claims); ours {
+			held = append(held, h)
+			o.byIndex[i.Index] = &held[len(held)-1]
+		} else if h := o.relabelledOf(i, journal.Tagged); h != nil {
+			o.relabelled = append(o.relabelled, h)
+		}
+	}
+	o.ports = claims.ports
+	o.takeClaimedPorts(claims)
+	o.holdings = make([]*Holding, 0, len(o.byIndex))
+	for _, i := range s.Interfaces {
+		if h := o.byIndex[i.Index]; h != nil {
+			o.holdings = append(o.holdings, h)
+		}
+	}
+	for _, h := range o.holdings {
+		last := o.byEnd[h.End]
+		if last == nil {
+			o.byEnd[h.End] = h
+			continue
+		}
+		for last.next != nil {
+			last = last.next
+		}
+		last.next = h
+	}
+	return o
+}
+
+// holdingsOf are the holdings of an end, sorted by interface index.
+func (o *ownerView) holdingsOf(end intent.Key) iter.Seq[*Holding] {
+	return func(yield func(*Holding) bool) {
+		for h := o.byEnd[end]; h != nil && yield(h); h = h.next {
+		}
+	}
+}
+
+// sendersInto are the interfaces whose cross-connect leads to this one, sorted.
+func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		at, _ := slices.BinarySearch(o.connects, connectOf(0, to))
+		for ; at < len(o.connects) && o.connects[at].to() == to && yield(o.connects[at].from()); at++ {
+		}
+	}
+}
+
+// tunnelsWithKey are the tunnels that VPP takes for the same, sorted by interface index.
+func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
+	return func(yield func(*observe.Tunnel) bool) {
+		first := o.tunnels[identity]
+		if first == nil || !yield(first) {
+			return
+		}
+		for _, t := range o.duplicateTunnels {
+			if t.Identity() == identity && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// takeClaimedPorts gives ports that no tag of the agent marks to the ends that claim them, as far as VPP
+// bears them out: the port is cross-connected to something of the same VLL.
+func (o *ownerView) takeClaimedPorts(c claims) {
+	claimed := func(i *observe.Interface, vll string) bool {
+		return slices.ContainsFunc(c.ports[i.Name], func(claim ownership.Claim) bool { return claim.VLL == vll }) ||
+			slices.ContainsFunc(o.relabelled, func(h *Holding) bool { return h.Interface == i && h.End.VLL == vll })
+	}
+	taken := make(map[uint32]*Holding)
+	for name, all := range c.ports {
+		port := o.ByName(name)
+		if port == nil || o.byIndex[port.Index] != nil || port.IsSub() || o.TunnelAt(port.Index) != nil {
+			continue
+		}
+		to := o.ByIndex(o.leadsTo(port.Index))
+		if to == nil {
+			continue
+		}
+		for _, claim := range all {
+			if h := o.byIndex[to.Index]; h != nil && h.End.VLL == claim.VLL || h == nil && claimed(to, claim.VLL) {
+				taken[port.Index] = &Holding{End: claim.Key(), Revision: claim.Revision, Interface: port, Claim: &claim}
+			}
+		}
+	}
+	maps.Copy(o.byIndex, taken)
+}
+
+// leadsTo is where an interface sends, observe.NoIndex when it is not cross-connected.
+func (o *ownerView) leadsTo(index uint32) uint32 {
+	if to, connected := o.Connects[index]; connected {
+		return to
+	}
+	return observe.NoIndex
+}
+
+type claims struct {
+	subs    map[ownership.SubInterface]ownership.Claim
+	tunnels map[ownership.Tunnel]ownership.Claim
+	ports   map[string][]ownership.Claim
+}
+
+func claimsByObject(journal ownership.Journal) claims {
+	c := claims{make(map[ownership.SubInterface]ownership.Claim), make(map[ownership.Tunnel]ownership.Claim), make(map[string][]ownership.Claim)}
+	for _, claim := range journal.Claims {
+		switch {
+		case claim.SubInterface != nil:
+			c.subs[*claim.SubInterface] = claim
+		case claim.Tunnel != nil:
+			c.tunnels[*claim.Tunnel] = claim
+		case claim.Port != "":
+			c.ports[claim.Port] = append(c.ports[claim.Port], claim)
+		}
+	}
+	return c
+}
+
+// holdingOf finds the owner of an interface by its tag; without a tag by a claim to exactly this object
+// in this run of VPP, which is what a crash between creation and tag leaves behind.
+func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
+	tunnel := o.TunnelAt(i.Index)
+	if tag, ours := ownership.ParseTag(i.Tag); ours {
+		return Holding{End: tag.Key, Revision: tag.Revision, Interface: i, Tunnel: tunnel}, true
+	}
+	var claim ownership.Claim
+	var claimed bool
+	switch {
+	case tunnel != nil:
+		if i.Tag == "" && tunnel.Default {
+			claim, claimed = c.tunnels[ownership.TunnelOf(tunnel.Tunnel)]
+		}
+	case i.IsSub():
+		if port := o.ByIndex(i.Sup); i.Tag == "" && port != nil {
+			claim, claimed = c.subs[ownership.SubInterface{
+				Port: port.Name, ID: i.Sub.ID, Tags: i.Sub.Tags, Dot1ad: i.Sub.Dot1ad, Outer: i.Sub.Outer, Inner: i.Sub.Inner,
+			}]
+		}
+	}
+	if !claimed {
+		return Holding{}, false
+	}
+	return Holding{End: claim.Key(), Revision: claim.Revision, Interface: i, Tunnel: tunnel, Claim: &claim}, true
+}

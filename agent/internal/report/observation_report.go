@@ -1,0 +1,132 @@
+package report
+
+import (
+	"net/netip"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/plan"
+)
+
+// encapsulations in the order of the contract.
+var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
+
+// fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
+func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads) {
+	todo, s := p.Plan, p.Snapshot
+	b.Look = p.Look
+	for _, can := range encapsulations {
+		if s.Supported[can] {
+			b.Encapsulations = append(b.Encapsulations, string(can))
+		}
+	}
+	b.Policing = string(s.Policing)
+	made := madeByUs(todo)
+	for _, i := range s.Interfaces {
+		if !made[i.Index] && nameable(i.Name) {
+			body := interfaceOf(i)
+			if load, known := loads.Of(s.Boot.MS, i.Index, i.Name); known {
+				body.Load = &loadBody{RxBPS: load.RxBPS, TxBPS: load.TxBPS}
+				if i.SpeedBPS != 0 {
+					body.Load.SpeedBPS = &i.SpeedBPS
+				}
+			}
+			if linux, paired := s.LCP[i.Index]; paired {
+				body.LinuxCP = printableOr(&linux)
+			}
+			b.Interfaces = append(b.Interfaces, body)
+		}
+	}
+	for _, address := range watched {
+		b.Routes = append(b.Routes, routeBody{address.String(), reachable[address]})
+	}
+	drift := make(map[intent.Key][]driftBody)
+	for _, op := range todo.Ops {
+		drift[op.End] = append(drift[op.End], driftOf(op.Drift))
+	}
+	for _, e := range p.Intent.Present {
+		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
+		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
+		if end.Drift == nil {
+			end.Drift = []driftBody{}
+		}
+		end.Contested = contestedOf(p.Contested[e.Key])
+		if port := s.ByName(e.Access.Interface); port != nil {
+			end.LinkUp = port.AdminUp && port.LinkUp
+		}
+		if e.Tunnel.Encapsulation != intent.L2XC {
+			up := reachable[e.Tunnel.Remote]
+			end.Reachable = &up
+		}
+		b.Ends = append(b.Ends, end)
+	}
+}
+
+func interfaceOf(i *observe.Interface) interfaceBody {
+	body := interfaceBody{
+		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, IPMTU: ipMTU(i),
+	}
+	for _, prefix := range i.Addresses {
+		body.Addresses = append(body.Addresses, prefix.String())
+	}
+	if i.Tag != "" {
+		body.Tag = printableOr(&i.Tag)
+	}
+	return body
+}
+
+func driftOf(d plan.Drift) driftBody {
+	return driftBody{printable(d.Object), printable(d.Field), printable(d.Desired), printable(d.Actual)}
+}
+
+func contestedOf(fields []converge.Contested) []contestedBody {
+	bodies := []contestedBody{}
+	for _, c := range fields {
+		bodies = append(bodies, contestedBody{driftOf(c.Drift), c.Since.UnixMilli(), c.Repairs})
+	}
+	return bodies
+}
+
+// ipMTU is the smallest of the MTUs that are set (bytes), nil when none is.
+func ipMTU(i *observe.Interface) *uint32 {
+	var least *uint32
+	for _, mtu := range []uint32{i.L3MTU, i.IP4MTU, i.IP6MTU} {
+		if mtu != 0 && (least == nil || mtu < *least) {
+			least = &mtu
+		}
+	}
+	return least
+}
+
+// accesses finds the customer's side of every present end in what the agent owns. While an end is being
+// moved it may have two; then neither is counted.
+func accesses(p *converge.ObservedState) []Access {
+	found := make(map[intent.Key][]Access)
+	for _, h := range p.Plan.Owned {
+		if h.Tunnel == nil {
+			found[h.End] = append(found[h.End], Access{
+				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name,
+				Made: p.Made[h.Interface.Index], Policer: policerOf(h.End, p),
+			})
+		}
+	}
+	var all []Access
+	for _, e := range p.Intent.Present {
+		if candidates := found[e.Key]; len(candidates) == 1 {
+			all = append(all, candidates[0])
+		}
+	}
+	return all
+}
+
+// policerOf is the end's policer where it enforces the profile that is wanted; otherwise its counters say
+// nothing about the customer.
+func policerOf(end intent.Key, p *converge.ObservedState) Policer {
+	there := p.Snapshot.Policers[ownership.PolicerName(end)]
+	if !p.Plan.Policed[end] || there == nil || there.Index == observe.NoIndex {
+		return Policer{}
+	}
+	return Policer{true, there.Index, there.Config}
+}

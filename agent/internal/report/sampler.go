@@ -1,0 +1,175 @@
+// Package report tells the portal what the router carries and looks like.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"go.fd.io/govpp/binapi/policer_types"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+)
+
+// Access is the customer's side of an end, as it was found in one run of VPP.
+type Access struct {
+	Key    intent.Key
+	BootMS int64
+	Index  uint32
+	Name   string
+	// Made tells it from what had the index and the name before (see converge.ObservedState).
+	Made int64
+	// Policer is what holds it to a bandwidth profile; zero for nothing.
+	Policer Policer
+}
+
+// Policer is one with what it does: an update makes VPP count anew.
+type Policer struct {
+	Works  bool
+	Index  uint32
+	Config policer_types.PolicerConfig
+}
+
+// Colours is what a policer counted: what conforms and what exceeds was forwarded, what violates was not.
+type Colours struct{ Conform, Exceed, Violate statseg.Count }
+
+// EndCount is what one end carried: In is what the customer sent into the VLL (received on the access), Out
+// what the VLL delivered (sent on the access). The access is where both are counted for every
+// encapsulation; GRE TEB counts nothing it transmits on its tunnel.
+type EndCount struct {
+	Key     intent.Key
+	In, Out statseg.Count
+	// Policed is nil where no policer works, or where its counters tell nothing.
+	Policed *Colours
+}
+
+// Sample covers FromMS < t <= ToMS of the agent's clock. An end without a trustworthy difference is not in
+// it: a gap, never a zero.
+type Sample struct {
+	Seq          int64
+	FromMS, ToMS int64
+	Ends         []EndCount
+}
+
+// stalledAfter is how long VPP's heartbeat may stand still while nothing is counted either. Its collector runs every 10 s
+// by default.
+const stalledAfter = 35 * time.Second
+
+// Sampler turns readings into differences.
+type Sampler struct {
+	seq    int64
+	last   time.Time
+	counts map[Access]EndCount // without their policers
+	police map[Access]Colours
+	loads  Loads
+
+	sign   statseg.Reading // the last one that differed from the one before it
+	signAt time.Time
+}
+
+// Take adds a reading, taken at that time, of these accesses. The sample is nil when there is no earlier
+// reading to compare with, or nothing to say.
+func (m *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if m.livesOn(reading) {
+		m.sign, m.signAt = reading, at
+	}
+	if at.Sub(m.signAt) > stalledAfter {
+		m.Forget()
+		return nil
+	}
+	m.loads.take(at, reading)
+	now, colours := make(map[Access]EndCount), make(map[Access]Colours)
+	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
+	for _, access := range accesses {
+		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) {
+			continue
+		}
+		if reading.Names[access.Index] != access.Name {
+			continue // somebody else has the index since it was looked at
+		}
+		count := EndCount{Key: access.Key, In: reading.Rx[access.Index], Out: reading.Tx[access.Index], Policed: access.Policer.read(reading)}
+		place := access
+		place.Policer = Policer{}
+		now[place] = count
+		var policed *Colours
+		if count.Policed != nil {
+			colours[access] = *count.Policed
+			if before, known := m.police[access]; known {
+				policed = before.until(*count.Policed)
+			}
+		}
+		before, known := m.counts[place]
+		in, inOK := difference(before.In, count.In)
+		out, outOK := difference(before.Out, count.Out)
+		if known && inOK && outOK {
+			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed})
+		}
+	}
+	m.counts, m.police, m.last = now, colours, at
+	if len(sample.Ends) == 0 {
+		return nil
+	}
+	slices.SortFunc(sample.Ends, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
+	m.seq++
+	sample.Seq = m.seq
+	return sample
+}
+
+// TakeUnanswered is Take while VPP does not answer. It may be dead, and then its segment stays readable and as it was:
+// nothing is said where nothing moves. Its main thread may be busy, and then its workers go on counting, and the first
+// reading that shows it covers all since the last one.
+func (m *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if m.livesOn(reading) {
+		return m.Take(at, reading, accesses)
+	}
+	if at.Sub(m.signAt) > stalledAfter {
+		m.Forget()
+	}
+	return nil
+}
+
+// livesOn reports whether something has moved: a dead VPP's segment is frozen.
+func (m *Sampler) livesOn(reading statseg.Reading) bool {
+	return m.signAt.IsZero() || reading.Heartbeat != m.sign.Heartbeat ||
+		!slices.Equal(reading.Rx, m.sign.Rx) || !slices.Equal(reading.Tx, m.sign.Tx)
+}
+
+// Forget starts anew: the next reading is compared with nothing.
+func (m *Sampler) Forget() { m.counts, m.police, m.loads = nil, nil, Loads{} }
+
+// Loads are those of the last two readings.
+func (m *Sampler) Loads() Loads { return m.loads }
+
+// Totals are the counters as last read, sorted by end.
+func (m *Sampler) Totals() []EndCount {
+	var totals []EndCount
+	for _, c := range m.counts {
+		totals = append(totals, c)
+	}
+	slices.SortFunc(totals, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
+	return totals
+}
+
+// read is what the policer has counted, nil when none works or it is not counted yet.
+func (p Policer) read(r statseg.Reading) *Colours {
+	if !p.Works || int(p.Index) >= min(len(r.Conform), len(r.Exceed), len(r.Violate)) {
+		return nil
+	}
+	return &Colours{r.Conform[p.Index], r.Exceed[p.Index], r.Violate[p.Index]}
+}
+
+// until is what was counted from then to now, nil when a counter went back.
+func (c Colours) until(now Colours) *Colours {
+	conform, conformOK := difference(c.Conform, now.Conform)
+	exceed, exceedOK := difference(c.Exceed, now.Exceed)
+	violate, violateOK := difference(c.Violate, now.Violate)
+	if !conformOK || !exceedOK || !violateOK {
+		return nil
+	}
+	return &Colours{conform, exceed, violate}
+}
+
+func difference(before, now statseg.Count) (statseg.Count, bool) {
+	ok := now.Packets >= before.Packets && now.Bytes >= before.Bytes
+	return statseg.Count{Packets: now.Packets - before.Packets, Bytes: now.Bytes - before.Bytes}, ok
+}

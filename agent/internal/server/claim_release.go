@@ -1,0 +1,89 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/plan"
+)
+
+// The decisions that the control socket takes from an operator, about interfaces whose tag somebody cleared or replaced.
+
+type claimOrReleaseBody struct {
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Interface string `json:"interface"` // "" for all
+}
+
+type relabelledBody struct {
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Kind      string `json:"kind"`
+	Interface string `json:"interface"`
+	SwIfIndex uint32 `json:"sw_if_index"`
+	Tag       string `json:"tag"`
+}
+
+func relabelledOf(holdings []*plan.Holding) []relabelledBody {
+	bodies := []relabelledBody{}
+	for _, h := range holdings {
+		bodies = append(bodies, relabelledBody{h.End.VLL, h.End.End, h.Kind(), h.Interface.Name, h.Interface.Index, h.Interface.Tag})
+	}
+	return bodies
+}
+
+type decidedBody struct {
+	Schema     int              `json:"schema"`
+	Router     string           `json:"router"`
+	Relabelled []relabelledBody `json:"relabelled"` // as they were found
+}
+
+// claimOrRelease answers a claim or a release; both are the engine's work.
+func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.takeBody(w, r, func(body []byte) {
+			end, name, err := decisionOf(body)
+			if err != nil {
+				problem{Type: "invalid-decision", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: err.Error()}.write(w)
+				return
+			}
+			found, err := do(r.Context(), end, name)
+			var notRelabelled *converge.NotRelabelledError
+			var notDone *converge.NotClaimedError
+			switch {
+			case errors.As(err, &notRelabelled):
+				problem{Type: "not-relabelled", Title: "Nothing to decide", Status: http.StatusConflict, Detail: err.Error()}.write(w)
+			case errors.As(err, &notDone):
+				problem{Type: "vpp-refused", Title: "VPP did not do it", Status: http.StatusConflict, Detail: err.Error()}.write(w)
+			case errors.Is(err, converge.ErrNoVPP):
+				problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+			case err != nil:
+				s.log.Error("not decided", "end", end.String(), "interface", name, "error", err)
+				problem{Type: "not-done", Title: "It was not done to its end", Status: http.StatusInternalServerError, Detail: err.Error()}.write(w)
+			default:
+				writeJSON(w, decidedBody{1, s.router, relabelledOf(found)})
+			}
+		})
+	}
+}
+
+func decisionOf(body []byte) (intent.Key, string, error) {
+	var asked claimOrReleaseBody
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&asked); err != nil {
+		return intent.Key{}, "", fmt.Errorf("the body is not {vll, end, interface}: %w", err)
+	}
+	end := intent.Key{VLL: asked.VLL, End: asked.End}
+	if _, ok := ownership.ParseTag(ownership.Tag{Key: end, Revision: 1}.String()); !ok {
+		return intent.Key{}, "", fmt.Errorf("vll is %q and end %q: these are an id in lower case with dashes, and a or z", end.VLL, end.End)
+	}
+	return end, asked.Interface, nil
+}

@@ -1,0 +1,99 @@
+"""Rules for who may do what, as predicates that views declare and operations check."""
+
+from django.db.models import QuerySet
+
+from portal.accounts.models import Customer, Membership, User
+from portal.core.compiled_query import CompiledQuery
+
+_ORDERING_ROLES = (Membership.Role.OPERATOR, Membership.Role.ADMIN)
+_ORDERING_MEMBERSHIPS = CompiledQuery[Membership](
+    lambda user, customer: Membership.objects.filter(user=user, customer=customer, role__in=_ORDERING_ROLES)
+)
+
+
+def may_see(user: User, customer: Customer) -> bool:
+    """NOC staff see every customer, members their own."""
+    return user.is_noc or user.memberships.filter(customer=customer).exists()
+
+
+def may_order(user: User, customer: Customer) -> bool:
+    """Operators and admins of the customer, and NOC staff on its behalf; nobody for one that is retired."""
+    return customer.retired_at is None and (user.is_noc or bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
+
+
+def may_sign_in(user: User) -> bool:
+    """Everybody with a live account: the pages that show only what the user's own scope holds."""
+    return user.is_active
+
+
+def orderable_customers(user: User) -> QuerySet[Customer]:
+    """The customers that this user may order for."""
+    customers = Customer.objects.filter(retired_at__isnull=True)
+    if user.is_noc:
+        return customers
+    return customers.filter(memberships__user=user, memberships__role__in=_ORDERING_ROLES)
+
+
+def may_order_for_anyone(user: User) -> bool:
+    """Whether there is any customer that this user may order for."""
+    return user.is_noc or orderable_customers(user).exists()
+
+
+def may_manage_team(user: User, customer: Customer) -> bool:
+    """Admins of the customer, and NOC admins on their behalf; nobody for one that is retired."""
+    return customer.retired_at is None and (
+        user.is_noc_admin or user.memberships.filter(customer=customer, role=Membership.Role.ADMIN).exists()
+    )
+
+
+def may_manage_teams(user: User) -> bool:
+    """Whether there is any customer whose team this user runs, or could be."""
+    return user.is_noc_admin or managed_customers(user).exists()
+
+
+def managed_customers(user: User) -> QuerySet[Customer]:
+    """The customers whose team and webhooks this user runs."""
+    customers = Customer.objects.filter(retired_at__isnull=True)
+    if user.is_noc_admin:
+        return customers
+    return customers.filter(memberships__user=user, memberships__role=Membership.Role.ADMIN)
+
+
+def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
+    """As their team: what is sent is all that happens to the customer. The NOC's own are its admins'."""
+    return user.is_noc_admin if customer is None else may_manage_team(user, customer)
+
+
+def may_see_webhooks(user: User, customer: Customer | None) -> bool:
+    """Those who manage them; and NOC staff, who help to find out what is wrong."""
+    return user.is_noc or may_manage_webhooks(user, customer)
+
+
+def may_add_webhooks(user: User) -> bool:
+    """Whether there is anybody whose webhooks this user may add to."""
+    return may_manage_teams(user)
+
+
+def visible_customers(user: User) -> QuerySet[Customer]:
+    """The customers that this user may know of."""
+    return Customer.objects.all() if user.is_noc else Customer.objects.filter(memberships__user=user)
+
+
+def may_run_the_network(user: User) -> bool:
+    """NOC staff: routers, agents and what they last said."""
+    return user.is_noc
+
+
+def may_manage_people(user: User) -> bool:
+    """NOC admins: who is NOC staff, whose account is open, and help for who lost a second factor."""
+    return user.is_noc_admin
+
+
+def may_enrol_routers(user: User) -> bool:
+    """NOC admins: who enrols gets a certificate that outlives the token or the person that asked for it."""
+    return user.is_noc_admin
+
+
+def may_remove_from_the_network(user: User) -> bool:
+    """NOC admins: taking something out of the inventory."""
+    return user.is_noc_admin

@@ -1,0 +1,162 @@
+"""The agents' observations. Declared facts live in their own models; the two are never merged in storage."""
+
+from django.db import models
+
+from portal.core.bandwidth_profile import Policing
+from portal.inventory.models.link import BackboneLink
+from portal.inventory.models.router import Router
+
+
+class ObservedRouter(models.Model):
+    """The last report of a router's agent."""
+
+    router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="observed")
+    reported_at = models.DateTimeField()
+    boot_id = models.UUIDField()
+    sent_ms = models.BigIntegerField()
+    agent_version = models.CharField(max_length=50)
+    vpp_connected = models.BooleanField()
+    # No VPP runs at all; one that is only not connected may forward.
+    vpp_absent = models.BooleanField(default=False, db_default=False)
+    # It takes connections and answers nothing: only a restart helps.
+    vpp_hangs = models.BooleanField(default=False, db_default=False)
+    # Since when the agent reports, but has no VPP to look at; null while it has.
+    vpp_away_since = models.DateTimeField(null=True)
+    vpp_version = models.CharField(max_length=100, blank=True)
+    vpp_booted_at = models.DateTimeField(null=True)
+    vpp_workers = models.PositiveIntegerField(null=True)
+    # Those that it has loaded; null where the agent did not say.
+    vpp_plugins = models.JSONField(null=True)
+    simulated = models.BooleanField(default=False)
+    # What its VPP can do; while VPP is away, what it could. Null until a VPP was seen.
+    encapsulations = models.JSONField(null=True)
+    # Where its VPP can police; while VPP is away, where it could.
+    policing = models.CharField(
+        max_length=12, choices=[(each.value, each.value) for each in Policing], default=Policing.NONE.value
+    )
+    # Files of the agent that it could not use: [{"file": "...", "why": "..."}].
+    set_aside = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    generation_held = models.BigIntegerField(null=True)
+    generation_applied = models.BigIntegerField(null=True)
+    # Of the parts of its last report, by their names: a part that says the same again is not looked into.
+    digests = models.JSONField(default=dict, db_default={})
+    # Its lines may have been turned to unknown since its last report: the next one looks at all of them.
+    found_silent = models.BooleanField(default=False, db_default=False)
+
+    def __str__(self) -> str:
+        return f"{self.router} at {self.reported_at:%H:%M:%S}"
+
+
+class RouterSilence(models.Model):
+    """From a router's last report until the next one: ``[since, until)``; null = it is still silent.
+
+    Only while the portal listened (portal.telemetry.agent_api_uptime): its own absence is nobody's silence.
+    """
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences")
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    # When something last spoke for its VPP: frames that came from there, or what its agent counted.
+    forwarded_at = models.DateTimeField(null=True)
+    # The parts in which nothing did, for longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to], ...].
+    down_spans = models.JSONField(default=list)
+    # Whether that is so now: the lines that end there are down.
+    counts_as_down = models.BooleanField(default=False)
+    # Something new speaks for it.
+    judge_again = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["router"],
+                condition=models.Q(until__isnull=True),
+                name="a_router_is_silent_once_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(until__isnull=True) | models.Q(counts_as_down=False),
+                name="a_router_that_is_heard_is_not_down",
+            ),
+        ]
+        indexes = [models.Index(fields=["router", "since"], name="silence_by_router")]
+
+    def __str__(self) -> str:
+        return f"{self.router} since {self.since:%Y-%m-%d %H:%M:%S}"
+
+
+class ObservedInterface(models.Model):
+    """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_interfaces")
+    name = models.CharField(max_length=63)
+    admin_up = models.BooleanField()
+    link_up = models.BooleanField()
+    ip_mtu = models.PositiveIntegerField(null=True)
+    # The Linux interface that Linux CP pairs it with.
+    linux_cp = models.CharField(max_length=63, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "name"], name="an_interface_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router}:{self.name}"
+
+
+class ObservedLoad(models.Model):
+    """The load of one side of a link over an agent's last interval (bit/s, as VPP counts).
+
+    Apart from the interfaces, whose changes make a new topology.
+    """
+
+    link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads")
+    side = models.CharField(max_length=1, choices=[("a", "A"), ("z", "Z")])
+    at = models.DateTimeField()
+    rx_bps = models.PositiveBigIntegerField()
+    tx_bps = models.PositiveBigIntegerField()
+    # Of the link, where VPP knows it.
+    speed_bps = models.PositiveBigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["link", "side"], name="a_side_of_a_link_has_one_load"),
+            models.CheckConstraint(condition=models.Q(side__in=["a", "z"]), name="a_load_is_of_a_or_z"),
+            models.CheckConstraint(
+                condition=models.Q(speed_bps__isnull=True) | models.Q(speed_bps__gt=0),
+                name="a_speed_is_above_0",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.side} of {self.link}"
+
+
+class TunnelAddress(models.Model):
+    """An address that is on the router and may be a tunnel endpoint."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="tunnel_addresses")
+    address = models.GenericIPAddressField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "address"], name="an_address_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} on {self.router}"
+
+
+class ObservedRoute(models.Model):
+    """Whether the router has a route, other than a drop, to another router's tunnel address."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_routes")
+    address = models.GenericIPAddressField()
+    reachable = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "address"], name="a_route_is_observed_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router} -> {self.address}"

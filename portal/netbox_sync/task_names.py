@@ -1,0 +1,3 @@
+"""The tasks of NetBox, by the names that Celery knows."""
+
+SYNC = "netbox.sync"

@@ -1,0 +1,125 @@
+"""The cause of a line that is down or differs: a router, a port or link, or somebody who writes into VPP.
+
+A cause is a text, so that rows can be found by it: what it is, and the ids of what it is about.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
+from portal.vll.models import VllEnd
+from portal.vll.operations.oper_status import FRESH
+
+SILENT = "silent"
+OTHER = "other"
+_Links = dict[int, set[int]]
+
+
+def silent_router(router_id: int) -> str:
+    return f"{SILENT}:{router_id}"
+
+
+def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
+    """By line that is down, what is behind it as far as its ends tell."""
+    ends = _ends(vlls)
+    silent = set(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", flat=True))
+    routers = {end.port.router_id for each in ends.values() for end in each if end.reachable is False}
+    links = _links_down(routers) if routers else {}
+    return {vll: _cause_of_down(ends.get(vll, []), silent, links, now) for vll in vlls}
+
+
+def causes_of_drift(vlls: Collection[UUID]) -> dict[UUID, str]:
+    """By line that differs from what is wanted, which router it is and what that one says."""
+    ends = _ends(vlls)
+    return {vll: _cause_of_drift(ends.get(vll, [])) for vll in vlls}
+
+
+def cause_sentence(cause: str) -> str:
+    """A sentence about it, "" where nothing is known or it is gone."""
+    what, _colon, about = cause.partition(":")
+    ids = [part for part in about.split(":") if part]
+    routers = Router.objects
+    if what in (SILENT, "vpp", "drift", "answer"):
+        router = routers.filter(pk=ids[0]).first()
+        return "" if router is None else _of_router(what, router, ids)
+    if what == "port":
+        port = Port.objects.select_related("router").filter(pk=ids[0]).first()
+        return "" if port is None else _("The port {port} has no link.").format(port=port)
+    if what == "link":
+        link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=ids[0]).first()
+        return "" if link is None else _("The link {link} is down.").format(link=link)
+    if what == "path":
+        names = sorted(routers.filter(pk__in=ids).values_list("name", flat=True))
+        return _("There is no route between {routers}.").format(routers=" – ".join(names))
+    return ""
+
+
+def _of_router(what: str, router: Router, ids: list[str]) -> str:
+    if what == SILENT:
+        return _("{router} does not answer.").format(router=router)
+    if what == "vpp" or ids[1:] == ["vpp_unavailable"]:
+        return _("No VPP works on {router}.").format(router=router)
+    if what == "answer":
+        return _("{router} answers {code}.").format(router=router, code=ids[1])
+    return _("Somebody else changes what {router} holds.").format(router=router)
+
+
+def _ends(vlls: Collection[UUID]) -> dict[UUID, list[VllEnd]]:
+    found: dict[UUID, list[VllEnd]] = {}
+    rows = VllEnd.objects.filter(vll__in=vlls).select_related("port__router__observed", "vll")
+    for end in rows.order_by("vll", "side"):
+        found.setdefault(end.vll_id, []).append(end)
+    return found
+
+
+def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now: datetime) -> str:
+    ends = list(ends)
+    for end in ends:
+        seen = getattr(end.port.router, "observed", None)
+        if end.port.router_id in silent:
+            return silent_router(end.port.router_id)
+        if seen is not None and seen.vpp_absent and seen.reported_at >= now - FRESH:
+            return f"vpp:{end.port.router_id}"
+    for end in ends:
+        if end.link_up is False:
+            return f"port:{end.port_id}"
+    if any(end.reachable is False for end in ends):
+        both = sorted(end.port.router_id for end in ends)
+        down = sorted(link for router in both for link in links.get(router, ()))
+        return f"link:{down[0]}" if down else "path:" + ":".join(map(str, both))
+    return OTHER
+
+
+def _links_down(routers: Collection[int]) -> _Links:
+    """By router, its backbone links whose interface is down on either side."""
+    found: _Links = {}
+    rows = BackboneLink.objects.filter(Q(a_router__in=routers) | Q(z_router__in=routers))
+    sides = {
+        (router, interface): (link, [a, z])
+        for link, a, a_interface, z, z_interface in rows.values_list(
+            "pk", "a_router", "a_interface", "z_router", "z_interface"
+        )
+        for router, interface in ((a, a_interface), (z, z_interface))
+    }
+    down = ObservedInterface.objects.filter(
+        Q(link_up=False) | Q(admin_up=False), router__in={r for r, _ in sides}
+    )
+    for side in down.values_list("router_id", "name"):
+        if side in sides:
+            link, both = sides[side]
+            for router in both:
+                found.setdefault(router, set()).add(link)
+    return found
+
+
+def _cause_of_drift(ends: Iterable[VllEnd]) -> str:
+    for end in ends:
+        if end.status != VllEnd.Status.VERIFIED and end.reason:
+            return f"answer:{end.port.router_id}:{end.reason.get('code', '')}"[:100]
+        if end.observed_in_sync is False:
+            return f"drift:{end.port.router_id}"
+    return OTHER

@@ -1,0 +1,46 @@
+"""The words for samples that were set aside, and for the clocks that were wrong."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.units import lasting_text
+from portal.telemetry.models import Quarantine
+
+
+def offset_text(offset_ms: int) -> str:
+    """``2 h 3 min ahead`` of a clock, by portal time minus its own."""
+    lasting = lasting_text(abs(offset_ms) / 1000)
+    if offset_ms == 0:
+        return _("right")
+    return (
+        _("{lasting} ahead").format(lasting=lasting)
+        if offset_ms < 0
+        else _("{lasting} behind").format(lasting=lasting)
+    )
+
+
+# Why samples were set aside, where their time could be corrected,
+_PLACED = {
+    "from_the_future": gettext_noop("The router's clock was ahead when it sent them."),
+    "too_old": gettext_noop("They came more than two days after they were counted."),
+}
+# and where it could not.
+_UNPLACED = {
+    "from_the_future": gettext_noop(
+        "They are of the future even for the router's own clock when it sent them: it was set between"
+        " counting and sending. Nobody knows when they were counted."
+    ),
+    "too_old": gettext_noop("They are older than the 5 minutes that are still stored."),
+    "ends_before_it_begins": gettext_noop("They end before they begin: the clock was set back meanwhile."),
+    "too_long": gettext_noop("One sample covers more than an hour."),
+    "negative": gettext_noop("They count less than nothing."),
+    "unsteady_clock": gettext_noop(
+        "The router's clock never stays: so many decisions about it are open that no more are asked for."
+    ),
+}
+
+
+def reason_text(quarantine: Quarantine) -> str:
+    """The reason why samples were set aside."""
+    texts = _PLACED if quarantine.month else _UNPLACED
+    return _(texts[quarantine.reason])

@@ -1,0 +1,6 @@
+"""The tasks of telemetry, by the names that Celery knows."""
+
+KEEP_PARTITIONS = "telemetry.keep_partitions"
+ROLL_UP = "telemetry.roll_up"
+FREEZE_PERCENTILES = "telemetry.freeze_percentiles"
+COUNT_ACCEPTED = "telemetry.count_accepted"

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class VllConfig(AppConfig):
-    name = "portal.vll"

@@ -1,0 +1,77 @@
+"""MTU check of the lines in service, against the network as it is declared and observed."""
+
+from collections import defaultdict
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.mtu_arithmetic import VLAN_TAG, required_ip_mtu
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import Port
+from portal.underlay.path_mtu import path_check
+from portal.underlay.topology_cache import path_policy, topology_when_all_report
+from portal.vll.models import VllEnd
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+
+class _Tunnel(NamedTuple):
+    a: int
+    z: int
+    family: Family
+
+
+def lines_off_the_path() -> set[UUID]:
+    """The lines whose largest frame does not get through between their routers, after a failure included.
+
+    An agent that is silent at the moment says nothing against a link here: this is about what stands in the
+    way for as long as nobody changes it.
+    """
+    topology, policy = topology_when_all_report(), path_policy()
+    found: set[UUID] = set()
+    for tunnel, lines in _tunnels().items():
+        report = path_check(
+            topology,
+            tunnel.a,
+            tunnel.z,
+            family=tunnel.family,
+            any_single_failure=policy.survives_one_failure,
+        )
+        for line, transport, frame in lines:
+            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+            if required is not None and report.refusal(required) is not None:
+                found.add(line)
+    return found
+
+
+def lines_too_large_for(port: Port) -> set[UUID]:
+    """The lines whose largest frame, with the tags that select it, is more than the port takes."""
+    ends = live_ends().filter(port=port).values_list("vll", "vll__frame", "tagging")
+    return {
+        line
+        for line, frame, tagging in ends
+        if frame + VLAN_TAG * Tagging(tagging).selecting_tags > port.max_frame
+    }
+
+
+def _tunnels() -> dict[_Tunnel, list[tuple[UUID, Transport, int]]]:
+    """The lines with a tunnel, by the routers and the family that it runs between."""
+    ends = live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
+    routers: dict[UUID, dict[str, int]] = defaultdict(dict)
+    facts: dict[UUID, tuple[Transport, int]] = {}
+    columns = ("vll", "side", "port__router", "vll__encapsulation", "vll__family", "vll__frame")
+    for line, side, router, encapsulation, family, frame in ends.values_list(*columns):
+        routers[line][side] = router
+        facts[line] = Transport.of(Encapsulation(encapsulation), family), frame
+    found: dict[_Tunnel, list[tuple[UUID, Transport, int]]] = defaultdict(list)
+    for line, (transport, frame) in facts.items():
+        assert transport.family is not None  # noqa: S101 - L2XC is left out above
+        a, z = routers[line]["a"], routers[line]["z"]
+        found[_Tunnel(a, z, transport.family)].append((line, transport, frame))
+    return found
+
+
+def live_ends() -> QuerySet[VllEnd]:
+    """The ends of lines that are to be there."""
+    return VllEnd.objects.filter(vll__wanted_present=True).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

@@ -1,0 +1,28 @@
+"""The notice to a customer whose line waits for the NOC's work on a router."""
+
+from django.utils.translation import gettext as _
+
+from portal.inventory.models import Router
+
+
+def maintenance_notice(router: Router) -> dict[str, str] | None:
+    """``{"code", "message"}`` for the customer, or None where the router is simply being asked."""
+    if router.held_since is not None:
+        text = _(
+            "The NOC is working on {router} and sends it nothing since {since:%Y-%m-%d %H:%M} UTC."
+            " What is ordered goes on by itself afterwards."
+        )
+        return {
+            "code": "router-held",
+            "message": text.format(router=router.name, since=router.held_since),
+        }
+    if router.maintenance_since is not None:
+        text = _(
+            "{router} is under maintenance since {since:%Y-%m-%d %H:%M} UTC, so this may take longer."
+            " What is ordered goes on by itself."
+        )
+        return {
+            "code": "router-in-maintenance",
+            "message": text.format(router=router.name, since=router.maintenance_since),
+        }
+    return None

@@ -1,0 +1,87 @@
+"""Calling an order off: at once while nobody has acted on it, else when both routers are back."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.vll.errors import NotAllowedToOrder, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.force_order_end import may_have_what_was_forced
+from portal.vll.operations.removal_steps import removal_values
+from portal.vll.operations.resource_leases import leases_release, leases_settle
+from portal.vll.operations.revision_create import revise
+from portal.vll.operations.state_transitions import lifecycle_move, order_move
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import Lifecycle, OrderAction, OrderState
+
+
+@transaction.atomic
+def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
+    """Call an open order off. A new line goes, a change is undone, a removal that has not ended is rebuilt.
+
+    Raises NotAllowedToOrder and, for an order that has ended, is failing or is being cancelled already,
+    WrongOrderState.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=order.vll_id)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    return cancel_locked(Order.objects.get(pk=order.pk), vll, actor=user.username, now=now)
+
+
+def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order:
+    """As ``order_cancel``, for a caller who has locked the VLL and read the order after that."""
+    if order.is_terminal or order.failure or order.state == OrderState.PENDING_CANCELLATION:
+        raise WrongOrderState(state=order.state, action="cancel")
+    if order.state == OrderState.HELD:
+        held_order_end(order, vll, OrderState.CANCELLED, actor=actor, now=now)
+        return order
+    if order.state == OrderState.ACKNOWLEDGED:
+        order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor)
+    order_move(order, OrderState.PENDING_CANCELLATION, now=now, actor=actor)
+    if order.action == OrderAction.ADD:
+        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
+        vll.refresh_from_db()
+        converge_routers_of(vll, now=now)
+    elif order.action == OrderAction.MODIFY:
+        fall_back(order, vll, now=now)
+    else:
+        # The leases are all still there: they go back only when both routers confirmed the removal.
+        revise(vll, content_before_removal(vll), now=now)
+        Order.objects.filter(pk=order.pk).update(revision=vll.revision)
+    order.refresh_from_db()
+    return order
+
+
+def content_before_removal(vll: Vll) -> Content:
+    """The content of a line on its way out, as it was before its removal was asked for."""
+    if vll.decommission_at is None:
+        return content_of(vll)
+    # Restores that were called off or failed may have come since; they left everything as it was.
+    for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
+        before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+        if before.decommission_at is None and after.decommission_at is not None:
+            return before
+    raise ValueError(f"no order of {vll.pk} began its cooling-off")
+
+
+def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
+    """Make what a modify order replaced the next revision: both ends return to what was verified last."""
+    revise(vll, Content.from_json(order.before or {}), now=now)
+    Order.objects.filter(pk=order.pk).update(revision=vll.revision)
+    order.refresh_from_db()
+
+
+def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datetime, **also: object) -> None:
+    """End an order that no router ever heard of: its leases go back at once. The VLL is locked."""
+    if order.action == OrderAction.ADD:
+        leases_release(vll.pk, now=now)
+        lifecycle_move(vll, Lifecycle.CANCELLED, now=now, actor=actor, wanted_present=False)
+    elif may_have_what_was_forced(vll):
+        # The line's own leases stay as wide as they are: that is settled when its routers confirm.
+        leases_release(order.pk, now=now)
+    else:
+        leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)
+    order_move(order, state, now=now, actor=actor, **also)

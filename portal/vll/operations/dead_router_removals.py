@@ -1,0 +1,53 @@
+"""Routers that a NOC admin has declared dead: removals do not wait for them.
+
+A line that is gone from its other router ends then, and its port there is free. What it had of the dead
+router, and its VNI or pair of tunnel addresses, stays leased until that router has acknowledged that
+nothing of the line is left on it, however long that takes: it may be forwarding all the time, and by then
+the port or the tunnel would be another customer's.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.removal_steps import removal_finish
+from portal.vll.operations.resource_leases import ports_keep
+from portal.vll.operations.state_transitions import order_move
+from portal.vll.operations.tombstones import tombstone_create
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
+
+
+def dead_routers_settle(*, now: datetime) -> int:
+    """End the removals that wait for dead routers alone; how many. Each is its own transaction."""
+    waiting = VllEnd.objects.filter(
+        port__router__dead_since__isnull=False, vll__wanted_present=False
+    ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    return sum(_line_end(vll, now) for vll in sorted(set(waiting.values_list("vll", flat=True))))
+
+
+@transaction.atomic
+def _line_end(vll_id: UUID, now: datetime) -> int:
+    vll = Vll.objects.select_for_update().get(pk=vll_id)
+    if vll.wanted_present or vll.lifecycle in TERMINAL_LIFECYCLES:
+        return 0
+    unconfirmed = vll.ends.exclude(status=VllEnd.Status.REMOVED, status_revision=vll.revision)
+    left = list(unconfirmed.select_related("port__router").order_by("side"))
+    if not left or any(end.port.router.dead_since is None for end in left):
+        return 0
+    for end in left:
+        tombstone = tombstone_create(
+            vll,
+            side=end.side,
+            router_id=end.port.router_id,
+            revision=vll.revision,
+            before=None,
+            after=None,
+        )
+        ports_keep(vll.pk, side=end.side, keeper=tombstone.leases)
+    order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if order is not None and order.state == OrderState.ACKNOWLEDGED:
+        order_move(order, OrderState.IN_PROGRESS, now=now)
+    removal_finish(vll, order, now=now)
+    return 1

@@ -1,0 +1,38 @@
+"""The description of a VLL: a text of the customer's that no router sees."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.events.outbox import announce
+from portal.vll.errors import NotAllowedToOrder
+from portal.vll.models import Vll
+
+
+@transaction.atomic
+def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vll:
+    """Give ``vll`` another description, at once and in any life cycle. Raises NotAllowedToOrder."""
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    describe_locked(vll, description, actor=user.username, now=now)
+    return vll
+
+
+def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) -> None:
+    """As ``vll_describe``, for a caller who has locked the VLL and checked the permission."""
+    if description == vll.description:
+        return
+    before = vll.description
+    Vll.objects.filter(pk=vll.pk).update(description=description)
+    vll.description = description
+    announce(
+        "vll.described",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        actor=actor,
+        data={"before": before, "after": description},
+    )

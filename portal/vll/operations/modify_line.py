@@ -1,0 +1,332 @@
+"""Changing a VLL that is in service: new values are leased beside the old ones until both ends have them."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import Customer, User
+from portal.core.encapsulations import Transport
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import Port
+from portal.underlay.transport_selection import SelectedTransport
+from portal.vll.errors import (
+    EndsSwapped,
+    NotAllowedToOrder,
+    NothingToChange,
+    OrderIsOpen,
+    StaleRevision,
+    StillBeingRemoved,
+    WrongLifecycle,
+)
+from portal.vll.models import Order, Vll, VllTombstone
+from portal.vll.operations.add_line import content_for
+from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
+from portal.vll.operations.line_description import describe_locked
+from portal.vll.operations.order_record import needs_approval, order_acknowledge
+from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
+from portal.vll.operations.revision_create import revise
+from portal.vll.revision_content import Content, EndContent, content_of
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The wanted changes; None leaves a value as it is. ``svc_mtu`` in bytes, rates in bit/s.
+
+    Of an end those members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port": 12}``; of
+    ``bursts`` likewise ``cbs_bytes`` and ``ebs_bytes``, where None leaves the choice to us again.
+    """
+
+    description: str | None = None
+    svc_mtu: int | None = None
+    cir_bps: int | None = None
+    eir_bps: int | None = None
+    bursts: Mapping[str, int | None] = field(default_factory=dict)
+    transport: str | None = None
+    a_end: Mapping[str, Any] | None = None
+    z_end: Mapping[str, Any] | None = None
+
+
+@transaction.atomic
+def order_modify(
+    *,
+    user: User,
+    vll: Vll,
+    changes: Changes,
+    now: datetime,
+    expected_revision: int | None = None,
+    retry_of: Order | None = None,
+) -> Order:
+    """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
+
+    A new description counts at once, since no router sees it. Raises NotAllowedToOrder, StaleRevision,
+    OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, and whatever refuses a
+    new order.
+    """
+    vll = vll_lock(vll, user, expected_revision=expected_revision)
+    check_in_service(vll)
+    before = content_of(vll)
+    described = None
+    if changes.description not in (None, vll.description):
+        described = {"before": vll.description, "after": changes.description}
+        describe_locked(vll, changes.description or "", actor=user.username, now=now)
+    order_id = uuid.uuid4()
+    after, found = _content_after(user, vll, before, changes, order_id, now)
+    if after == before:
+        raise NothingToChange
+    held = waits_for_approval(user, vll.customer, before, after)
+    return order_change(
+        vll,
+        before=before,
+        after=after,
+        actor=user.username,
+        now=now,
+        pk=order_id,
+        held=held,
+        retry_of=retry_of,
+        data=_why_other_transport(before, after, found),
+        described=described,
+    )
+
+
+def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> Vll:
+    """The VLL, locked, for a user who may order and while no other order is open.
+
+    Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    check_orderable(vll, user, expected_revision=expected_revision)
+    return vll
+
+
+def check_orderable(vll: Vll, user: User, *, expected_revision: int | None = None) -> None:
+    """Whether this user may order something of this line now. Raises what ``vll_lock`` raises."""
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    if expected_revision is not None and expected_revision != vll.revision:
+        raise StaleRevision(expected=expected_revision, current=vll.revision)
+    open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if open_order is not None:
+        raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
+
+
+def order_change(
+    vll: Vll,
+    *,
+    before: Content,
+    after: Content,
+    actor: str,
+    now: datetime,
+    pk: uuid.UUID | None = None,
+    held: bool = False,
+    retry_of: Order | None = None,
+    data: dict[str, Any] | None = None,
+    described: dict[str, str] | None = None,
+) -> Order:
+    """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest.
+
+    ``data``: what its event says besides. ``described``: the description before and after, where it changed.
+    """
+    order = order_acknowledge(
+        vll=vll,
+        action=OrderAction.MODIFY,
+        revision=vll.revision + 1,
+        actor=actor,
+        now=now,
+        pk=pk,
+        held=held,
+        before=before.as_json(),
+        after=after.as_json(),
+        retry_of=retry_of,
+        data=data,
+        described=described,
+    )
+    if not held:
+        revise(vll, after, now=now)
+    return order
+
+
+def _content_after(
+    user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
+) -> tuple[Content, Accepted | None]:
+    """The VLL's next content, with everything leased that it does not have yet, and what was accepted."""
+    request = request_after(before, changes)
+    if request == request_of(before):
+        return before, None
+    check_not_swapped(before, request)
+    accepted = check_line(
+        user=user,
+        request=request,
+        now=now,
+        lock=True,
+        owner=vll.customer,
+        preferred=Transport(vll.transport) if changes.transport is None else None,
+        unchanged_path=unchanged_path(before, request),
+        own=[vll.pk],
+    ).accepted(request)
+    leased = leased_by(vll, before)
+    check_tombstones(leased, accepted.ports)
+    ends = ends_lease(
+        ends=request.ends,
+        ports=accepted.ports,
+        cir_bps=request.cir_bps,
+        holder=order_id,
+        leased=leased,
+        now=now,
+    )
+    vni, addresses = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
+    cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
+    content = content_for(accepted, ends=ends, vni=vni, addresses=addresses, admin_status=before.admin_status)
+    return content, accepted
+
+
+def request_after(before: Content, changes: Changes) -> LineRequest:
+    """All that is asked of the line once ``changes`` are made."""
+    return LineRequest(
+        a_end=_end_after(before.a, changes.a_end),
+        z_end=_end_after(before.z, changes.z_end),
+        svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
+        cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
+        transport=before.requested_transport if changes.transport is None else changes.transport,
+        **_excess_after(before, changes),
+    )
+
+
+def leased_by(vll: Vll, before: Content) -> Leased:
+    """The leases of the line while it is ``before``."""
+    return Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
+
+
+def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
+    """The EIR and the bursts of the request. An EBS goes with the EIR that it was for, unless it is named."""
+    eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
+    bursts = {
+        "cbs_bytes": before.requested_cbs_bytes,
+        "ebs_bytes": before.requested_ebs_bytes if eir_bps else None,
+    }
+    return {"eir_bps": eir_bps, **bursts, **changes.bursts}
+
+
+def waits_for_approval(
+    user: User, customer: Customer, before: Content | LineRequest, after: Content | LineRequest
+) -> bool:
+    """Whether a human has to agree to this change: to more bandwidth, not to less or to the same."""
+    more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
+    return more and needs_approval(user, customer, _peak(after))
+
+
+def _peak(line: Content | LineRequest) -> int:
+    return line.cir_bps + line.eir_bps
+
+
+def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
+    """Nobody asked for another transport: the line's history says why it got one."""
+    if found is None or before.transport == after.transport or not found.passed_over:
+        return {}
+    routers = [full.router for full in found.passed_over]
+    return {"transport": after.transport, "passed_over": before.transport, "full_routers": routers}
+
+
+def _end_request(end: EndContent) -> EndRequest:
+    """The request that would order this end again; a VLAN that was left to us stays so."""
+    outer: Any = end.requested_outer_vlan
+    if end.tagging is not Tagging.UNTAGGED and outer is None:
+        outer = "any"
+    return EndRequest(
+        port=end.port,
+        tagging=end.tagging,
+        outer_vlan=outer,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+    )
+
+
+def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest:
+    return replace(_end_request(end), **(changes or {}))
+
+
+def request_of(content: Content) -> LineRequest:
+    return LineRequest(
+        a_end=_end_request(content.a),
+        z_end=_end_request(content.z),
+        svc_mtu=content.svc_mtu,
+        cir_bps=content.cir_bps,
+        transport=content.requested_transport,
+        eir_bps=content.eir_bps,
+        cbs_bytes=content.requested_cbs_bytes,
+        ebs_bytes=content.requested_ebs_bytes,
+    )
+
+
+def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
+    """The transport that carries the line now, when the change asks nothing new of the underlay."""
+    now_asked = request_of(before)
+    same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
+    same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
+    if same_ports and same_size and request.transport == now_asked.transport:
+        return SelectedTransport(before.transport, before.frame)
+    return None
+
+
+def check_in_service(vll: Vll) -> None:
+    """Only what is in service can be changed. Raises WrongLifecycle."""
+    if vll.lifecycle not in IN_SERVICE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
+
+
+def check_not_swapped(before: Content, request: LineRequest) -> None:
+    """Whether the ends do more than change places. Raises EndsSwapped."""
+    if before.a.port != before.z.port and (request.a_end.port, request.z_end.port) == (
+        before.z.port,
+        before.a.port,
+    ):
+        raise EndsSwapped
+
+
+def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
+    """An end may not return to a router that still has to confirm that it is gone from there.
+
+    Raises StillBeingRemoved.
+    """
+    for side, port in ports.items():
+        if port.pk == leased.ends[side].port:
+            continue
+        if VllTombstone.objects.filter(vll=leased.owner, side=side, router=port.router_id).exists():
+            raise StillBeingRemoved(field=f"{side}_end.port", router=port.router.name)
+
+
+def changes_of(order: Order) -> Changes:
+    """The changes that a modify order asked for, to ask for it again."""
+    before, after = (request_of(Content.from_json(kept or {})) for kept in (order.before, order.after))
+    return Changes(
+        svc_mtu=_if_other(before.svc_mtu, after.svc_mtu),
+        cir_bps=_if_other(before.cir_bps, after.cir_bps),
+        eir_bps=_if_other(before.eir_bps, after.eir_bps),
+        bursts={
+            name: getattr(after, name)
+            for name in ("cbs_bytes", "ebs_bytes")
+            if getattr(after, name) != getattr(before, name)
+        },
+        transport=_if_other(before.transport, after.transport),
+        a_end=_end_changes(before.a_end, after.a_end),
+        z_end=_end_changes(before.z_end, after.z_end),
+    )
+
+
+def _if_other(before: Any, after: Any) -> Any:
+    return None if before == after else after
+
+
+def _end_changes(before: EndRequest, after: EndRequest) -> dict[str, Any] | None:
+    changed = {
+        name: getattr(after, name)
+        for name in EndRequest.__slots__
+        if getattr(after, name) != getattr(before, name)
+    }
+    return changed or None

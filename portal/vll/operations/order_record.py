@@ -1,0 +1,60 @@
+"""The row and the event of an order that was checked, and whether somebody has to approve it first."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from portal.accounts.models import Customer, User
+from portal.core.compiled_insert import insert
+from portal.core.request_id import current_request_id
+from portal.events.outbox import announce
+from portal.vll.models import Order, Vll
+from portal.vll.operations.state_transitions import order_move
+from portal.vll.states import OrderState
+
+
+def order_acknowledge(
+    *,
+    vll: Vll,
+    action: str,
+    revision: int,
+    actor: str,
+    now: datetime,
+    pk: UUID | None = None,
+    held: bool = False,
+    data: dict[str, Any] | None = None,
+    **also: Any,
+) -> Order:
+    """The new order: acknowledged, or ``held`` for approval. The VLL must have no other order open."""
+    order = insert(
+        Order(
+            pk=pk or uuid4(),
+            vll=vll,
+            customer_id=vll.customer_id,
+            action=action,
+            revision=revision,
+            ordered_by=actor,
+            request_id=current_request_id.get(),
+            ordered_at=now,
+            state_at=now,
+            **also,
+        )
+    )
+    announce(
+        "order.acknowledged",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        order_id=order.pk,
+        actor=actor,
+        data={"action": order.action, **(data or {})},
+    )
+    if held:
+        order_move(order, OrderState.HELD, now=now)
+    return order
+
+
+def needs_approval(user: User, customer: Customer, peak_bps: int) -> bool:
+    """Whether a human has to agree to so many bit/s, CIR and EIR; NOC staff have agreed by ordering."""
+    limit = customer.approve_up_to_bps
+    return limit is not None and peak_bps > limit and not user.is_noc

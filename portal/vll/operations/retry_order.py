@@ -1,0 +1,64 @@
+"""Asking again for what failed: a new order, since a terminal one never changes."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
+from portal.vll.models import Order, Vll
+from portal.vll.operations.add_line import order_add
+from portal.vll.operations.modify_line import changes_of, order_modify, request_of
+from portal.vll.operations.suspend_line import order_resume, order_suspend
+from portal.vll.operations.terminate_line import order_delete, order_restore
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import CALLED_OFF, AdminStatus, OrderAction, OrderState
+
+
+@transaction.atomic
+def order_retry(*, user: User, order: Order, now: datetime) -> Order:
+    """The new order, ``retry_of`` the failed one; for an add it is about a new VLL.
+
+    A failed order left nothing behind, so that the same values can be asked for again. A removal that the NOC
+    ended goes on all the same: there is nothing to retry. Raises NotAllowedToOrder, WrongOrderState,
+    AlreadyRetried, and whatever the order itself may be refused for.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=order.vll_id)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    order = Order.objects.get(pk=order.pk)
+    if order.state != OrderState.FAILED or order.action == OrderAction.DELETE:
+        raise WrongOrderState(state=order.state, action="retry")
+    if again := order.retries.exclude(state__in=CALLED_OFF).first():
+        raise AlreadyRetried(order_id=str(again.pk))
+    if order.action == OrderAction.MODIFY:
+        return _change_again(user, order, vll, now)
+    request = request_of(content_of(vll))
+    return order_add(
+        user=user,
+        a_end=request.a_end,
+        z_end=request.z_end,
+        svc_mtu=request.svc_mtu,
+        cir_bps=request.cir_bps,
+        transport=request.transport,
+        eir_bps=request.eir_bps,
+        cbs_bytes=request.cbs_bytes,
+        ebs_bytes=request.ebs_bytes,
+        description=vll.description,
+        now=now,
+        retry_of=order,
+    )
+
+
+def _change_again(user: User, order: Order, vll: Vll, now: datetime) -> Order:
+    before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+    if after.decommission_at is not None:
+        lasts = after.decommission_at - order.ordered_at
+        return order_delete(user=user, vll=vll, now=now, cooling_off=lasts, retry_of=order)
+    if before.decommission_at is not None:
+        return order_restore(user=user, vll=vll, now=now, retry_of=order)
+    if after.admin_status != before.admin_status:
+        again = order_resume if after.admin_status == AdminStatus.UP else order_suspend
+        return again(user=user, vll=vll, now=now, retry_of=order)
+    return order_modify(user=user, vll=vll, changes=changes_of(order), now=now, retry_of=order)

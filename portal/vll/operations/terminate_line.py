@@ -1,0 +1,143 @@
+"""Ordering the removal of a VLL: at once, or after a cooling-off in which it can be taken back."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import Customer, User
+from portal.vll.errors import (
+    CoolingOffAlready,
+    CoolingOffOutOfRange,
+    NotAllowedToOrder,
+    OrderIsOpen,
+    WrongLifecycle,
+)
+from portal.vll.models import Order, Vll
+from portal.vll.operations.cancel_order import cancel_locked, content_before_removal
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.modify_line import order_change, vll_lock
+from portal.vll.operations.order_record import order_acknowledge
+from portal.vll.operations.removal_steps import removal_values
+from portal.vll.operations.state_transitions import lifecycle_move
+from portal.vll.revision_content import content_of
+from portal.vll.states import (
+    IN_SERVICE,
+    TERMINAL_ORDER_STATES,
+    AdminStatus,
+    Lifecycle,
+    OrderAction,
+    OrderState,
+)
+
+MAX_COOLING_OFF = timedelta(days=90)
+
+
+@transaction.atomic
+def order_delete(
+    *,
+    user: User,
+    vll: Vll,
+    now: datetime,
+    cooling_off: timedelta | None = None,
+    retry_of: Order | None = None,
+) -> Order:
+    """Order the removal of ``vll``; its leases are given back when both routers confirm.
+
+    With a ``cooling_off`` (None: the customer's, else the deployment's) the order only stops the traffic:
+    everything stays built and leased until ``decommission_at``, and can be restored. A removal without
+    cooling-off ends one that lasts. A VLL whose add is still under way is cancelled instead: the answer is
+    then that add order. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange and,
+    for another cooling-off while one lasts, CoolingOffAlready.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    lasts = _cooling_off(vll.customer) if cooling_off is None else cooling_off
+    if not timedelta(0) <= lasts <= MAX_COOLING_OFF:
+        seconds = int(lasts.total_seconds())
+        raise CoolingOffOutOfRange(value=seconds, maximum=int(MAX_COOLING_OFF.total_seconds()))
+    open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if open_order is not None:
+        ending = open_order.state == OrderState.PENDING_CANCELLATION or open_order.failure
+        if open_order.action != OrderAction.ADD or ending:
+            raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
+        return cancel_locked(open_order, vll, actor=user.username, now=now)
+    if vll.lifecycle in IN_SERVICE and lasts:
+        return _cool_off(vll, actor=user.username, until=now + lasts, now=now, retry_of=retry_of)
+    if lasts and vll.decommission_at is not None and vll.wanted_present:
+        raise CoolingOffAlready(until=vll.decommission_at)
+    return _remove(vll, actor=user.username, now=now)
+
+
+@transaction.atomic
+def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None = None) -> Order:
+    """Take a removal back within its cooling-off: the line becomes again what it was before.
+
+    While the traffic is still being stopped that order is cancelled instead. Raises NotAllowedToOrder,
+    OrderIsOpen, WrongLifecycle.
+    """
+    locked = Vll.objects.select_for_update().get(pk=vll.pk)
+    stopping = locked.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    if stopping is not None and locked.decommission_at is not None and stopping.action == OrderAction.MODIFY:
+        if not permissions.may_order(user, locked.customer):
+            raise NotAllowedToOrder(customer=locked.customer.name)
+        return cancel_locked(stopping, locked, actor=user.username, now=now)
+    locked = vll_lock(locked, user)
+    if locked.decommission_at is None or not locked.wanted_present:
+        raise WrongLifecycle(lifecycle=locked.lifecycle, action="restore")
+    after = content_before_removal(locked)
+    return order_change(
+        locked,
+        before=content_of(locked),
+        after=after,
+        actor=user.username,
+        now=now,
+        retry_of=retry_of,
+    )
+
+
+def coolings_off_end(*, now: datetime) -> int:
+    """Order the removals whose cooling-off is over; how many. Each is its own transaction."""
+    over = Vll.objects.filter(
+        lifecycle=Lifecycle.PENDING_TERMINATE, decommission_at__lte=now, wanted_present=True
+    )
+    return sum(_cooling_off_end(vll, now) for vll in over.order_by("pk"))
+
+
+@transaction.atomic
+def _cooling_off_end(vll: Vll, now: datetime) -> int:
+    vll = Vll.objects.select_for_update().get(pk=vll.pk)
+    due = vll.decommission_at is not None and vll.decommission_at <= now and vll.wanted_present
+    if not due or vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists():
+        return 0
+    _remove(vll, actor="", now=now)
+    return 1
+
+
+def _cooling_off(customer: Customer) -> timedelta:
+    own = customer.cooling_off_s
+    return timedelta(seconds=settings.LONGLINE_COOLING_OFF_S if own is None else own)
+
+
+def _cool_off(vll: Vll, *, actor: str, until: datetime, now: datetime, retry_of: Order | None) -> Order:
+    before = content_of(vll)
+    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=actor)
+    after = replace(before, admin_status=AdminStatus.DOWN, decommission_at=until)
+    return order_change(vll, before=before, after=after, actor=actor, now=now, retry_of=retry_of)
+
+
+def _remove(vll: Vll, *, actor: str, now: datetime) -> Order:
+    cooling_off = vll.lifecycle == Lifecycle.PENDING_TERMINATE and vll.wanted_present
+    if vll.lifecycle not in IN_SERVICE and not cooling_off:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.DELETE)
+    if cooling_off:
+        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
+        vll.refresh_from_db()
+    else:
+        lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=actor, **removal_values(vll))
+    order = order_acknowledge(vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=actor, now=now)
+    converge_routers_of(vll, now=now)
+    return order

@@ -1,0 +1,78 @@
+"""Routers that need a message that they did not get: the sweeper's questions, answered from rows alone."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q, QuerySet
+
+from portal.inventory.models import Router
+from portal.vll.models import VllEnd, VllTombstone
+from portal.vll.unconfirmed_ends import unconfirmed_ends
+from provisioning.intent_rows import unconfirmed_keys
+from provisioning.router_lock import is_free
+
+# For so long after an answer we trust that the agent still holds what we sent last.
+TRUST_HELD = timedelta(seconds=60)
+# A report says what was true when it was sent; one that crossed our answer is no contradiction.
+REPORT_TRAVELS = timedelta(seconds=5)
+
+
+def routers_due(*, now: datetime) -> list[int]:
+    """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours.
+
+    What a router was never asked about is asked at once, and what it has not confirmed at its ``ask_at``.
+    """
+    free = (
+        Router.objects.exclude(agent_url="")
+        .filter(held_since__isnull=True)
+        .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
+    )
+    ends = unconfirmed_ends().exclude(
+        status_revision=F("vll__revision"), port__router__convergence__ask_at__gt=now
+    )
+    left = VllTombstone.objects.exclude(~Q(status=VllEnd.Status.UNASKED), router__convergence__ask_at__gt=now)
+    wanting = Q(pk__in=ends.values("port__router")) | Q(pk__in=left.values("router"))
+    return sorted(
+        set(free.filter(wanting).values_list("pk", flat=True))
+        | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
+    )
+
+
+def routers_behind_agent() -> list[Router]:
+    """Routers whose agent reports a newer intent than the database ever sent: a restored backup.
+
+    A backup from before the first intent counts from 0, and is behind as well.
+    """
+    return list(
+        _holding_another(Router.objects.exclude(agent_url=""))
+        .filter(_AHEAD)
+        .select_related("observed", "convergence")
+    )
+
+
+def is_at_rest(router_id: int, *, now: datetime) -> bool:
+    """Whether there is nothing to tell this router: all that its orders want was confirmed a moment ago.
+
+    Each order sends a message, and the first one is as good as all: the intent it leads to speaks of every
+    order that was accepted by then. Without this the others would send the same intent again, as a newer one.
+    """
+    answered = Router.objects.filter(
+        pk=router_id,
+        convergence__ask_anew=False,
+        convergence__failures=0,
+        convergence__last_answered_at__gt=now - TRUST_HELD,
+    )
+    router = answered.exclude(pk__in=_holding_another(answered)).first()
+    return router is not None and not unconfirmed_keys(router)
+
+
+_AHEAD = Q(observed__generation_held__gt=F("generation"))
+
+
+def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
+    return routers.filter(
+        ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
+        observed__isnull=False,
+    ).filter(
+        Q(convergence__last_answered_at__isnull=True)
+        | Q(observed__reported_at__gt=F("convergence__last_answered_at") + REPORT_TRAVELS)
+    )

@@ -1,0 +1,125 @@
+"""The configuration that both VPPs should have, worked out from the rows alone, compared with their own.
+
+Written without the product's own code: a mistake shared by intent, agent and portal would show here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from tests.faults.vpptestctl import VppConfig
+
+# VPP's tag rewrite operations: how many tags are popped on entry.
+POPS = {"untagged": 0, "dot1q": 3, "qinq": 4, "dot1ad": 4}
+TAGS = {"untagged": 0, "dot1q": 1, "qinq": 2, "dot1ad": 2}
+
+_ENDS = """
+SELECT v.id AS vll, e.side, v.revision, v.lifecycle, v.admin_status, r.name AS router, p.interface,
+       e.tagging, e.outer_vlan AS outer, e.inner_vlan AS inner, v.encapsulation, v.vni,
+       host(e.tunnel_address) AS local, host(far.tunnel_address) AS remote
+FROM vll_vll v
+JOIN vll_vllend e ON e.vll_id = v.id
+JOIN vll_vllend far ON far.vll_id = v.id AND far.side <> e.side
+JOIN inventory_port p ON p.id = e.port_id
+JOIN inventory_router r ON r.id = p.router_id
+WHERE v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    vll: UUID
+    side: str
+    revision: int
+    lifecycle: str
+    admin_status: str
+    router: str
+    interface: str
+    tagging: str
+    outer: int | None
+    inner: int | None
+    encapsulation: str
+    vni: int | None
+    local: str | None
+    remote: str | None
+
+    @property
+    def tag(self) -> str:
+        return f"longline:{self.vll}:{self.side}:{self.revision}"
+
+    def flaws(self, config: VppConfig, far: "End") -> list[str]:
+        """The flaws of this end in its VPP; `far` is the VLL's other end."""
+        who = f"{self.router}: {self.vll} {self.side} revision {self.revision}"
+        access = self.access(config)
+        if access is None:
+            return [f"{who} has no access interface"]
+        found = []
+        if access["tag"] != self.tag:
+            found.append(f"{who}: {access['name']} bears {access['tag']!r}")
+        if access["rewrite"] != POPS[self.tagging]:
+            found.append(f"{who}: {access['name']} rewrites tags by operation {access['rewrite']}")
+        if access["admin_up"] != (self.admin_status == "admin-up"):
+            found.append(f"{who}: {access['name']} has admin_up {access['admin_up']}")
+        other = far.access(config) if self.encapsulation == "l2xc" else self._tunnel(config)
+        if other is None:
+            return [*found, f"{who} has no {self.encapsulation}"]
+        for one, two in ((access, other), (other, access)):
+            if config.connects.get(one["index"]) != two["index"]:
+                found.append(f"{who}: {one['name']} is not connected to {two['name']}")
+        return found
+
+    def access(self, config: VppConfig) -> dict[str, Any] | None:
+        port = config.named(self.interface)
+        if port is None or self.tagging == "untagged":
+            return port
+        for each in config.interfaces.values():
+            if (
+                each["parent"] == port["index"] != each["index"]
+                and each["tags"] == TAGS[self.tagging]
+                and each["dot1ad"] == (self.tagging == "dot1ad")
+                and each["outer"] == self.outer
+                and each["inner"] == (self.inner or 0)
+            ):
+                return each
+        return None
+
+    def _tunnel(self, config: VppConfig) -> dict[str, Any] | None:
+        for each in config.shown["tunnels"]:
+            if (each["kind"], each["local"], each["remote"], each["vni"]) == (
+                self.encapsulation,
+                self.local,
+                self.remote,
+                self.vni or 0,
+            ):
+                tunnel = config.interfaces[each["index"]]
+                return tunnel if tunnel["tag"] == self.tag else None
+        return None
+
+
+def expected_ends(database: psycopg.Connection[Any]) -> list[End]:
+    with database.cursor(row_factory=class_row(End)) as cursor:
+        return cursor.execute(_ENDS).fetchall()
+
+
+def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
+    """The differences of the VPPs from what these ends say."""
+    by_key = {(end.vll, end.side): end for end in ends}
+    found = []
+    for end in ends:
+        far = by_key[end.vll, "z" if end.side == "a" else "a"]
+        found += end.flaws(configs[end.router], far)
+    return found
+
+
+def strays(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
+    """Interfaces that bear our mark and that no row wants on that router."""
+    wanted = {(end.router, end.tag) for end in ends}
+    return [
+        f"{router}: {each['name']} bears {each['tag']} and is wanted by nobody"
+        for router, config in configs.items()
+        for each in config.tagged()
+        if (router, each["tag"]) not in wanted
+    ]

@@ -1,0 +1,73 @@
+"""Reading and changing a VPP past the agent, by agent/cmd/vpptestctl."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from devstack.paths import BUILD
+
+OURS = "longline:"
+
+
+class VppRefused(Exception):
+    """VPP refused, or does not answer."""
+
+
+@dataclass(frozen=True)
+class VppConfig:
+    """The configuration of one VPP at one moment; see agent/cmd/vpptestctl for the members."""
+
+    shown: dict[str, Any]
+
+    @cached_property
+    def interfaces(self) -> dict[int, dict[str, Any]]:
+        return {each["index"]: each for each in self.shown["interfaces"]}
+
+    @cached_property
+    def connects(self) -> dict[int, int]:
+        return {each["from"]: each["to"] for each in self.shown["connects"]}
+
+    def named(self, name: str) -> dict[str, Any] | None:
+        return next((each for each in self.interfaces.values() if each["name"] == name), None)
+
+    def tagged(self, vll: str | None = None) -> list[dict[str, Any]]:
+        """Interfaces that bear a mark of ours, of one VLL or of all."""
+        mark = f"{OURS}{vll}:" if vll else OURS
+        return [each for each in self.interfaces.values() if each["tag"].startswith(mark)]
+
+
+@dataclass(frozen=True)
+class VppTestctl:
+    socket: Path
+
+    def config(self) -> VppConfig:
+        return VppConfig(json.loads(self._do("show")))
+
+    def add_sub(self, port: str, vlan: int) -> str:
+        """A sub-interface that is nobody's; its name."""
+        self._do("add-sub", port, str(vlan))
+        return f"{port}.{vlan}"
+
+    def delete_sub(self, name: str) -> None:
+        self._do("delete-sub", name)
+
+    def down(self, name: str) -> None:
+        self._do("down", name)
+
+    def disconnect(self, name: str) -> None:
+        self._do("disconnect", name)
+
+    def _do(self, *what: str) -> str:
+        done = subprocess.run(
+            [str(BUILD / "vpptestctl"), str(self.socket), *what],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        if done.returncode:
+            raise VppRefused(f"{' '.join(what)}: {done.stderr.strip()}")
+        return done.stdout

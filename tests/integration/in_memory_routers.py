@@ -1,0 +1,75 @@
+"""Routers for tests, in memory: intents and answers as documents, no sockets."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from portal.inventory.models import Router
+from portal.vll.models import Vll
+from portal.vll.operations import answers_take
+from provisioning.agent_reply_decoder import Reply, reply_decode
+from provisioning.intent_document import EndRow, RouterIntent
+from provisioning.intent_generations import next_intent
+from tests.integration.stand_in_agent import StandInAgent, end_status
+
+REFUSED = {"present": end_status("conflict", "foreign_subinterface"),
+           "removed": end_status("failed", "vpp_refused", retval=-30)}  # fmt: skip
+
+
+@dataclass
+class InMemoryRouter:
+    """``holds``: by (VLL, side) the row that was built last, with the rate (bit/s) that it was built for.
+
+    ``refusing``: it answers that nothing that is asked of it can be done, ever, and does nothing.
+    """
+
+    router: Router
+    reachable: bool = True
+    refusing: bool = False
+    holds: dict[tuple[UUID, str], tuple[EndRow, int]] = field(default_factory=dict)
+    on_its_way: Reply | None = None
+
+    def send(self) -> None:
+        """Send it what is wanted now; its answer is on its way then, and what came before it is lost."""
+        intent = next_intent(Router.objects.get(pk=self.router.pk))
+        self.on_its_way = None
+        if self.reachable:
+            self.on_its_way = self._answer(intent)
+
+    def answer(self, *, now: datetime) -> None:
+        """Its answer arrives, if there is one."""
+        reply, self.on_its_way = self.on_its_way, None
+        if reply is not None:
+            answers_take(router=self.router, answers=reply.ends, now=now)
+
+    def _answer(self, intent: RouterIntent) -> Reply:
+        agent = StandInAgent(self.router.name)
+        document = json.loads(intent.document())
+        _status, answer = agent.accept(document)
+        if self.refusing:
+            self._refuse(answer, intent)
+        else:
+            self._build(intent)
+        return reply_decode(json.dumps(answer).encode(), sent=intent)
+
+    def _build(self, intent: RouterIntent) -> None:
+        for key in intent.removed:
+            self.holds.pop((key.vll, key.side), None)
+        rates = dict(
+            Vll.objects.filter(pk__in=[row.vll for row in intent.present]).values_list("pk", "cir_bps")
+        )
+        for row in intent.present:
+            self.holds[row.vll, row.side] = row, rates[row.vll]
+
+    def _refuse(self, answer: dict[str, Any], intent: RouterIntent) -> None:
+        """Refuse all but the ends that are built as wanted already."""
+        present = {(str(row.vll), row.side): row for row in intent.present}
+        for end in answer["ends"]:
+            row = present.get((end["vll"], end["end"]))
+            has = self.holds.get((UUID(end["vll"]), end["end"]))
+            if row is None and has is not None:
+                end.update(REFUSED["removed"])
+            elif row is not None and (has is None or has[0] != row):
+                end.update(REFUSED["present"])
