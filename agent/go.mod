@@ -3,7 +3,7 @@ module longline.dev/agent
 go 1.26.0
 
 require (
-	github.com/sirupsen/logrus v1.9.3
+	github.com/sirupsen/logrus v1.9.3 // indirect
 	go.fd.io/govpp v0.13.0
 )
 

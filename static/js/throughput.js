@@ -157,7 +157,9 @@
       show(body);
     } catch (error) {
       if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
-      if (mine === asked) say(texts.failed);
+      if (mine !== asked) return;
+      lastAt = 0; // whatever the range, it is asked for again soon
+      say(texts.failed);
     }
   };
 

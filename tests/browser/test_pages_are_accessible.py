@@ -491,6 +491,9 @@ def test_a_graph_tells_of_a_lost_connection_too(
     alice.page.route("**/throughput?*", lambda route: route.abort())
     alice.page.get_by_role("button", name="Day", exact=True).click()
     note.wait_for(state="visible")
+    failed = alice.page.get_by_text("The figures cannot be fetched at the moment")
+    failed.wait_for(state="visible")
     alice.page.unroute("**/throughput?*")
-    alice.page.get_by_role("button", name="Week").click()
+    # By itself, and long before a day's graph would have anything new.
+    failed.wait_for(state="hidden")
     note.wait_for(state="hidden")

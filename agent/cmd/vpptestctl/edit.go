@@ -8,58 +8,51 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
+
+	"longline.dev/agent/internal/vpp"
 )
 
-// editor changes one interface.
-type editor struct {
-	conn  api.Connection
-	index interface_types.InterfaceIndex
+// change is the request that changes the interface with this index.
+type change func(interface_types.InterfaceIndex) api.Message
+
+func addSub(vlan uint16) change {
+	return func(port interface_types.InterfaceIndex) api.Message {
+		return &interfaces.CreateSubif{
+			SwIfIndex: port, SubID: uint32(vlan), OuterVlanID: vlan,
+			SubIfFlags: interface_types.SUB_IF_API_FLAG_ONE_TAG | interface_types.SUB_IF_API_FLAG_EXACT_MATCH,
+		}
+	}
 }
 
-func onInterface(conn api.Connection, name string, do func(editor) error) error {
-	all, err := dumpInterfaces(conn)
+func deleteSub(index interface_types.InterfaceIndex) api.Message {
+	return &interfaces.DeleteSubif{SwIfIndex: index}
+}
+
+func setAdmin(flags interface_types.IfStatusFlags) change {
+	return func(index interface_types.InterfaceIndex) api.Message {
+		return &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: flags}
+	}
+}
+
+func disconnect(index interface_types.InterfaceIndex) api.Message {
+	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: index, Enable: false}
+}
+
+// edit makes VPP's refusal an error.
+func edit(ctx context.Context, session *vpp.Session, name string, request change) error {
+	all, err := dumpInterfaces(ctx, session)
 	if err != nil {
 		return err
 	}
 	for _, i := range all {
-		if i.Name == name {
-			return do(editor{conn, interface_types.InterfaceIndex(i.Index)})
+		if i.Name != name {
+			continue
 		}
+		reply, err := session.Call(ctx, request(interface_types.InterfaceIndex(i.Index)))
+		if err != nil {
+			return err
+		}
+		return api.RetvalToVPPApiError(vpp.Retval(reply))
 	}
 	return fmt.Errorf("VPP has no interface %s", name)
-}
-
-func (e editor) addSub(vlan uint16) error {
-	reply := &interfaces.CreateSubifReply{}
-	return e.ask(&interfaces.CreateSubif{
-		SwIfIndex: e.index, SubID: uint32(vlan), OuterVlanID: vlan,
-		SubIfFlags: interface_types.SUB_IF_API_FLAG_ONE_TAG | interface_types.SUB_IF_API_FLAG_EXACT_MATCH,
-	}, reply, &reply.Retval)
-}
-
-func (e editor) deleteSub() error {
-	reply := &interfaces.DeleteSubifReply{}
-	return e.ask(&interfaces.DeleteSubif{SwIfIndex: e.index}, reply, &reply.Retval)
-}
-
-func (e editor) setAdmin(up bool) error {
-	var flags interface_types.IfStatusFlags
-	if up {
-		flags = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
-	}
-	reply := &interfaces.SwInterfaceSetFlagsReply{}
-	return e.ask(&interfaces.SwInterfaceSetFlags{SwIfIndex: e.index, Flags: flags}, reply, &reply.Retval)
-}
-
-func (e editor) disconnect() error {
-	reply := &l2.SwInterfaceSetL2XconnectReply{}
-	return e.ask(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: e.index, Enable: false}, reply, &reply.Retval)
-}
-
-// ask makes VPP's refusal an error; retval lies in reply.
-func (e editor) ask(request, reply api.Message, retval *int32) error {
-	if err := e.conn.Invoke(context.Background(), request, reply); err != nil {
-		return err
-	}
-	return api.RetvalToVPPApiError(*retval)
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"longline.dev/agent/internal/vppsim"
 )
@@ -47,5 +50,22 @@ func TestItShowsWhatItChanged(t *testing.T) {
 	}
 	if _, err := do("delete-sub"); err == nil {
 		t.Error("a command without its argument was taken")
+	}
+}
+
+func TestVPPNoticesThatItLeft(t *testing.T) {
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	sim.LeaveErrno(syscall.EAGAIN) // with it VPP overlooks whoever leaves without goodbye
+	if err := run([]string{sim.APISocket(), "show"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for left := time.Now().Add(10 * time.Second); sim.Clients() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(left) {
+			t.Fatalf("%d clients are left", sim.Clients())
+		}
 	}
 }

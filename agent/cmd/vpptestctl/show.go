@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"strings"
 
 	"go.fd.io/govpp/api"
@@ -12,8 +10,9 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
-	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/vpp"
 )
 
 const every = ^interface_types.InterfaceIndex(0)
@@ -54,21 +53,17 @@ type shown struct {
 	Connects   []connect `json:"connects"`
 }
 
-func show(conn api.Connection) (shown, error) {
-	s := shown{Tunnels: []tunnel{}, Connects: []connect{}}
-	var err error
-	if s.Interfaces, err = dumpInterfaces(conn); err != nil {
-		return s, err
+func show(ctx context.Context, session *vpp.Session) (shown, error) {
+	all, err := dumpInterfaces(ctx, session)
+	if err != nil {
+		return shown{}, err
 	}
-	for _, request := range []api.Message{
+	s := shown{Interfaces: all, Tunnels: []tunnel{}, Connects: []connect{}}
+	err = session.Dump(ctx, []api.Message{
 		&vxlan.VxlanTunnelV2Dump{SwIfIndex: every}, &geneve.GeneveTunnelDump{SwIfIndex: every},
 		&gre.GreTunnelDump{SwIfIndex: every}, &l2.L2XconnectDump{},
-	} {
-		if err := dump(conn, request, s.add); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	}, s.add)
+	return s, err
 }
 
 func (s *shown) add(message api.Message) {
@@ -87,9 +82,10 @@ func (s *shown) add(message api.Message) {
 	}
 }
 
-func dumpInterfaces(conn api.Connection) ([]iface, error) {
+func dumpInterfaces(ctx context.Context, session *vpp.Session) ([]iface, error) {
 	var all []iface
-	err := dump(conn, &interfaces.SwInterfaceDump{SwIfIndex: every}, func(message api.Message) {
+	request := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: every}}
+	err := session.Dump(ctx, request, func(message api.Message) {
 		m, ok := message.(*interfaces.SwInterfaceDetails)
 		if !ok {
 			return
@@ -104,33 +100,6 @@ func dumpInterfaces(conn api.Connection) ([]iface, error) {
 		})
 	})
 	return all, err
-}
-
-// dump reads the details of one request until VPP answers the ping behind it.
-func dump(conn api.Connection, request api.Message, each func(api.Message)) error {
-	stream, err := conn.NewStream(context.Background())
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	for _, message := range []api.Message{request, &memclnt.ControlPing{}} {
-		if err := stream.SendMsg(message); err != nil {
-			return err
-		}
-	}
-	for {
-		message, err := stream.RecvMsg()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, last := message.(*memclnt.ControlPingReply); last {
-			return nil
-		}
-		each(message)
-	}
 }
 
 // text cuts a fixed-size string at its terminator.
