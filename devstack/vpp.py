@@ -151,9 +151,10 @@ plugins {{
         return found[1] if found else answer.strip()
 
     def _misjudges_its_clock(self, log: Path) -> bool:
-        """VPP measures its processor's clock for 1 ms at its start, and is wrong by a factor of thousands when it
-        loses the processor in between (estimate_clock_frequency in vppinfra/time.c). Then it says so again and
-        again, and hardly ever gets to its sockets.
+        """VPP measures its processor's clock for 1 ms at its start (vppinfra/time.c).
+
+        Losing the processor in between makes it wrong by a factor of thousands. It says so again and again,
+        and hardly ever gets to its sockets.
         """
         return b"Rejecting large frequency change" in log.read_bytes()
 
