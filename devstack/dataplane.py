@@ -1,4 +1,4 @@
-"""The sockets that an agent connects to: two Unix sockets, behind which stands a VPP or the stand-in."""
+"""The two Unix sockets that an agent connects to, behind which stands a VPP or the stand-in."""
 
 from dataclasses import dataclass
 from pathlib import Path

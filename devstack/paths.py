@@ -1,4 +1,4 @@
-"""The places of things in a clone."""
+"""The folders of a clone."""
 
 import os
 from pathlib import Path

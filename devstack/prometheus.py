@@ -13,7 +13,7 @@ class PromtoolMissing(Exception):
 
 
 class Complaint(Exception):
-    """The words of promtool."""
+    """Something is wrong, in promtool's own words."""
 
 
 def promtool() -> str:

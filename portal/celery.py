@@ -12,7 +12,7 @@ from django.conf import settings
 from portal.core.heartbeat import beat
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-# `migrate` has made Django's checks, which would bring all pages and the whole API into each worker.
+# `manage.py upgrade` makes Django's checks; here they would load all pages and the whole API.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 app = Celery("longline", task_cls="portal.audit.actor:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")

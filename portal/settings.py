@@ -292,6 +292,8 @@ CELERY_TASK_ROUTES = {
     notifications.WEBHOOK_TURN: {"queue": "webhooks"},
     notifications.DOUBTFUL_WEBHOOK_TURN: {"queue": "webhooks_doubtful"},
     "notifications.*": {"queue": "notifications"},
+    accounts.SEND_INVITATION: {"queue": "notifications"},
+    accounts.RESEND_INVITATIONS: {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -302,6 +304,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
 }
+# NetBox (docs/netbox.md): off until NETBOX_URL names one.
+NETBOX_URL = env.str("NETBOX_URL", default="")
+
 # Beat only hurries sweepers that are safe to run twice.
 _EVERY_S = {
     provisioning.SWEEP: 5,
@@ -318,11 +323,8 @@ _EVERY_S = {
     telemetry.COUNT_ACCEPTED: 300,
     telemetry.KEEP_PARTITIONS: 3600,
     api.SWEEP_ANSWERS: 600,
+    **({netbox.SYNC: 15} if NETBOX_URL else {}),
 }
-# NetBox (docs/netbox.md): off until NETBOX_URL names one.
-NETBOX_URL = env.str("NETBOX_URL", default="")
-if NETBOX_URL:
-    _EVERY_S[netbox.SYNC] = 15
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": float(every_s), "options": {"expires": every_s}}
     for task, every_s in _EVERY_S.items()

@@ -1,5 +1,5 @@
 """The tasks of accounts, by the names that Celery knows."""
 
 CLEAR_SESSIONS = "accounts.clear_sessions"
-SEND_INVITATION = "notifications.send_invitation"
-RESEND_INVITATIONS = "notifications.sweep"
+SEND_INVITATION = "accounts.send_invitation"
+RESEND_INVITATIONS = "accounts.resend_invitations"

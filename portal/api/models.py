@@ -1,4 +1,4 @@
-"""The REST API's own memory."""
+"""Answers that the REST API keeps for requests that are sent again."""
 
 from django.db import models
 

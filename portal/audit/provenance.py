@@ -35,7 +35,7 @@ class Made:
 
     @property
     def keys(self) -> set[str]:
-        """The choices."""
+        """Keys that ``chosen`` takes: one for each webhook and enrolment."""
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":

@@ -1,4 +1,4 @@
-"""The carriers of a VLL between its ends: the encapsulations, over IPv4 and IPv6, and their cost."""
+"""The encapsulations that carry a VLL between its ends, over IPv4 and IPv6, and what each costs."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple

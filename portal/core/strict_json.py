@@ -23,8 +23,8 @@ _CODES = (
     ("Object contains unknown field", "unknown_field"),
 )
 _OF_A_MEMBER = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`", re.DOTALL)
-# Half of a surrogate pair, which is no text (RFC 8259, 8.2); first what is to stay.
-_HALF = re.compile(
+# A lone surrogate, which is no text (RFC 8259, 8.2). Pairs and other escapes come first: they stay.
+_LONE_SURROGATE = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 
@@ -118,7 +118,7 @@ class PrefixedAddress(Address):
 def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes], Document]:
     """Reads a whole body as such a document. Raises Malformed or Invalid, by the first thing that is wrong.
 
-    ``of_others``: it has texts that somebody else wrote, whose halves of characters are read as NUL.
+    ``of_others``: it has texts that somebody else wrote, whose lone surrogates are read as NUL.
     """
     decoder = Decoder(kind, dec_hook=_checked)
 
@@ -128,7 +128,7 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
         except ValidationError as error:
             raise _invalid(str(error)) from error
         except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            whole = _HALF.sub(lambda escape: escape[1] or rb"\u0000", body) if of_others else body
+            whole = _LONE_SURROGATE.sub(lambda escape: escape[1] or rb"\u0000", body) if of_others else body
             if whole != body:
                 return read(whole)
             raise Malformed(str(error)) from error

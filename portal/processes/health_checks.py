@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from portal.core.broker_client import broker_client
-from portal.web.access_control import public
+from portal.core.view_permission import public
 
 # Redis is asked no more often than that, and never by two requests at once: strangers may ask us.
 _BROKER_FRESH_S = 5.0

@@ -1,4 +1,4 @@
-"""Celery tasks of telemetry; each task makes one call."""
+"""Celery tasks of telemetry."""
 
 from datetime import timedelta
 

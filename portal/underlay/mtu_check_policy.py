@@ -1,4 +1,4 @@
-"""The caution of a path's check."""
+"""The strictness of a path's MTU check."""
 
 from dataclasses import dataclass
 

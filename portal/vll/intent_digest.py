@@ -1,4 +1,4 @@
-"""The intent about lines, as a short text to compare: whether a plan of theirs still holds."""
+"""A digest of what routers are told about lines, to see whether a router's plan still holds."""
 
 from collections.abc import Collection
 from typing import Any

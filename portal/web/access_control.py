@@ -12,10 +12,9 @@ from django.shortcuts import get_object_or_404
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import Customer, User
+from portal.core.view_permission import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
-
-View = Callable[..., HttpResponseBase]
 
 
 class SignedInRequest(HttpRequest):
@@ -32,12 +31,10 @@ class Owned(Protocol):
     def customer(self) -> Customer | None: ...
 
 
-def requires(
-    permission: Callable[..., bool], *, of: Callable[..., Owned] | None = None
-) -> Callable[[View], View]:
+def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) -> Callable[[View], View]:
     """Let a view run only for users whom ``permission`` admits.
 
-    Without ``of``, the permission is the user's alone. With it, ``of(user, **url_arguments)`` finds
+    Without ``of``, the permission is checked for the user alone. With it, ``of(user, **url_arguments)`` finds
     the object in the user's scope (404 for a stranger), the permission is for the object's customer
     (403 for a member without the right), and the view receives the object in place of the arguments.
     """
@@ -53,21 +50,9 @@ def requires(
             _admit(permission(request.user, found.customer))
             return view(request, found)
 
-        gated.permission = permission  # type: ignore[attr-defined]
-        return gated
+        return declare(gated, permission)
 
     return gate
-
-
-def public(view: View) -> View:
-    """Declare that a view is for anybody, signed in or not."""
-
-    @wraps(view)
-    def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
-        return view(request, **arguments)
-
-    open_to_all.permission = public  # type: ignore[attr-defined]
-    return open_to_all
 
 
 def visible_vll(user: User, vll_id: UUID) -> Vll:

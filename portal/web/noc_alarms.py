@@ -17,7 +17,7 @@ from portal.core.unix_time import to_time
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.netbox_sync.error_messages import error_sentence
+from portal.netbox_sync.messages import error_sentence
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.status import lines_in_error, standing
 from portal.notifications.models import Mail, Webhook

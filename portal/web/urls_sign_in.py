@@ -11,8 +11,9 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
+from portal.core.view_permission import public
 from portal.notifications.queries import mails_are_late
-from portal.web.access_control import public, requires
+from portal.web.access_control import requires
 
 signed_in = requires(permissions.may_sign_in)
 

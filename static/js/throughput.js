@@ -158,7 +158,7 @@
     } catch (error) {
       if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
       if (mine !== asked) return;
-      lastAt = 0; // whatever the range, it is asked for again soon
+      lastAt = 0; // whatever was chosen, it is asked for again soon
       say(texts.failed);
     }
   };
@@ -219,7 +219,8 @@
     redraw();
   });
   // A window of its own ends where it was told to: nothing new comes into it.
-  const isStale = () => !chosen && Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2;
+  const isStale = () =>
+    lastAt === 0 || (!chosen && Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2);
   setInterval(() => { if (document.visibilityState === "visible" && isStale()) refresh(); }, REFRESH_MS);
   refresh();
 })();

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.urls import URLResolver, get_resolver, resolve
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
@@ -26,7 +26,7 @@ from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import Reader
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, refuse
 from tests.integration.test_sample_quarantine import send
 
 PASSWORD = "correct horse battery"
@@ -75,7 +75,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     found["held"] = held.vll
     ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
     hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
-    answer(found["failed"], "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(found["failed"], "a")
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
     with_a_log(ada)
@@ -481,19 +481,30 @@ def test_drift_is_repaired_from_the_routers_page(
     assert person.complaints == []
 
 
+def choose_a_day(page: Page) -> None:
+    page.get_by_role("button", name="Day", exact=True).click()
+
+
+def choose_a_window(page: Page) -> None:
+    page.locator("#graph-from").fill("2026-01-01T00:00")
+    page.locator("#graph-to").fill("2026-01-01T01:00")
+    page.get_by_role("button", name="Show", exact=True).click()
+
+
+@pytest.mark.parametrize("choose", [choose_a_day, choose_a_window])
 def test_a_graph_tells_of_a_lost_connection_too(
-    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
+    live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader], choose: Callable[[Page], None]
 ) -> None:
     alice = reader(live_server.url)
     alice.sign_in("alice", PASSWORD)
     alice.open(f"/vlls/{lines['active'].pk}/")
     note = alice.page.get_by_text("The portal does not answer at the moment")
     alice.page.route("**/throughput?*", lambda route: route.abort())
-    alice.page.get_by_role("button", name="Day", exact=True).click()
+    choose(alice.page)
     note.wait_for(state="visible")
     failed = alice.page.get_by_text("The figures cannot be fetched at the moment")
     failed.wait_for(state="visible")
     alice.page.unroute("**/throughput?*")
-    # By itself, and long before a day's graph would have anything new.
+    # By itself: long before a day's graph would have anything new, and though a chosen window never has.
     failed.wait_for(state="hidden")
     note.wait_for(state="hidden")

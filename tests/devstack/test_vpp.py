@@ -9,7 +9,7 @@ import pytest
 from devstack import netns, vpp
 from devstack.frames import Wire, frame
 from devstack.isp import small_isp
-from devstack.process import Family
+from devstack.process import ChildFailed, Family
 from devstack.vpp_network import UNI, VppDataplane
 
 
@@ -122,3 +122,35 @@ def test_the_cables_join_customers_to_routers_and_routers_to_each_other(tmp_path
             wanted = {side.linux for side in isp.sides_of(isp.router(name))}
             there = {n for _, n in netns.inside(routers[name], socket.if_nameindex)}
             assert wanted <= there
+
+
+MISJUDGED_TWICE = """
+echo start >> {folder}/starts
+case $(wc -l < {folder}/starts) in
+    1 | 2) echo 'Rejecting large frequency change of 325383 %' ;;
+    *) touch {folder}/ready ;;
+esac
+exec sleep 60
+"""
+
+
+def test_a_vpp_that_misjudges_its_clock_is_started_again_and_so_when_it_is_restarted(tmp_path: Path) -> None:
+    script, starts, ready = MISJUDGED_TWICE.format(folder=tmp_path), tmp_path / "starts", tmp_path / "ready"
+    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log")
+    with Family() as family:
+        family.start(child).wait_until(ready.exists)
+        assert len(starts.read_text().splitlines()) == 3
+        assert child.log.read_text().count("Rejecting") == 2
+        starts.unlink()
+        ready.unlink()
+        child.end()
+        child.restart()
+        assert len(starts.read_text().splitlines()) == 3
+
+
+def test_a_vpp_that_never_judges_its_clock_rightly_is_given_up(tmp_path: Path) -> None:
+    script = f"echo start >> {tmp_path}/starts; echo Rejecting large frequency change; exec sleep 60"
+    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log")
+    with Family() as family, pytest.raises(ChildFailed, match="Rejecting large frequency change"):
+        family.start(child).wait_until((tmp_path / "never").exists, timeout_s=0.5)
+    assert len((tmp_path / "starts").read_text().splitlines()) == child.starts

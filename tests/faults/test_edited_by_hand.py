@@ -45,7 +45,7 @@ def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(
     vpp, agent = checker.vpps["rhino"], product.family["agent-rhino"]
     ours = access_of(checker, active.vll)
     [vlan] = [end.outer for end in checker.wanted() if str(end.vll) == active.vll and end.router == "rhino"]
-    # Frozen, or the agent would be quicker than the vpp.
+    # Frozen, or the agent would repair it before the next command.
     agent.freeze()
     try:
         vpp.delete_sub(ours)

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from portal.core.view_permission import declared
+
 
 def views(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
     for entry in resolver.url_patterns:
@@ -18,7 +20,7 @@ def views(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Callab
 def declares(view: Callable[..., Any]) -> bool:
     """A page by ``@requires`` or ``@public``; a JSON view in its own class body."""
     json_view = getattr(view, "cls", None)
-    return hasattr(view, "permission") or (json_view is not None and "permission_classes" in vars(json_view))
+    return declared(view) is not None or (json_view is not None and "permission_classes" in vars(json_view))
 
 
 def test_every_view_declares_its_permission() -> None:

@@ -9,7 +9,10 @@ from django.db import close_old_connections
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.vll.models import Vll
 from tests.integration.isp import Isp, build_isp, member
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
 
 
 @pytest.fixture
@@ -55,6 +58,14 @@ def nina(db: None) -> User:
 @pytest.fixture
 def isp(dairy: Customer) -> Isp:
     return build_isp(owner=dairy)
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    """Rhino to Hippo in VXLAN over IPv4, VLAN 100 at both ends, 1518 bytes, 1 Gbit/s, active."""
+    vll = order(isp, alice).vll
+    activate(vll)
+    return vll
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.vlan_tags import Tagging
-from portal.vll.models import Order
-from portal.vll.operations import EndRequest, order_add
+from portal.vll.models import Order, Vll
+from portal.vll.operations import Changes, EndRequest, order_add, order_modify
 from tests.integration.isp import GBIT, Isp
 
 
@@ -31,3 +31,10 @@ def order(isp: Isp, user: User, **changes: Any) -> Order:
         "now": clock.now(),
     }
     return order_add(user=user, **{**asked, **changes})
+
+
+def modify(user: User, vll: Vll, **changes: Any) -> Order:
+    """Change a line now; ``vll`` is as the order leaves it."""
+    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
+    vll.refresh_from_db()
+    return placed

@@ -35,6 +35,11 @@ def activate(vll: Vll) -> None:
     answer(vll, "z", "verified")
 
 
+def refuse(vll: Vll, side: str) -> None:
+    """Something of somebody else's is in the way at ``side``."""
+    answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
+
+
 def left(vll: Vll, side: str, router: Router, status: str = "removed") -> None:
     """The router that an end moved away from answers about its tombstone."""
     revision = VllTombstone.objects.get(vll=vll, side=side, router=router).revision

@@ -9,18 +9,10 @@ from portal.core import clock
 from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify
 from tests.integration.isp import GBIT, Isp
-from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, refuse
 from tests.integration.test_api_v1 import body, client, post
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def patch(user: User, vll: Vll, document: dict[str, Any]) -> Any:
@@ -165,7 +157,7 @@ def test_an_order_is_cancelled_and_a_failed_one_retried(isp: Isp, alice: User, v
     activate(vll)
     assert codes(api.post(f"/api/v1/orders/{change.pk}/cancel")) == ["wrong-order-state"]
     failing = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=6), now=clock.now())
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     activate(vll)
     again = api.post(f"/api/v1/orders/{failing.pk}/retry").json()["order"]
     assert (again["retry_of"], again["state"]) == (str(failing.pk), "acknowledged")

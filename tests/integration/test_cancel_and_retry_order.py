@@ -10,10 +10,8 @@ from portal.core import clock
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, OrderIsOpen, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
-    Changes,
     order_cancel,
     order_delete,
-    order_modify,
     order_resume,
     order_retry,
     order_suspend,
@@ -21,33 +19,20 @@ from portal.vll.operations import (
 from portal.vll.revision_content import content_of
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
-from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer, left
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, left, refuse
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def cancel(user: User, order_: Order) -> Order:
     return order_cancel(user=user, order=order_, now=clock.now())
 
 
-def change(user: User, vll: Vll, **changes: object) -> Order:
-    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())  # type: ignore[arg-type]
-    vll.refresh_from_db()
-    return placed
-
-
 def fail(order_: Order) -> None:
     """Rhino refuses; both routers then confirm what is wanted instead."""
     vll = order_.vll
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     for side in "az":
         answer(vll, side, "verified" if vll.wanted_present else "removed")
     order_.refresh_from_db()
@@ -69,7 +54,7 @@ def test_a_new_line_is_called_off(isp: Isp, alice: User, answered: bool) -> None
 @pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
 def test_a_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> None:
     before = content_of(vll)
-    placed = change(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
+    placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
     if answered:
         answer(vll, "a", "verified")
     assert cancel(alice, placed).state == "pendingCancellation"
@@ -83,7 +68,7 @@ def test_a_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> 
 
 
 def test_an_end_that_was_moving_comes_back(isp: Isp, alice: User, vll: Vll) -> None:
-    placed = change(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
+    placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
     cancel(alice, placed)
     activate(vll)
     placed.refresh_from_db()
@@ -108,21 +93,21 @@ def test_a_removal_that_has_not_ended_is_rebuilt(alice: User, vll: Vll) -> None:
 def test_what_has_ended_or_is_ending_cannot_be_called_off(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(WrongOrderState):
         cancel(alice, vll.orders.get())
-    failing = change(alice, vll, cir_bps=2 * GBIT)
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    failing = modify(alice, vll, cir_bps=2 * GBIT)
+    refuse(vll, "a")
     with pytest.raises(WrongOrderState):
         cancel(alice, failing)
     activate(vll)
-    changing = change(alice, vll, cir_bps=3 * GBIT)
+    changing = modify(alice, vll, cir_bps=3 * GBIT)
     cancel(alice, changing)
     with pytest.raises(WrongOrderState):
         cancel(alice, changing)
 
 
 def test_a_refusal_after_the_cancellation_is_no_failure(alice: User, vll: Vll) -> None:
-    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    placed = modify(alice, vll, a_end={"outer_vlan": 200})
     cancel(alice, placed)
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     activate(vll)
     placed.refresh_from_db()
     assert (placed.state, placed.failure) == ("cancelled", None)
@@ -151,9 +136,9 @@ def test_a_failed_line_is_ordered_again_as_it_was_asked_for(isp: Isp, alice: Use
 
 
 def test_a_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, alice: User, vll: Vll) -> None:
-    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
-    change(alice, vll, cir_bps=2 * GBIT)
+    modify(alice, vll, cir_bps=2 * GBIT)
     activate(vll)
     again = order_retry(user=alice, order=placed, now=clock.now())
     activate(vll)
@@ -191,7 +176,7 @@ def test_a_failed_beginning_of_a_removal_is_ordered_again_and_lasts_as_long(alic
 def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(WrongOrderState):
         order_retry(user=alice, order=vll.orders.get(), now=clock.now())
-    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
     again = order_retry(user=alice, order=placed, now=clock.now())
     with pytest.raises(AlreadyRetried) as refusal:
@@ -203,7 +188,7 @@ def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User,
 
 
 def test_a_retry_that_was_called_off_is_none(isp: Isp, alice: User, vll: Vll) -> None:
-    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
     again = order_retry(user=alice, order=placed, now=clock.now())
     order_cancel(user=alice, order=again, now=clock.now())
@@ -213,8 +198,8 @@ def test_a_retry_that_was_called_off_is_none(isp: Isp, alice: User, vll: Vll) ->
 
 
 def test_a_retry_waits_for_the_order_that_is_open(alice: User, vll: Vll) -> None:
-    placed = change(alice, vll, a_end={"outer_vlan": 200})
+    placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
-    change(alice, vll, cir_bps=2 * GBIT)
+    modify(alice, vll, cir_bps=2 * GBIT)
     with pytest.raises(OrderIsOpen):
         order_retry(user=alice, order=placed, now=clock.now())

@@ -19,13 +19,6 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    found = order(isp, alice).vll
-    activate(found)
-    return found
-
-
 def kinds(user: User, changed: Order) -> list[str]:
     named: list[str] = client(user).get(f"/api/v1/orders/{changed.pk}").json()["changes"]
     return named

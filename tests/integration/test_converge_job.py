@@ -23,11 +23,11 @@ from portal.vll.operations import order_delete, orders_overdue_alarm
 from portal.vll.operations.convergence_requests import ASK_AGAIN
 from portal.vll.operations.overdue_orders import OVERDUE
 from portal.vll.router_actions import router_retry
+from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning.converge_job import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT
 from provisioning.router_lock import CLAIM, FIRST_RETRY, LONGEST_RETRY, claim_router
 from provisioning.routers_due import is_at_rest, routers_due
-from provisioning.unresponsive_routers import CONVERGE_DOUBTFUL
 from tests.integration.certificates import certificates, register
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

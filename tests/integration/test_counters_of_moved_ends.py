@@ -14,8 +14,7 @@ from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify
 from tests.integration.isp import Isp
-from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer, left
+from tests.integration.router_answers import activate, left, refuse
 from tests.integration.test_counter_ingest import ms, sample
 
 pytestmark = pytest.mark.django_db
@@ -26,13 +25,6 @@ BOOTS = {"rhino": uuid4(), "hippo": uuid4()}
 def now() -> datetime:
     """On the second, as agents count in milliseconds."""
     return clock.now().replace(microsecond=0)
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def move(isp: Isp, alice: User, vll: Vll, at: datetime) -> None:
@@ -89,7 +81,7 @@ def test_a_move_that_was_undone_leaves_each_router_its_time(
     isp: Isp, alice: User, vll: Vll, now: datetime
 ) -> None:
     move(isp, alice, vll, now - timedelta(hours=2))
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     assert vll.ends.get(side="a").port.router == isp.routers["rhino"]
     assert report(isp, "hippo", vll, now - timedelta(hours=1), now=now).accepted == 1
     assert report(isp, "hippo", vll, now + timedelta(seconds=60), now=now, seq=2).rejected == 1

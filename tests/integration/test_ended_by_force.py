@@ -1,8 +1,6 @@
 """An order that no router lets end: the NOC presses on, ends it, or declares a router dead. Nothing that a
 router may still have is given back before that router has confirmed, be it declared dead or not."""
 
-from typing import Any
-
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -17,13 +15,11 @@ from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead,
 from portal.vll.inventory_deletion import port_remove
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
-    Changes,
     dead_routers_settle,
     order_cancel,
     order_delete,
     order_force_end,
     order_force_retry,
-    order_modify,
     order_retry,
 )
 from portal.vll.router_actions import router_declare_alive, router_declare_dead, router_maintenance_set
@@ -32,29 +28,12 @@ from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
-from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer, left
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, left, refuse
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db
 REASON = "Rhino burnt down"
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
-
-
-def modify(user: User, vll: Vll, **changes: Any) -> Order:
-    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
-    vll.refresh_from_db()
-    return placed
-
-
-def refuse(vll: Vll, side: str) -> None:
-    answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
 
 
 def force_end(user: User, placed: Order) -> Order:

@@ -15,7 +15,7 @@ from provisioning.intent_document import intent_for
 from provisioning.intent_rows import end_rows
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, refuse
 from tests.integration.test_api_lifecycle import codes, patch
 from tests.integration.test_api_v1 import body, client, post
 from tests.integration.web_pages.browser import signed_in, text
@@ -169,7 +169,7 @@ def test_a_packet_that_the_bursts_no_longer_hold_is_refused(alice: User, isp: Is
 
 def test_a_refused_change_returns_to_the_profile_of_before(isp: Isp, alice: User, vll: Vll) -> None:
     patch(alice, vll, {"eir_bps": 800 * MBIT})
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     assert (vll.eir_bps, vll.requested_ebs_bytes) == (500 * MBIT, 100_000)
     activate(vll)
     failed = Order.objects.get(action="modify")
@@ -193,7 +193,7 @@ def test_an_order_that_was_kept_before_there_was_excess_can_still_be_undone(alic
         for side in ("before", "after")
     }
     Order.objects.filter(pk=changing.pk).update(**old)
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     assert (vll.svc_mtu, vll.eir_bps) == (1500, 0)
 
 

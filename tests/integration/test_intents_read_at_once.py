@@ -15,17 +15,8 @@ from portal.vll.operations import Changes, order_cancel, order_modify
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
-from tests.integration.orders import order
-from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 @contextmanager

@@ -54,7 +54,7 @@ from provisioning.intent_document import EndRow
 from tests.integration.in_memory_routers import InMemoryRouter
 from tests.integration.isp import GBIT, Isp, build_isp, member
 from tests.integration.leases import holders, sums_are_right
-from tests.integration.orders import order
+from tests.integration.orders import modify, order
 from tests.integration.router_answers import activate, answer, left
 
 pytestmark = pytest.mark.django_db
@@ -114,11 +114,6 @@ def vll(isp: Isp, alice: User) -> Vll:
     placed = order(isp, alice, transport="vxlan4").vll
     activate(placed)
     return placed
-
-
-def modify(user: User, vll: Vll, **changes: Any) -> None:
-    order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
-    vll.refresh_from_db()
 
 
 def test_a_vni_is_not_free_before_an_old_router_confirmed_though_the_line_is_gone(

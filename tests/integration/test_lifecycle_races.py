@@ -21,17 +21,10 @@ from portal.vll.operations import (
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, sums_are_right
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import answer, refuse
 from tests.integration.test_allocation_races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def refused(results: list[object]) -> set[type]:
@@ -92,7 +85,7 @@ def test_a_held_order_is_approved_or_called_off_but_not_both(
 
 def test_a_failed_order_is_retried_by_one_of_many(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"))
-    answer(placed.vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(placed.vll, "a")
     for side in "az":
         answer(placed.vll, side, "removed")
     results = at_once(8, lambda _n: order_retry(user=alice, order=placed, now=clock.now()))

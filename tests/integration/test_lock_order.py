@@ -22,17 +22,10 @@ from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp, member
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
-from tests.integration.router_answers import activate, answer
+from tests.integration.router_answers import answer
 from tests.integration.test_api_v1 import client
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    vll = order(isp, alice).vll
-    activate(vll)
-    return vll
 
 
 @contextmanager

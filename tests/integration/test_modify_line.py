@@ -29,32 +29,14 @@ from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import booked, holders, sums_are_right, vlans
-from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer, left
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import CONFLICT, activate, answer, left, refuse
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    """Rhino to Hippo, VLAN 100 at both ends, 1 Gbit/s, VXLAN, active."""
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
-
-
-def modify(user: User, vll: Vll, **changes: Any) -> Order:
-    placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
-    vll.refresh_from_db()
-    return placed
-
-
 def document(isp: Isp, router: str) -> dict[str, Any]:
     return json.loads(router_intent(isp.routers[router], generation=1).document())
-
-
-def refuse(vll: Vll, side: str) -> None:
-    answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
 
 
 def test_both_vlans_are_leased_until_both_routers_have_the_new_one(isp: Isp, alice: User, vll: Vll) -> None:

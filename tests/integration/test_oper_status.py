@@ -15,7 +15,7 @@ from portal.vll.operations import ends_observed, stale_vlls_mark
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
 
@@ -159,7 +159,7 @@ def test_an_end_that_is_blocked_without_drift_is_out_of_sync_too(isp: Isp, line:
 
 
 def test_a_line_in_service_that_loses_an_end_raises_the_same_alarm(isp: Isp, line: Vll) -> None:
-    answer(line, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(line, "a")
     assert (line.lifecycle, line.in_sync) == ("active", False)
     answer(line, "a", "verified")
     kinds = Event.objects.filter(vll_id=line.pk, kind__in=["vll.drift", "vll.in_sync"]).order_by("id")

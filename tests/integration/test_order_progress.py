@@ -17,7 +17,7 @@ from portal.vll.operations import attempt_record, order_delete, orders_overdue_a
 from portal.vll.operations.state_transitions import ForbiddenTransition, order_move
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def test_a_failed_add_leaves_nothing_on_either_router_and_says_why(isp: Isp, ali
     vll = placed.vll
     answer(vll, "z", "verified")
     Outbox.objects.all().delete()
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     placed.refresh_from_db()
     assert (placed.state, vll.wanted_present, vll.revision) == ("inProgress", False, 2)
     assert {row.args[0] for row in Outbox.objects.all()} == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
@@ -87,7 +87,7 @@ def test_a_failed_add_leaves_nothing_on_either_router_and_says_why(isp: Isp, ali
 
 def test_a_late_answer_about_the_old_revision_does_not_undo_a_clean_up(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
-    answer(placed.vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(placed.vll, "a")
     answer(placed.vll, "a", "removed")
     answer(placed.vll, "a", "verified", revision=1)
     assert placed.vll.ends.get(side="a").status == "removed"
@@ -213,7 +213,7 @@ def test_a_router_that_later_loses_an_end_makes_the_line_out_of_sync_and_it_heal
 ) -> None:
     placed = order(isp, alice)
     activate(placed.vll)
-    answer(placed.vll, "z", "conflict", for_good=True, reason=CONFLICT)
+    refuse(placed.vll, "z")
     assert (placed.vll.in_sync, placed.vll.lifecycle, placed.vll.wanted_present) == (False, "active", True)
     answer(placed.vll, "z", "verified")
     assert placed.vll.in_sync

@@ -6,39 +6,41 @@ import pytest
 from celery import current_app
 from django.conf import settings
 
-from portal.accounts.invitations import SEND_INVITATION
+from portal.accounts import task_names as accounts
 from portal.accounts.models import User
+from portal.api import task_names as api
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
-from portal.notifications.mail_delivery import SEND_MAIL
-from portal.notifications.webhook_delivery import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
+from portal.netbox_sync import task_names as netbox
+from portal.notifications import task_names as notifications
+from portal.telemetry import task_names as telemetry
+from portal.vll import task_names as provisioning
 from portal.vll.models import RouterConvergence, Vll
-from portal.vll.operations.convergence_requests import CONVERGE_ROUTER
-from portal.vll.operations.order_plan import PLAN_ORDER
 from provisioning import tasks
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
-SCHEDULED = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-
-
-SENT = {
-    CONVERGE_ROUTER,
-    PLAN_ORDER,
-    SEND_INVITATION,
-    WEBHOOK_TURN,
-    DOUBTFUL_WEBHOOK_TURN,
-    SEND_MAIL,
+NAMES = {
+    value
+    for module in (accounts, api, netbox, notifications, provisioning, telemetry)
+    for name, value in vars(module).items()
+    if name.isupper()
 }
 
 
-@pytest.mark.parametrize("name", sorted(SCHEDULED | SENT))
-def test_every_name_that_is_sent_is_registered(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_name_is_that_of_a_task(name: str) -> None:
     current_app.loader.import_default_modules()
     assert name in current_app.tasks
+
+
+def test_only_tasks_with_a_name_are_scheduled() -> None:
+    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert scheduled
+    assert scheduled <= NAMES
 
 
 def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() -> None:
@@ -53,10 +55,11 @@ def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() 
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
-        ("notifications.tell", "sweepers"),
-        (WEBHOOK_TURN, "webhooks"),
-        (DOUBTFUL_WEBHOOK_TURN, "webhooks_doubtful"),
-        (SEND_INVITATION, "notifications"),
+        (notifications.TELL, "sweepers"),
+        (notifications.WEBHOOK_TURN, "webhooks"),
+        (notifications.DOUBTFUL_WEBHOOK_TURN, "webhooks_doubtful"),
+        (accounts.SEND_INVITATION, "notifications"),
+        (accounts.RESEND_INVITATIONS, "notifications"),
     ],
 )
 def test_what_others_make_slow_waits_in_a_queue_of_its_own(task: str, queue: str) -> None:
@@ -64,7 +67,7 @@ def test_what_others_make_slow_waits_in_a_queue_of_its_own(task: str, queue: str
 
 
 def test_telemetry_has_a_queue_of_its_own() -> None:
-    route = current_app.amqp.router.route({}, "telemetry.keep_partitions")
+    route = current_app.amqp.router.route({}, telemetry.KEEP_PARTITIONS)
     assert route["queue"].name == "telemetry"
 
 

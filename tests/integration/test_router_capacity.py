@@ -12,23 +12,19 @@ from portal.core.encapsulations import Transport
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.models import Vll
-from portal.vll.operations import Changes, hold_make, order_approve, order_delete, order_modify
+from portal.vll.operations import hold_make, order_approve, order_delete
 from portal.web.templatetags.events import sentence as event_sentence
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import holders, loads, sums_are_right
-from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_feasibility import ask, codes
 
 pytestmark = pytest.mark.django_db
 
 VXLAN = end_load(GBIT, Transport.VXLAN4)
 GENEVE = end_load(GBIT, Transport.GENEVE4)
-
-
-def modify(user: User, vll: Vll, **changes: object) -> None:
-    order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
 
 
 @pytest.mark.parametrize("full", ["rhino", "hippo"])
@@ -144,7 +140,7 @@ def test_a_dearer_transport_books_the_difference_and_a_failed_change_gives_it_ba
         ("a", "rhino", GENEVE - VXLAN),
         ("z", "hippo", GENEVE - VXLAN),
     ]
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     vll.refresh_from_db()
     activate(vll)
     assert (holders(), sums_are_right()) == ({vll.pk, other}, True)

@@ -28,18 +28,10 @@ from provisioning.intent_rows import end_rows
 from provisioning.lost_work_sweep import sweep
 from tests.integration.isp import Isp
 from tests.integration.leases import holders
-from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def is_up(isp: Isp) -> bool:
@@ -71,7 +63,7 @@ def test_suspending_takes_the_access_down_and_is_done_when_both_routers_say_so(
 
 def test_a_router_that_refuses_to_suspend_leaves_the_line_active(isp: Isp, alice: User, vll: Vll) -> None:
     placed = order_suspend(user=alice, vll=vll, now=clock.now())
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     assert is_up(isp)
     activate(vll)
     placed.refresh_from_db()
@@ -163,7 +155,7 @@ def test_restoring_while_the_traffic_is_being_stopped_cancels_that_order(
 
 def test_a_router_that_refuses_to_stop_keeps_the_line_in_service(alice: User, vll: Vll) -> None:
     stopping = remove(alice, vll)
-    answer(vll, "z", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "z")
     activate(vll)
     stopping.refresh_from_db()
     assert (stopping.state, vll.lifecycle, vll.decommission_at) == ("failed", "active", None)
@@ -233,7 +225,7 @@ def test_a_removal_can_be_taken_back_after_a_first_try_that_was_not_carried_thro
     if how == "called off":
         order_cancel(user=alice, order=first, now=clock.now())
     else:
-        answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+        refuse(vll, "a")
     vll.refresh_from_db()
     activate(vll)
     vll.refresh_from_db()

@@ -20,6 +20,7 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
+from portal.core.view_permission import declared
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
@@ -126,7 +127,8 @@ def nowhere(values: dict[str, Any]) -> dict[str, Any]:
 
 def closed_to(user: User, entry: URLPattern) -> bool:
     """Whether the address asks about the reader alone, before it looks at any object, and says no."""
-    permission = entry.callback.permission  # type: ignore[attr-defined]
+    permission = declared(entry.callback)
+    assert permission is not None, entry.pattern
     return len(signature(permission).parameters) == 1 and not permission(user)
 
 

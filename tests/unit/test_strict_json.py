@@ -93,23 +93,25 @@ def test_what_is_nested_beyond_reason_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "said", "code"),
     [
-        (Address, "fe80::1%eth0"),
-        (Address, "FD00::1"),
-        (Address, "10.0.0.1/32"),
-        (PrefixedAddress, "fe80::1%eth0/64"),
-        (PrefixedAddress, "10.0.0.1"),
-        (PrintableText, "\0"),
-        (PrintableText, "x" * 51),
+        (Address, "fe80::1%eth0", "type"),
+        (Address, "FD00::1", "type"),
+        (Address, "10.0.0.1/32", "type"),
+        (PrefixedAddress, "fe80::1%eth0/64", "type"),
+        (PrefixedAddress, "10.0.0.1", "type"),
+        (PrintableText, "\0", "out_of_range"),
+        (PrintableText, "x" * 51, "out_of_range"),
     ],
 )
-def test_a_text_that_breaks_its_rule_is_refused_and_not_left_to_the_database(kind: type, said: str) -> None:
+def test_a_text_that_breaks_its_rule_is_refused_and_not_left_to_the_database(
+    kind: type, said: str, code: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         reader(list[kind])(
             json.dumps(["10.0.0.1/32" if kind is PrefixedAddress else "10.0.0.1", said]).encode()
         )
-    assert refused.value.fault["pointer"] == "/1"
+    assert (refused.value.fault["pointer"], refused.value.fault["code"]) == ("/1", code)
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,12 @@ func (v *VPP) StatsSocket() string { return v.path("stats.sock") }
 // PID is that of the VPP running now.
 func (v *VPP) PID() int { return v.process.Process.Pid }
 
-// misjudged is what VPP prints again and again when it took its processor's clock for thousands of times slower than it is. It
+// misjudged is printed again and again by a VPP that took its processor's clock to be thousands of times slower than it is. It
 // measures that for 1 ms at its start, and is wrong when it loses the processor in between (estimate_clock_frequency in
 // vppinfra/time.c): on a busy machine, now and then. By its own time such a VPP hardly ever gets to its sockets.
 const misjudged = "Rejecting large frequency change"
 
-// starts is how often a VPP is started that misjudged the clock each time before.
+// starts is how many times a VPP that misjudges its clock is started before Start gives up.
 const starts = 3
 
 func (v *VPP) path(name string) string { return filepath.Join(v.folder, name) }

@@ -109,21 +109,22 @@ func eventsBetween(before, after routerView) []eventBody {
 				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
 			}
 		}
-		ends := func(kind string, before, after map[intent.Key]string) {
+		// cleared is the kind of event that tells of an end that it is over; "" where none does.
+		ends := func(kind, cleared string, before, after map[intent.Key]string) {
 			for key, text := range after {
 				if _, known := before[key]; !known {
 					add(eventBody{Kind: kind, VLL: &key.VLL, End: &key.End, Detail: &text})
 				}
 			}
 			for key := range before {
-				if _, still := after[key]; !still && kind != "end.drift" { // that it is over is told by no event
-					add(eventBody{Kind: kind + "_cleared", VLL: &key.VLL, End: &key.End})
+				if _, still := after[key]; !still && cleared != "" {
+					add(eventBody{Kind: cleared, VLL: &key.VLL, End: &key.End})
 				}
 			}
 		}
-		ends("end.conflict", before.conflicts, after.conflicts)
-		ends("end.drift", before.drift, after.drift)
-		ends("end.contested", before.contested, after.contested)
+		ends("end.conflict", "end.conflict_cleared", before.conflicts, after.conflicts)
+		ends("end.drift", "", before.drift, after.drift)
+		ends("end.contested", "end.contested_cleared", before.contested, after.contested)
 		for q := range after.quarantined {
 			if !before.quarantined[q] {
 				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})

@@ -69,17 +69,17 @@ type Sampler struct {
 
 // Take adds a reading, taken at that time, of these accesses. The sample is nil when there is no earlier
 // reading to compare with, or nothing to say.
-func (m *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
-	if m.livesOn(reading) {
-		m.sign, m.signAt = reading, at
+func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if s.livesOn(reading) {
+		s.sign, s.signAt = reading, at
 	}
-	if at.Sub(m.signAt) > stalledAfter {
-		m.Forget()
+	if at.Sub(s.signAt) > stalledAfter {
+		s.Forget()
 		return nil
 	}
-	m.loads.take(at, reading)
+	s.loads.take(at, reading)
 	now, colours := make(map[Access]EndCount), make(map[Access]Colours)
-	sample := &Sample{FromMS: m.last.UnixMilli(), ToMS: at.UnixMilli()}
+	sample := &Sample{FromMS: s.last.UnixMilli(), ToMS: at.UnixMilli()}
 	for _, access := range accesses {
 		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) {
 			continue
@@ -94,56 +94,56 @@ func (m *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access)
 		var policed *Colours
 		if count.Policed != nil {
 			colours[access] = *count.Policed
-			if before, known := m.police[access]; known {
+			if before, known := s.police[access]; known {
 				policed = before.until(*count.Policed)
 			}
 		}
-		before, known := m.counts[place]
+		before, known := s.counts[place]
 		in, inOK := difference(before.In, count.In)
 		out, outOK := difference(before.Out, count.Out)
 		if known && inOK && outOK {
 			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed})
 		}
 	}
-	m.counts, m.police, m.last = now, colours, at
+	s.counts, s.police, s.last = now, colours, at
 	if len(sample.Ends) == 0 {
 		return nil
 	}
 	slices.SortFunc(sample.Ends, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
-	m.seq++
-	sample.Seq = m.seq
+	s.seq++
+	sample.Seq = s.seq
 	return sample
 }
 
 // TakeUnanswered is Take while VPP does not answer. It may be dead, and then its segment stays readable and as it was:
 // nothing is said where nothing moves. Its main thread may be busy, and then its workers go on counting, and the first
 // reading that shows it covers all since the last one.
-func (m *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
-	if m.livesOn(reading) {
-		return m.Take(at, reading, accesses)
+func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+	if s.livesOn(reading) {
+		return s.Take(at, reading, accesses)
 	}
-	if at.Sub(m.signAt) > stalledAfter {
-		m.Forget()
+	if at.Sub(s.signAt) > stalledAfter {
+		s.Forget()
 	}
 	return nil
 }
 
 // livesOn reports whether something has moved: a dead VPP's segment is frozen.
-func (m *Sampler) livesOn(reading statseg.Reading) bool {
-	return m.signAt.IsZero() || reading.Heartbeat != m.sign.Heartbeat ||
-		!slices.Equal(reading.Rx, m.sign.Rx) || !slices.Equal(reading.Tx, m.sign.Tx)
+func (s *Sampler) livesOn(reading statseg.Reading) bool {
+	return s.signAt.IsZero() || reading.Heartbeat != s.sign.Heartbeat ||
+		!slices.Equal(reading.Rx, s.sign.Rx) || !slices.Equal(reading.Tx, s.sign.Tx)
 }
 
 // Forget starts anew: the next reading is compared with nothing.
-func (m *Sampler) Forget() { m.counts, m.police, m.loads = nil, nil, Loads{} }
+func (s *Sampler) Forget() { s.counts, s.police, s.loads = nil, nil, Loads{} }
 
 // Loads are those of the last two readings.
-func (m *Sampler) Loads() Loads { return m.loads }
+func (s *Sampler) Loads() Loads { return s.loads }
 
 // Totals are the counters as last read, sorted by end.
-func (m *Sampler) Totals() []EndCount {
+func (s *Sampler) Totals() []EndCount {
 	var totals []EndCount
-	for _, c := range m.counts {
+	for _, c := range s.counts {
 		totals = append(totals, c)
 	}
 	slices.SortFunc(totals, func(a, b EndCount) int { return a.Key.Compare(b.Key) })

@@ -69,7 +69,7 @@ def _answer(request: HttpRequest, read: Callable[[bytes], Any], report: Report) 
 
 def _router_at(request: HttpRequest) -> Router | None:
     # gunicorn hands the connection itself over; a header could be forged by whoever stands in between.
-    connection = request.environ.get("gunicorn.socket")  # type: ignore[attr-defined]
+    connection: Any = request.META.get("gunicorn.socket")
     certificate = connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
     if certificate is None:
         return None

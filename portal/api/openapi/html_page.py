@@ -1,4 +1,7 @@
-"""The schema and the errors as pages: rendered here, so that they need no script and ask no other host."""
+"""The schema and the errors as pages: rendered here, so that they need no script and ask no other host.
+
+They hold no secrets: whoever considers building on the API may read them.
+"""
 
 import json
 from typing import Any
@@ -8,27 +11,22 @@ from django.shortcuts import render
 
 from portal.api.error_catalogue import entries
 from portal.api.openapi.document import RULES, document
+from portal.core.view_permission import public
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
+@public
 def docs(request: HttpRequest) -> HttpResponse:
     """``GET /api/docs/``: every operation with its parameters, bodies, answers and examples."""
     schema = document()
     return render(request, "api/docs.html", {"rules": RULES, "areas": areas(schema)})
 
 
+@public
 def errors(request: HttpRequest) -> HttpResponse:
     """``GET /api/docs/errors/``: an entry for every ``type`` of a problem document."""
     return render(request, "api/errors.html", {"entries": entries()})
-
-
-def _anybody(user: Any) -> bool:
-    """The schema holds no secrets: whoever considers building on it may read it."""
-    return True
-
-
-docs.permission = errors.permission = _anybody  # type: ignore[attr-defined]
 
 
 def areas(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -84,7 +84,7 @@ def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
 
 
 class Filters(django_filters.FilterSet):
-    """Those of one list; ``found`` is for what ``portal.inventory.search`` knows."""
+    """The filters of one list; the method ``found`` searches with ``portal.inventory.search``."""
 
     def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return found(rows, value)

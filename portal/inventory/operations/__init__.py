@@ -7,7 +7,6 @@ from portal.inventory.operations.certificates import certificate_register, certi
 from portal.inventory.operations.customers import customer_change, customer_create
 from portal.inventory.operations.enrolment import enrolment_end, enrolment_offer, router_enrol
 from portal.inventory.operations.links import link_remove
-from portal.inventory.operations.observation_store import observed_store
 from portal.inventory.operations.ports import port_create
 from portal.inventory.operations.routers import router_create
 from portal.inventory.operations.sites import site_change, site_create, site_remove
@@ -20,7 +19,6 @@ __all__ = [
     "enrolment_end",
     "enrolment_offer",
     "link_remove",
-    "observed_store",
     "port_create",
     "router_create",
     "router_enrol",

@@ -47,7 +47,7 @@ class Attempt(models.Model):
 
 
 class RouterConvergence(models.Model):
-    """The worker at a router, and when it may be tried again: one apply per router is in flight."""
+    """The worker at a router, and when the router may be tried again: one apply per router is in flight."""
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="convergence")
     claimed_until = models.DateTimeField(null=True)

@@ -15,7 +15,7 @@ from portal.accounts import invitations
 from portal.accounts.models import Invitation, User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.access_control import public
+from portal.core.view_permission import public
 from portal.web.forms.team import NewAccountForm, NewPasswordForm
 
 _ALLAUTH = "allauth.account.auth_backends.AuthenticationBackend"

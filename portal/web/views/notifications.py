@@ -11,8 +11,9 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.view_permission import public
 from portal.notifications.mail_preferences import mails_choose, mails_stop, unsubscribe_of
-from portal.web.access_control import SignedInRequest, public, requires
+from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.notifications import LABELS, MailsForm
 
 

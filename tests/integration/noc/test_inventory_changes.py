@@ -14,17 +14,8 @@ from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order
-from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    """Rhino to Hippo in VXLAN over IPv4: 1518 bytes on the ports, 1550 on the links."""
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
 
 
 def told() -> list[tuple[Any, str]]:

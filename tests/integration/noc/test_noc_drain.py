@@ -33,13 +33,6 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def vll(isp: Isp, alice: User) -> Vll:
-    placed = order(isp, alice).vll
-    activate(placed)
-    return placed
-
-
 def begin(isp: Isp, router: str, user: User, **more: Any) -> Router:
     drain_begin(router=isp.routers[router], user=user, now=clock.now(), **more)
     isp.routers[router].refresh_from_db()

@@ -39,7 +39,7 @@ from portal.vll.states import OperStatus
 from tests.integration.isp import GBIT, Isp
 from tests.integration.notifications.receiver import Receiver
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[3] / "docs" / "webhooks.md"
@@ -257,7 +257,7 @@ class TestCatalogue:
         answer(active, "a", "removed")
         answer(active, "z", "removed")
         failed = line(101).vll
-        answer(failed, "a", "conflict", for_good=True, reason=CONFLICT)
+        refuse(failed, "a")
         answer(failed, "a", "removed")
         answer(failed, "z", "removed")
         Customer.objects.update(approve_up_to_bps=GBIT)

@@ -26,7 +26,7 @@ from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import GBIT, Isp
 from tests.integration.notifications.mail_server import MailServer
 from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -88,7 +88,7 @@ class TestAboutWhat:
 
     def test_a_failed_order_says_why(self, server: MailServer, isp: Isp, alice: User) -> None:
         vll = order(isp, alice).vll
-        answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+        refuse(vll, "a")
         answer(vll, "a", "removed")
         answer(vll, "z", "removed")
         send_all()

@@ -7,7 +7,7 @@ from portal.inventory.models import Port
 from portal.vll.models import RouterConvergence
 from tests.integration.isp import Isp
 from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, answer
+from tests.integration.router_answers import answer, refuse
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def test_more_ports_take_no_more_queries(isp: Isp, alice: User) -> None:
 
 def test_orders_show_why_one_failed(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     answer(vll, "a", "removed")
     answer(vll, "z", "removed")
     shown = text(signed_in(alice).get("/orders/"))

@@ -18,7 +18,7 @@ from portal.web import pagination
 from portal.web.line_problems import attention
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_counter_ingest import BOOT
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -163,7 +163,7 @@ def test_what_is_wrong_with_the_lines_stands_first(isp: Isp, alice: User, charli
 
 def test_a_failed_order_is_an_alarm_until_it_is_retried_or_a_day_old(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, description="Milk run")
-    answer(placed.vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(placed.vll, "a")
     answer(placed.vll, "z", "removed")
     answer(placed.vll, "a", "removed")
     assert "Order failed in the last day Milk run" in text(signed_in(alice).get("/"))

@@ -11,7 +11,7 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations import Changes, order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, refuse
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_order_page import fields, mistakes
 
@@ -155,7 +155,7 @@ def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
 
 def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     assert "Both ends return to what was verified last." in shown(alice, vll)
     activate(vll)
     assert "Order it again" in shown(alice, vll)

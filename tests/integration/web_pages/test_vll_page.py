@@ -17,7 +17,7 @@ from portal.vll.router_actions import router_hold_set, router_maintenance_set
 from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.router_answers import CONFLICT, activate, answer
+from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -88,7 +88,7 @@ def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: V
 
 
 def test_a_failed_order_names_the_router_and_its_reason(alice: User, vll: Vll) -> None:
-    answer(vll, "a", "conflict", for_good=True, reason=CONFLICT)
+    refuse(vll, "a")
     shown = text(page_of(alice, vll))
     assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in shown
     # In the line's history too as people say it, not as it is kept.

@@ -62,7 +62,7 @@ class InventoryHistoryView(APIView):
 
 
 class SharedHistoryView(InventoryHistoryView):
-    """Of what others may see too, but not its history: they are told so."""
+    """The history of objects that customers may see too; its history they may not, and get 403."""
 
     model: ClassVar[type[Port | Webhook]]
 

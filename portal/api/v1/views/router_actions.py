@@ -71,7 +71,7 @@ class RouterDrainView(APIView):
 
     @extend_schema(responses={200: DrainProgressSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The ends that are left on a router; for NOC staff."""
+        """The number of ends that are left on a router; for NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         found = router_drain.drain_progress(router)
         document: dict[str, Any] = {

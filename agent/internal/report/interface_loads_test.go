@@ -42,7 +42,7 @@ func TestALoadThatCannotBeComparedIsNone(t *testing.T) {
 	}
 }
 
-func TestAMeterThatForgetsKnowsNoLoad(t *testing.T) {
+func TestASamplerThatForgetsKnowsNoLoad(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), reading(1, 5_000, 1_000), nil)
 	m.Take(after(10), reading(2, 9_000, 9_000), nil)

@@ -1,4 +1,4 @@
-"""The words for findings and failures: what is wrong, and what to do about it."""
+"""Sentences about findings, failures and progress, and the names of NetBox's kinds of object."""
 
 from collections.abc import Mapping
 from typing import Any

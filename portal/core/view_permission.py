@@ -1,0 +1,35 @@
+"""The permission that every view declares, so that a test can find a view that nobody guards."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+
+Permission = Callable[..., bool]
+View = Callable[..., HttpResponseBase]
+
+
+def declare(view: View, permission: Permission) -> View:
+    """Mark the view with its permission, which the view itself has to check."""
+    view.__dict__["permission"] = permission
+    return view
+
+
+def declared(view: View) -> Permission | None:
+    """The permission of a marked view."""
+    return view.__dict__.get("permission")
+
+
+def public(view: View) -> View:
+    """Declare that a view is for anybody, signed in or not."""
+
+    @wraps(view)
+    def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        return view(request, **arguments)
+
+    return declare(open_to_all, _anybody)
+
+
+def _anybody(user: Any) -> bool:
+    return True
