@@ -57,7 +57,7 @@ test-journeys: dev-environment agent
 	@$(BIN)/python -m pytest $(JOURNEYS)
 
 test-rows: dev-environment
-	@nice $(BIN)/python -m pytest --numprocesses 2 $(ROWS)
+	@nice $(BIN)/python -m pytest --numprocesses 3 $(ROWS)
 
 test-go: agent
 	@cd agent && $(GO) test -timeout 30m ./...
