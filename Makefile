@@ -126,6 +126,8 @@ release: dev-environment ## check that this commit can be released, build what i
 packages-demo packages-test: packages-%:
 	@$(PYTHON) -m devstack.packages $*
 
+packages-test: | packages-demo # not beside it: apt takes one at a time
+
 run-environment: $(RUN_STAMP)
 
 dev-environment: $(DEV_STAMP)

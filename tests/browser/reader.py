@@ -2,13 +2,24 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from playwright.sync_api import ConsoleMessage, Page
 
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1" / "axe.min.js").read_text()
 # What an address that is meant to be refused makes the browser say; every other complaint counts.
 _REFUSED = "Failed to load resource: the server responded with a status of 4"
+
+
+class Look(NamedTuple):
+    """Colours, and the window's width in CSS pixels."""
+
+    color_scheme: Literal["light", "dark"]
+    width: int
+
+
+LIGHT_AND_WIDE = Look("light", 1280)
+DARK_AND_NARROW = Look("dark", 320)
 
 
 @dataclass
@@ -30,10 +41,10 @@ class Reader:
     def open(self, path: str) -> None:
         self.page.goto(f"{self.url}{path}")
 
-    def look(self, *, color_scheme: Literal["light", "dark"], width: int) -> None:
-        """From now on prefer these colours, at once, in a window of so many CSS pixels."""
-        self.page.emulate_media(color_scheme=color_scheme, reduced_motion="reduce")
-        self.page.set_viewport_size({"width": width, "height": 800})
+    def look(self, look: Look) -> None:
+        """From now on prefer these colours, at once, in a window of this width."""
+        self.page.emulate_media(color_scheme=look.color_scheme, reduced_motion="reduce")
+        self.page.set_viewport_size({"width": look.width, "height": 800})
 
     def sign_in(self, username: str, password: str) -> None:
         self.open("/login/")

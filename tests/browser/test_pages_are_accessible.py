@@ -23,7 +23,7 @@ from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.inventory_kinds import KINDS
-from tests.browser.reader import Reader
+from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
@@ -241,7 +241,6 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/orders/",
             f"/noc/orders/{lines['held'].orders.get().pk}/",
             f"/noc/orders/{lines['failed'].orders.get().pk}/",
-            "/api/docs/",
         ],
         "nina": [
             "/noc/netbox/",
@@ -311,10 +310,10 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
         for each in (person, plain) if who else ():
             each.sign_in(who, PASSWORD)
         for address in addresses:
-            person.look(color_scheme="light", width=1280)
+            person.look(LIGHT_AND_WIDE)
             person.open(address)
             wrong = _wrong(person)
-            person.look(color_scheme="dark", width=320)
+            person.look(DARK_AND_NARROW)
             wrong += _wrong(person) + person.complaints
             plain.open(address)
             missing = headings(person) - headings(plain) - _FILLED_BY_SCRIPTS
@@ -327,6 +326,28 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
                 found[who, address] = wrong
             person.complaints.clear()
     assert found == {}
+
+
+def test_the_page_of_the_api_is_accessible_fits_and_is_there_without_javascript(
+    live_server: Any, transactional_db: None, reader: Callable[..., Reader]
+) -> None:
+    """Its operations all come from one template, and axe takes a minute for all: it looks at one in eight."""
+    person, plain = reader(live_server.url), reader(live_server.url, java_script_enabled=False)
+    for each in (person, plain):
+        each.open("/api/docs/")
+    assert headings(person) == headings(plain)
+    for look in (LIGHT_AND_WIDE, DARK_AND_NARROW):
+        person.look(look)
+        assert person.overflow() == 0, look
+    removed = person.page.evaluate(
+        """() => [...document.querySelectorAll("h2 ~ section")].filter((_, place) => place % 8)
+            .map((section) => section.remove()).length"""
+    )
+    assert removed > 80
+    for look in (LIGHT_AND_WIDE, DARK_AND_NARROW):
+        person.look(look)
+        assert person.accessibility_violations() == [], look
+    assert person.complaints == []
 
 
 def _wrong(person: Reader) -> list[str]:

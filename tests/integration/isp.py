@@ -1,7 +1,8 @@
 """The small ISP of ``devstack.isp`` as rows, and who uses it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import permutations
 
 from devstack.isp import small_isp
@@ -27,18 +28,17 @@ _WITH_AGENTS = [router.name for router in _SMALL.agents]
 class Isp:
     """Rows by name; ports as ``isp.ports["rhino:host-cust1"]``."""
 
-    routers: dict[str, Router] = field(default_factory=dict)
-    links: dict[str, BackboneLink] = field(default_factory=dict)
-    ports: dict[str, Port] = field(default_factory=dict)
+    routers: dict[str, Router]
+    links: dict[str, BackboneLink]
+    ports: dict[str, Port]
 
 
 def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _WITH_AGENTS) -> Isp:
     """Rhino–Hippo–Zebra–Panda–Otter–Rhino, dual stack, two ports of ``owner`` on each that has an agent."""
-    isp = Isp()
     now = clock.now()
     site = Site.objects.create(name="Zürich")
-    for router in _SMALL.routers:
-        isp.routers[router.name] = Router.objects.create(
+    rows = Router.objects.bulk_create(
+        Router(
             name=router.name,
             site=site,
             loopback4=router.loopback4,
@@ -47,48 +47,68 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _W
             cpu="Ryzen 5950X",
             cores=4,
         )
-    for link in _SMALL.links:
-        isp.links[f"{link.a}-{link.z}"] = BackboneLink.objects.create(
-            a_router=isp.routers[link.a],
+        for router in _SMALL.routers
+    )
+    routers = {router.name: router for router in rows}
+    links = BackboneLink.objects.bulk_create(
+        BackboneLink(
+            a_router=routers[link.a],
             a_interface="bb-next",
             a_ip_mtu=ip_mtu,
-            z_router=isp.routers[link.z],
+            z_router=routers[link.z],
             z_interface="bb-prev",
             z_ip_mtu=ip_mtu,
         )
-    for name in agents:
-        _observe(isp.routers[name], now)
-        for number in (1, 2):
-            port = Port.objects.create(
-                router=isp.routers[name],
-                interface=f"host-cust{number}",
-                customer=owner,
-                speed_bps=10 * GBIT,
-                bookable_bps=10 * GBIT,
-            )
-            isp.ports[str(port)] = port
-    for here, there in permutations(agents, 2):
-        for family in (4, 6):
-            ObservedRoute.objects.create(
-                router=isp.routers[here], address=isp.routers[there].loopback(family), reachable=True
-            )
-    return isp
-
-
-def _observe(router: Router, now: object) -> None:
-    ObservedRouter.objects.create(
-        router=router,
-        reported_at=now,
-        boot_id="d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10",
-        sent_ms=0,
-        agent_version="0.1.0",
-        vpp_connected=True,
-        encapsulations=["l2xc", "vxlan", "geneve", "gre"],
+        for link in _SMALL.links
     )
-    for name in ("bb-next", "bb-prev"):
-        ObservedInterface.objects.create(router=router, name=name, admin_up=True, link_up=True)
-    for family in (4, 6):
-        TunnelAddress.objects.create(router=router, address=router.loopback(family))
+    ports = Port.objects.bulk_create(
+        Port(
+            router=routers[name],
+            interface=f"host-cust{number}",
+            customer=owner,
+            speed_bps=10 * GBIT,
+            bookable_bps=10 * GBIT,
+        )
+        for name in agents
+        for number in (1, 2)
+    )
+    _observe([routers[name] for name in agents], now)
+    return Isp(
+        routers=routers,
+        links={f"{link.a_router.name}-{link.z_router.name}": link for link in links},
+        ports={str(port): port for port in ports},
+    )
+
+
+def _observe(routers: Sequence[Router], now: datetime) -> None:
+    """Each has a VPP with both backbone interfaces up, and routes to all the others."""
+    ObservedRouter.objects.bulk_create(
+        ObservedRouter(
+            router=router,
+            reported_at=now,
+            boot_id="d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10",
+            sent_ms=0,
+            agent_version="0.1.0",
+            vpp_connected=True,
+            encapsulations=["l2xc", "vxlan", "geneve", "gre"],
+        )
+        for router in routers
+    )
+    ObservedInterface.objects.bulk_create(
+        ObservedInterface(router=router, name=name, admin_up=True, link_up=True)
+        for router in routers
+        for name in ("bb-next", "bb-prev")
+    )
+    TunnelAddress.objects.bulk_create(
+        TunnelAddress(router=router, address=router.loopback(family))
+        for router in routers
+        for family in (4, 6)
+    )
+    ObservedRoute.objects.bulk_create(
+        ObservedRoute(router=here, address=there.loopback(family), reachable=True)
+        for here, there in permutations(routers, 2)
+        for family in (4, 6)
+    )
 
 
 def member(name: str, customer: Customer, role: str) -> User:

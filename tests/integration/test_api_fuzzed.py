@@ -96,11 +96,14 @@ def identities(alice: User, nora: User) -> list[dict[str, str]]:
 def test_the_api_does_what_its_schema_says(
     case: schemathesis.Case, known: dict[str, str], identities: list[dict[str, str]]
 ) -> None:
-    """The customer and the NOC send the same: making a request up is what costs."""
+    """The customer and the NOC send the same: making a request up is what costs.
+
+    But what does not fit the schema only the NOC sends: nothing is refused to it for another reason first.
+    """
     if case.path_parameters and case.meta.generation.mode.is_positive:
         area = case.path.removeprefix("/api/v1/").partition("/")[0]
         case.path_parameters["id"] = known[area]
-    for headers in identities:
+    for headers in identities if case.meta.generation.mode.is_positive else identities[1:]:
         case.call_and_validate(headers=headers)
 
 

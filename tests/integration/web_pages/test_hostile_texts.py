@@ -32,8 +32,11 @@ def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
         names = {*_NAME.findall(page.decode()), "q", "after", "show", "from", "to"} - NOT_WRITTEN
         # A form on another version of its row would not be looked at.
         version = dict(_VERSION.findall(page.decode()))
+        # A cached property: it is there when something has looked at the query.
+        looks_at_query = "GET" in answer.wsgi_request.__dict__
         for text in HOSTILE:
             asked = dict.fromkeys(names, text)
-            assert browser.get(where, asked).status_code < 500, text
+            if looks_at_query:
+                assert browser.get(where, asked).status_code < 500, text
             if "logout" not in where:
                 assert browser.post(where, asked | version).status_code < 500, text
