@@ -3,7 +3,6 @@ package statseg
 import (
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ const (
 // means to match tens of thousands of names: each interface has some twenty.
 type directoryIndex struct {
 	indices map[string]uint32
-	listed  time.Time
+	missed  map[string]time.Time // names that were not there, and when they were looked for
 }
 
 // entries reads the named entries; those that are not there are left out.
@@ -62,16 +61,14 @@ func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 }
 
 func (s *Segment) findIndices(names []string) error {
-	absent := func(name string) bool {
-		_, there := s.index.indices[name]
-		return !there
+	var wanted, quoted []string
+	for _, name := range names {
+		if _, there := s.index.indices[name]; !there && time.Since(s.index.missed[name]) >= absentFor {
+			wanted, quoted = append(wanted, name), append(quoted, regexp.QuoteMeta(name))
+		}
 	}
-	if !slices.ContainsFunc(names, absent) || time.Since(s.index.listed) < absentFor {
+	if len(wanted) == 0 {
 		return nil
-	}
-	quoted := make([]string, len(names))
-	for n, name := range names {
-		quoted[n] = regexp.QuoteMeta(name)
 	}
 	var found []adapter.StatIdentifier
 	err := retryWhileBusy(func() (err error) {
@@ -81,9 +78,15 @@ func (s *Segment) findIndices(names []string) error {
 	if err != nil {
 		return err
 	}
-	s.index = directoryIndex{make(map[string]uint32, len(found)), time.Now()}
+	if s.index.indices == nil {
+		s.index = directoryIndex{make(map[string]uint32), make(map[string]time.Time)}
+	}
+	for _, name := range wanted {
+		s.index.missed[name] = time.Now()
+	}
 	for _, entry := range found {
 		s.index.indices[string(entry.Name)] = entry.Index
+		delete(s.index.missed, string(entry.Name))
 	}
 	return nil
 }
