@@ -19,6 +19,7 @@ from devstack.vpp_containers import router_script, startup_conf, world_script
 from devstack.vppsim import config_of
 
 DEMO = Path("/demo")
+UNDERLAY = Path("/run/underlay")
 FACTS = DEMO / "demo.json"
 WEB = "http://web:8000"
 AGENT_PORT = 9443
@@ -40,7 +41,7 @@ def seed() -> None:
         print("the database has routers already: nothing was done")
         return
     for router in isp.agents:
-        _write(f"{router.name}.json", json.dumps(config_of(router, isp), indent=1))
+        _write(f"{router.name}.json", json.dumps(config_of(router, isp, UNDERLAY), indent=1))
         _write(f"agent-{router.name}.yaml", _agent_yaml(router))
         _write_vpp(router.name, router_script(router, isp))
     _write_vpp("world", world_script(isp))

@@ -1,4 +1,4 @@
-"""The stand-in VPP: real sockets, no frames, synthetic counters."""
+"""The stand-in VPP: real sockets, synthetic counters, and of frames only those of line tests."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class SimulatedDataplane:
         folder = self.folder / router.name
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "vppsim.json"
-        config.write_text(json.dumps(config_of(router, self.isp), indent=1))
+        config.write_text(json.dumps(config_of(router, self.isp, self.folder / "underlay"), indent=1))
         sockets = Sockets(folder / "api.sock", folder / "stats.sock")
         child = Child(
             name=f"vppsim-{router.name}",
@@ -44,8 +44,11 @@ class SimulatedDataplane:
         return sockets
 
 
-def config_of(router: Router, isp: Isp) -> dict[str, object]:
-    """The interfaces, addresses and routes that a real VPP is given by `devstack.vpp`."""
+def config_of(router: Router, isp: Isp, underlay: Path) -> dict[str, object]:
+    """The interfaces, addresses and routes that a real VPP is given by `devstack.vpp`.
+
+    Frames of line tests find the other stand-ins in the folder `underlay`.
+    """
     sides = isp.sides_of(router)
     interfaces: list[dict[str, object]] = [
         {"name": "loop0", "addresses": [host_prefix(address) for address in router.tunnel_addresses]}
@@ -57,7 +60,7 @@ def config_of(router: Router, isp: Isp) -> dict[str, object]:
     interfaces += [{"name": port.interface, "ip_mtu": 9000} for port in router.ports]
     far_routers = (isp.router(side.far) for side in sides)
     routes = [{"prefix": host_prefix(a)} for far in far_routers for a in far.tunnel_addresses]
-    return {"interfaces": interfaces, "routes": routes, "traffic": TRAFFIC}
+    return {"interfaces": interfaces, "routes": routes, "traffic": TRAFFIC, "underlay": str(underlay)}
 
 
 def host_prefix(address: str) -> str:

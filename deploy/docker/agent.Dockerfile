@@ -27,5 +27,6 @@ ENTRYPOINT ["/usr/bin/longline-agent"]
 FROM scratch AS vppsim
 COPY --from=build /out/vppsim /usr/bin/vppsim
 COPY --from=build --chown=10001:10001 /folders/vpp /run/vpp
+COPY --from=build --chown=10001:10001 /folders/vpp /run/underlay
 USER 10001:10001
 ENTRYPOINT ["/usr/bin/vppsim"]

@@ -1,6 +1,7 @@
 """One description of the ISP makes the rows, the VPPs and the stand-ins: they must not disagree."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_linux_takes_every_interface_name() -> None:
 def test_vpp_and_the_stand_in_get_the_same_interfaces_addresses_and_routes(name: str) -> None:
     router = ISP.router(name)
     lines = [command.split() for command in commands_of(router, ISP)]
-    config = config_of(router, ISP)
+    config = config_of(router, ISP, Path("/run/underlay"))
 
     on_vpp = {"loop0"} | {f"host-{w[3]}" for w in lines if w[:3] == ["create", "host-interface", "name"]}
     addresses = {(w[4], w[5]) for w in lines if w[:4] == ["set", "interface", "ip", "address"]}
@@ -54,6 +55,11 @@ def test_vpp_and_the_stand_in_get_the_same_interfaces_addresses_and_routes(name:
     backbone = {i["name"]: i["ip_mtu"] for i in config["interfaces"] if i["name"] in mtus}
     assert mtus == backbone
     assert len(backbone) == 2
+
+
+def test_stand_ins_of_one_network_share_their_underlay() -> None:
+    underlays = {config_of(router, ISP, Path("/run/underlay"))["underlay"] for router in ISP.agents}
+    assert underlays == {"/run/underlay"}
 
 
 def test_both_ends_route_to_all_tunnel_addresses_of_the_other() -> None:

@@ -12,7 +12,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-const usage = `vppsim plays a VPP 25.10 on its binary API and stats sockets. It forwards no frames.
+const usage = `vppsim plays a VPP 25.10 on its binary API and stats sockets. It forwards no frames, but for
+those of its packet generator, which go from tunnel to tunnel over the underlay.
 
   vppsim -api-socket PATH -stats-socket PATH [-config FILE.json]
 
@@ -32,11 +33,15 @@ The configuration; every member may be left out:
     "routes": [{"prefix": "10.255.0.2/32", "drop": false}],
     "traffic": {"rate_bps": 20000000, "frame_bytes": 700},
     "without_messages": ["gre_tunnel_add_del_v2"],
-    "lcp_pairs": [{"interface": "host-cust1", "host": "cust1"}]
+    "lcp_pairs": [{"interface": "host-cust1", "host": "cust1"}],
+    "underlay": "/run/network",           a folder that the stand-ins of one network share
+    "links": {"mtu": 9000,                what its links let through, IP packets of that many bytes
+              "fragments_over": 0}        over which IPv4 leaves in fragments; 0 for never
   }
 
 Traffic is counted in each direction of every access interface whose path is whole: cross-
 connected both ways, up, with link, its tunnel from an own address to one that has a route.
+What the file says of links counts from the next frame on, also while it runs.
 
 Flags:
 `
@@ -67,6 +72,10 @@ func run() error {
 			return err
 		}
 		config = loaded
+		config.Reload = func() (vppsim.Links, error) {
+			now, err := vppsim.LoadConfig(*configFile)
+			return now.Links, err
+		}
 	}
 	config.APISocket, config.StatsSocket = *apiSocket, *statsSocket
 

@@ -34,6 +34,13 @@ type Config struct {
 	// stand-in only says how full it is, and survives.
 	StatsSegment uint64 `json:"stats_segment"`
 
+	// Underlay is a folder that the stand-ins of one network share: there the frames that a packet generator sends into
+	// a tunnel find the router with the tunnel's far end. Without one they are lost on the way.
+	Underlay string `json:"underlay"`
+	Links    Links  `json:"links"`
+	// Reload is asked for Links before each frame that comes or goes; nil: they stay.
+	Reload func() (Links, error) `json:"-"`
+
 	// Clock is the time traffic is counted by; nil means time.Now.
 	Clock func() time.Time `json:"-"`
 }
@@ -73,6 +80,15 @@ type SubInterface struct {
 type Route struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Drop   bool         `json:"drop"`
+}
+
+// Links are what the router's links to others let through. Sizes are of IP packets, in bytes.
+type Links struct {
+	// MTU is the largest; what is larger is lost. 0 means 9000.
+	MTU int `json:"mtu"`
+	// FragmentsOver is the size over which IPv4 packets leave in fragments, as over an own link that is too small; 0
+	// for never.
+	FragmentsOver int `json:"fragments_over"`
 }
 
 // Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its

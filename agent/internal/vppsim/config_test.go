@@ -29,7 +29,8 @@ func TestAConfigurationFileMakesItsPortsAndForeignSubinterfaces(t *testing.T) {
 			{"name": "host-bb0", "addresses": ["10.0.0.0/31", "fd00::1/127"]}],
 		"routes": [{"prefix": "10.255.0.2/32"}, {"prefix": "10.9.0.0/16", "drop": true}],
 		"traffic": {"rate_bps": 20000000, "frame_bytes": 700},
-		"without_messages": ["gre_tunnel_add_del_v2"]}`)
+		"without_messages": ["gre_tunnel_add_del_v2"],
+		"links": {"mtu": 1500, "fragments_over": 1400}}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,15 +69,21 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 		c.reply(v.showFeatures(name))
 		return
 	}
+	if rest, ok := strings.CutPrefix(command, "packet-generator "); ok {
+		c.reply(v.packetGenerator(rest))
+		return
+	}
 	switch command {
 	case "show version":
 		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
 	case "show api clients":
 		c.reply(&vlib.CliInbandReply{Reply: v.listClients()})
+	case "show packet-generator":
+		c.reply(&vlib.CliInbandReply{Reply: v.listStreams()})
 	case "show plugins":
 		c.reply(&vlib.CliInbandReply{Reply: v.listPlugins()})
 	default:
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients' and `show interface features'\n"})
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator\n"})
 	}
 }
 

@@ -51,6 +51,8 @@ type segment struct {
 	drops  int
 	// policed are the policers' counters: conforming, exceeding, violating.
 	policed [3]int
+	// errors are the error counters, by name.
+	errors map[string]int
 	// heap is what VPP says about the segment's own memory: total, used.
 	heap  int
 	epoch uint64
@@ -68,7 +70,16 @@ var directory = []directoryEntry{
 	{"/if/rx", typeCombined}, {"/if/tx", typeCombined}, {"/if/drops", typeSimple},
 	{"/mem/stat segment", typeSimple},
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
+	{fragmentSent4, typeSimple}, {fragmentSent6, typeSimple}, {reassembled4, typeSimple}, {reassembled6, typeSimple},
 }
+
+// Error counters of the nodes that fragment packets and put them together.
+const (
+	fragmentSent4 = "/err/ip4-frag/fragment_sent"
+	fragmentSent6 = "/err/ip6-frag/fragment_sent"
+	reassembled4  = "/err/ip4-local-full-reassembly/reass_success"
+	reassembled6  = "/err/ip6-local-full-reassembly/reass_success"
+)
 
 func newSegment(boot time.Time, heap uint64) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8) + 3*maxPolicers*counterSize + 1<<12
@@ -86,7 +97,7 @@ func newSegment(boot time.Time, heap uint64) (*segment, error) {
 		file.Close()
 		return nil, err
 	}
-	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}}
+	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}, errors: map[string]int{}}
 	s.layOut()
 	s.set(s.heap, heap)
 	s.set(s.places["/sys/boottime"], uint64(boot.Unix()))
@@ -117,6 +128,9 @@ func (s *segment) layOut() {
 	s.heap = s.pointed("/mem/stat segment", s.oneThread(2, 8))
 	for _, counters := range []*int{&s.rx, &s.tx, &s.drops, &s.heap, &s.policed[0], &s.policed[1], &s.policed[2]} {
 		*counters = int(s.get(*counters) - segmentBase)
+	}
+	for _, name := range []string{fragmentSent4, fragmentSent6, reassembled4, reassembled6} {
+		s.errors[name] = int(s.get(s.pointed(name, s.oneThread(1, 8))) - segmentBase)
 	}
 	s.setLength(0)
 	for _, vector := range s.policed {
@@ -215,6 +229,12 @@ func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
 	at := vector + int(index)*counterSize
 	s.set(at, s.get(at)+packets)
 	s.set(at+8, s.get(at+8)+bytes)
+}
+
+// countError adds to an error counter.
+func (s *segment) countError(name string, packets uint64) {
+	at := s.errors[name]
+	s.set(at, s.get(at)+packets)
 }
 
 // zeroPolicer starts a policer's counters afresh and makes room for them.

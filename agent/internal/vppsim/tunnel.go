@@ -82,6 +82,7 @@ func (v *vpp) addTunnel(ts *tunnels, t *tunnel, wanted uint32, template *iface) 
 	template.name = fmt.Sprintf(template.name, t.instance)
 	t.index = v.insert(template).index
 	ts.byIndex[t.index] = t
+	v.listenAtTunnels()
 	return 0
 }
 
@@ -98,6 +99,7 @@ func (v *vpp) removeTunnel(ts *tunnels, t *tunnel) {
 	}
 	v.removeSubinterfaces(i)
 	v.remove(i)
+	v.listenAtTunnels()
 }
 
 // each visits the tunnel of that interface, or all of them.

@@ -46,28 +46,32 @@ type vpp struct {
 	tables     [2]map[uint32]bool // the IPv4 and IPv6 tables besides 0
 	policers   policers
 	routes     []Route
-	counted    time.Time // traffic is counted up to here
+	counted    time.Time         // traffic is counted up to here
+	generators map[uint32]uint32 // packet generators: id -> sw_if_index
+	streams    []*stream         // of the packet generators
+	underlay   *underlay         // nil: frames go nowhere
 }
 
 // boot starts a run: fresh indices, fresh sockets, the ports of the configuration.
 func boot(config Config) (*vpp, error) {
 	v := &vpp{
-		config:    config,
-		main:      make(chan struct{}, 1),
-		halted:    make(chan struct{}),
-		table:     newMessageTable(config.absentMessages()),
-		pid:       rand.Uint32N(1<<22) + 2,
-		clients:   map[*client]bool{},
-		watchers:  map[*client]uint32{},
-		loopbacks: map[uint32]bool{},
-		subs:      map[subKey]uint32{},
-		vlans:     map[vlanKey]uint32{},
-		rewrites:  map[uint32]tagRewrite{},
-		bridges:   map[uint32]*bridge{},
-		tables:    [2]map[uint32]bool{{}, {}},
-		policers:  policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
-		routes:    append([]Route(nil), config.Routes...),
-		counted:   config.Clock(),
+		config:     config,
+		main:       make(chan struct{}, 1),
+		halted:     make(chan struct{}),
+		table:      newMessageTable(config.absentMessages()),
+		pid:        rand.Uint32N(1<<22) + 2,
+		clients:    map[*client]bool{},
+		watchers:   map[*client]uint32{},
+		loopbacks:  map[uint32]bool{},
+		subs:       map[subKey]uint32{},
+		vlans:      map[vlanKey]uint32{},
+		rewrites:   map[uint32]tagRewrite{},
+		bridges:    map[uint32]*bridge{},
+		tables:     [2]map[uint32]bool{{}, {}},
+		policers:   policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
+		routes:     append([]Route(nil), config.Routes...),
+		counted:    config.Clock(),
+		generators: map[uint32]uint32{},
 	}
 	v.turned = sync.NewCond(&v.mu)
 	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))
@@ -75,18 +79,25 @@ func boot(config Config) (*vpp, error) {
 		return nil, err
 	}
 	v.segment = segment
+	if v.underlay, err = openUnderlay(config.Underlay); err != nil {
+		segment.close()
+		return nil, err
+	}
 	if err := v.createPorts(); err != nil {
+		v.underlay.close()
 		segment.close()
 		return nil, err
 	}
 	api, err := listen("unix", config.APISocket)
 	if err != nil {
+		v.underlay.close()
 		segment.close()
 		return nil, err
 	}
 	stats, err := listen("unixpacket", config.StatsSocket)
 	if err != nil {
 		api.Close()
+		v.underlay.close()
 		segment.close()
 		return nil, err
 	}
@@ -115,6 +126,7 @@ func (v *vpp) halt() {
 	close(v.halted)
 	v.api.Close()
 	v.stats.Close()
+	v.underlay.close()
 	for c := range v.clients {
 		c.conn.Close()
 		c.close()

@@ -1,0 +1,119 @@
+// Package linetest sends test frames into a tunnel with VPP's packet generator, and leaves nothing of that in VPP.
+//
+// The frames are handed to the tunnel's output: they take no cross-connect, so that none can reach a customer's port.
+// Their Ethernet addresses are locally administered, and their type (0x88b5, IEEE 802 local experimental) is nobody's.
+package linetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Frames are what is to be sent.
+type Frames struct {
+	Tunnel string // its name in VPP
+	Size   int    // bytes of each frame, without FCS
+	Count  int
+	Rate   int // frames in a second
+}
+
+// CannotError says why this VPP sends no test frames.
+type CannotError struct{ Why string }
+
+func (e *CannotError) Error() string { return e.Why }
+
+// RefusedError is what VPP did not do.
+type RefusedError struct{ Message, Why string }
+
+func (e *RefusedError) Error() string { return "VPP refused " + e.Message + ": " + e.Why }
+
+const (
+	header = "0x024c4c000002024c4c00000188b5"
+	// grace is how much longer than it should a stream may take. A busy main thread starts it late.
+	grace = 2 * time.Second
+	// between is the pause between two looks at a stream. VPP stops its workers for each.
+	between = 20 * time.Millisecond
+)
+
+// Send sends the frames, waits until they have left, and tidies up; it returns how many were sent. It takes at most
+// grace longer than the rate has it. Error: *CannotError, *RefusedError, or that of the connection; then some may have
+// been sent.
+func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
+	if missing := Missing(session.Has); missing != "" {
+		return 0, &CannotError{"this VPP has no message " + missing + ", which VPP has since 25.02"}
+	}
+	if !sayable(frames.Tunnel) {
+		return 0, &CannotError{fmt.Sprintf("VPP's command line cannot name the tunnel %q", frames.Tunnel)}
+	}
+	if err := Tidy(ctx, session); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if left := Tidy(context.WithoutCancel(ctx), session); left != nil {
+			err = cmp.Or(err, fmt.Errorf("tidy up after a test: %w", left))
+		}
+	}()
+	if err := makeGenerator(ctx, session); err != nil {
+		return 0, err
+	}
+	if err := order(ctx, session, newStream(frames)); err != nil {
+		return 0, err
+	}
+	if err := order(ctx, session, "packet-generator enable-stream "+streamName); err != nil {
+		return 0, err
+	}
+	return await(ctx, session, frames)
+}
+
+func newStream(f Frames) string {
+	return fmt.Sprintf("packet-generator new { name %s limit %d rate %d size %d-%d source %s node %s data { hex %s } }",
+		streamName, f.Count, f.Rate, f.Size, f.Size, generatorName, f.Tunnel, header)
+}
+
+// sayable reports whether a name is one word of VPP's command line.
+func sayable(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-./", c))
+	})
+}
+
+// await returns how many frames have left when all have, or when they have had time enough.
+func await(ctx context.Context, session Session, f Frames) (int, error) {
+	pause := time.Duration(f.Count) * time.Second / time.Duration(f.Rate)
+	deadline := time.Now().Add(pause + grace)
+	for {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+		text, _, err := ask(ctx, session, "show packet-generator")
+		if err != nil {
+			return 0, err
+		}
+		sent, running, err := progress(text)
+		if err != nil || !running || time.Now().After(deadline) {
+			return sent, err
+		}
+		pause = between
+	}
+}
+
+// progress reads what format_pg_stream (vnet/pg/cli.c) prints: a line for each stream, with its name, whether it is
+// enabled, and how many frames it has made since.
+func progress(text string) (sent int, running bool, err error) {
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == streamName {
+			made, err := strconv.ParseUint(fields[2], 10, 31)
+			if err != nil {
+				return 0, false, &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q does not say how many frames were sent", line)}
+			}
+			return int(made), fields[1] == "Yes", nil
+		}
+	}
+	return 0, false, &RefusedError{Message: "cli_inband", Why: "the stream of test frames is gone"}
+}

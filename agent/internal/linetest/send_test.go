@@ -1,0 +1,344 @@
+package linetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/pg"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot on a link of 9,000 bytes: docs/mtu.md has the overheads.
+func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		for _, c := range []struct {
+			encapsulation intent.Encapsulation
+			family        int
+			largest       int
+		}{
+			{intent.VXLAN, 4, 8964}, {intent.GENEVE, 4, 8964}, {intent.GRE, 4, 8976},
+			{intent.VXLAN, 6, 8944}, {intent.GENEVE, 6, 8944}, {intent.GRE, 6, 8956},
+		} {
+			t.Run(fmt.Sprint(c.encapsulation, c.family), func(t *testing.T) {
+				near, far := a.tunnelTo(z, c.encapsulation, c.family), z.tunnelTo(a, c.encapsulation, c.family)
+				for name, way := range map[string][2]tunnel{"there": {near, far}, "back": {far, near}} {
+					before := way[0].counters().Tx
+					for _, size := range []int{64, 1518, c.largest} {
+						if got := arrived(t, way[0], way[1], size, 20); got != 20 {
+							t.Errorf("%s: %d of 20 frames of %d bytes arrive", name, got, size)
+						}
+					}
+					if got := arrived(t, way[0], way[1], c.largest+1, 20); got != 0 {
+						t.Errorf("%s: %d frames of %d bytes arrive", name, got, c.largest+1)
+					}
+					if sent := way[0].counters().Tx - before; c.encapsulation != intent.GRE && sent < 60 {
+						t.Errorf("%s: the tunnel counts %d as sent", name, sent)
+					}
+				}
+			})
+		}
+		a.mustBeTidy(t, "afterwards")
+		z.mustBeTidy(t, "afterwards")
+	})
+}
+
+// TestAnOwnLinkThatIsTooSmallShowsInFragments: their frames arrive all the same.
+func TestAnOwnLinkThatIsTooSmallShowsInFragments(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
+		arrived(t, near, far, 64, 5)
+		beforeNear, beforeFar := near.counters(), far.counters()
+		a.smallLink(1500)
+		if got := arrived(t, near, far, 1464, 10); got != 10 || near.counters().Fragmented != beforeNear.Fragmented {
+			t.Errorf("frames that fit: %d of 10 arrive, %+v after %+v", got, near.counters(), beforeNear)
+		}
+		if got := arrived(t, near, far, 2000, 10); got != 10 {
+			t.Errorf("%d of 10 frames arrive in fragments", got)
+		}
+		if sent := near.counters().Fragmented - beforeNear.Fragmented; sent != 20 {
+			t.Errorf("%d fragments were sent, want 20", sent)
+		}
+		if whole := far.counters().Reassembled - beforeFar.Reassembled; whole != 10 {
+			t.Errorf("%d packets were put together, want 10", whole)
+		}
+	})
+}
+
+func TestWhatOthersGenerateStays(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
+		const stream = "packet-generator new { name theirs%d limit 7 rate 1000 size 64-64 source pg%d node loop0 data { hex 0x00 } }"
+		theirs := func(id uint32) *interfaces.SwInterfaceDetails {
+			a.must(&pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(id)})
+			if said := a.cli(fmt.Sprintf(stream, id, id)); said != "" {
+				t.Fatal(said)
+			}
+			return a.interfaces()[fmt.Sprint("pg", id)]
+		}
+		theirs(3)
+		hole := a.must(&interfaces.CreateLoopbackInstance{}).(*interfaces.CreateLoopbackInstanceReply).SwIfIndex
+		theirs(4)
+		a.must(&interfaces.DeleteLoopback{SwIfIndex: hole}) // so that ours stands between them
+		before, streams := a.interfaces(), a.cli("show packet-generator")
+		for range 3 {
+			if got := arrived(t, near, far, 1518, 10); got != 10 {
+				t.Errorf("%d of 10 arrive", got)
+			}
+		}
+		a.mustBeTidy(t, "afterwards")
+		after := a.interfaces()
+		for _, name := range []string{"pg3", "pg4"} {
+			if after[name] == nil || after[name].SwIfIndex != before[name].SwIfIndex || after[name].Flags != before[name].Flags {
+				t.Errorf("%s is %+v, was %+v", name, after[name], before[name])
+			}
+		}
+		if now := a.cli("show packet-generator"); now != streams {
+			t.Errorf("streams are\n%s\nand were\n%s", now, streams)
+		}
+		if len(after) != len(before) {
+			t.Errorf("%d interfaces, were %d", len(after), len(before))
+		}
+	})
+}
+
+func TestAnInterfaceOfTheGeneratorsNameWithSomebodysTagIsTheirs(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near := a.tunnelTo(z, intent.VXLAN, 4)
+		made := a.must(&pg.PgCreateInterfaceV3{InterfaceID: generatorID}).(*pg.PgCreateInterfaceV3Reply).SwIfIndex
+		a.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: "lab"})
+		var cannot *CannotError
+		if _, err := Send(t.Context(), a.session, Frames{Tunnel: near.name, Size: 64, Count: 1, Rate: 1}); !errors.As(err, &cannot) {
+			t.Errorf("got %v", err)
+		}
+		if err := Tidy(t.Context(), a.session); !errors.As(err, &cannot) {
+			t.Errorf("got %v", err)
+		}
+		there := a.interfaces()[generatorName]
+		if there == nil || there.SwIfIndex != made || cutAtNUL(there.Tag) != "lab" || IsGenerator(there) {
+			t.Errorf("theirs is %+v", there)
+		}
+	})
+}
+
+// cut is a connection that breaks after so many requests: the next one is lost, or only its answer.
+type cut struct {
+	Session
+	left     int
+	received bool
+	broken   bool
+}
+
+var errCut = errors.New("the connection is cut")
+
+func (c *cut) breaks() bool {
+	c.broken = c.broken || c.left == 0
+	c.left--
+	return c.broken
+}
+
+func (c *cut) Call(ctx context.Context, request api.Message) (api.Message, error) {
+	if was := c.broken; c.breaks() {
+		if c.received && !was {
+			_, _ = c.Session.Call(ctx, request)
+		}
+		return nil, errCut
+	}
+	return c.Session.Call(ctx, request)
+}
+
+func (c *cut) Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error {
+	if c.breaks() {
+		return errCut
+	}
+	return c.Session.Dump(ctx, requests, each)
+}
+
+// TestNothingStaysOfATestThatIsCutOffAnywhere: the agent is killed, or VPP goes silent, after each message.
+func TestNothingStaysOfATestThatIsCutOffAnywhere(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near, far := a.tunnelTo(z, intent.GENEVE, 4), z.tunnelTo(a, intent.GENEVE, 4)
+		before := len(a.interfaces())
+		for _, received := range []bool{false, true} {
+			through := false
+			for after := 0; !through; after++ {
+				session := &cut{Session: a.session, left: after, received: received}
+				sent, err := Send(t.Context(), session, Frames{Tunnel: near.name, Size: 100, Count: 5, Rate: 1000})
+				if through = err == nil; !through && !errors.Is(err, errCut) || through && sent != 5 {
+					t.Fatalf("after %d messages: sent %d, %v", after, sent, err)
+				}
+				next := a.dial()
+				if err := Tidy(t.Context(), next); err != nil {
+					t.Fatalf("after %d messages: %v", after, err)
+				}
+				next.Close()
+				a.mustBeTidy(t, fmt.Sprintf("after %d messages (received: %v)", after, received))
+				if now := len(a.interfaces()); now != before {
+					t.Fatalf("after %d messages: %d interfaces, were %d", after, now, before)
+				}
+				if after > 20 {
+					t.Fatal("there cannot be so many messages")
+				}
+			}
+		}
+		if got := arrived(t, near, far, 1518, 10); got != 10 {
+			t.Errorf("and then %d of 10 arrive", got)
+		}
+	})
+}
+
+// cutWhenSending is a connection that breaks as soon as the frames have begun to leave.
+type cutWhenSending struct {
+	Session
+	sending bool
+}
+
+func (c *cutWhenSending) Call(ctx context.Context, request api.Message) (api.Message, error) {
+	if c.sending {
+		return nil, errCut
+	}
+	line, isCLI := request.(*vlib.CliInband)
+	c.sending = isCLI && strings.Contains(line.Cmd, "enable-stream")
+	return c.Session.Call(ctx, request)
+}
+
+func TestAStreamThatIsStillSendingIsStopped(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near, far := a.tunnelTo(z, intent.VXLAN, 6), z.tunnelTo(a, intent.VXLAN, 6)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of a second
+		defer cancel()
+		_, err := Send(ctx, &cutWhenSending{Session: a.session}, Frames{Tunnel: near.name, Size: 100, Count: 1000, Rate: 1000})
+		if err == nil {
+			t.Fatal("it got through")
+		}
+		if err := Tidy(t.Context(), a.session); err != nil {
+			t.Fatal(err)
+		}
+		a.mustBeTidy(t, "afterwards")
+		if got := arrived(t, near, far, 1518, 10); got != 10 {
+			t.Errorf("and then %d of 10 arrive", got)
+		}
+	})
+}
+
+func TestARefusalLeavesNothing(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, _ *router) {
+		before := len(a.interfaces())
+		var refused *RefusedError
+		if _, err := Send(t.Context(), a.session, Frames{Tunnel: "vxlan_tunnel99", Size: 64, Count: 1, Rate: 1}); !errors.As(err, &refused) {
+			t.Errorf("got %v", err)
+		}
+		a.mustBeTidy(t, "afterwards")
+		if now := len(a.interfaces()); now != before {
+			t.Errorf("%d interfaces, were %d", now, before)
+		}
+	})
+}
+
+func TestATunnelWhoseNameIsNoWordIsNotNamed(t *testing.T) {
+	sim := newSimulated(t, t.TempDir(), 1)
+	for _, name := range []string{"", "a b", "x } node host-cust1 data {", "t\n", "t;"} {
+		var cannot *CannotError
+		if _, err := Send(t.Context(), sim.session, Frames{Tunnel: name, Size: 64, Count: 1, Rate: 1}); !errors.As(err, &cannot) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestAVPPWithoutAMessageSaysWhichAndIsLeftAlone(t *testing.T) {
+	for _, message := range []string{"cli_inband", "pg_create_interface_v3", "pg_delete_interface"} {
+		t.Run(message, func(t *testing.T) {
+			sim, err := vppsim.Start(t.Context(), vppsim.Config{WithoutMessages: []string{message}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(sim.Stop)
+			session, err := vpp.Dialer{Socket: sim.APISocket(), Timeout: patience}.Dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(session.Close)
+			if missing := Missing(session.Has); missing != message {
+				t.Errorf("missing %q", missing)
+			}
+			var cannot *CannotError
+			_, err = Send(t.Context(), session, Frames{Tunnel: "vxlan_tunnel0", Size: 64, Count: 1, Rate: 1})
+			if !errors.As(err, &cannot) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), "25.02") {
+				t.Errorf("got %v", err)
+			}
+			if err := Tidy(t.Context(), session); err != nil {
+				t.Errorf("tidy: %v", err)
+			}
+		})
+	}
+}
+
+// slow is a VPP that says what its streams do, one look after the other.
+type slow struct {
+	Session
+	says []string
+}
+
+func (s *slow) Call(ctx context.Context, request api.Message) (api.Message, error) {
+	line, isCLI := request.(*vlib.CliInband)
+	if !isCLI || line.Cmd != "show packet-generator" {
+		return s.Session.Call(ctx, request)
+	}
+	said := s.says[0]
+	if len(s.says) > 1 {
+		s.says = s.says[1:]
+	}
+	return &vlib.CliInbandReply{Reply: said}, nil
+}
+
+func TestWhatWasReallySentIsTold(t *testing.T) {
+	const head = "Name               Enabled        Count     Parameters\n"
+	for name, c := range map[string]struct {
+		says    []string
+		sent    int
+		refused bool
+	}{
+		"all at once":            {[]string{head + "longline-test        No            10       limit 10, \n"}, 10, false},
+		"by and by":              {[]string{head + "longline-test  Yes  3  limit 10\n", head + "longline-test  Yes  9  limit 10\n", head + "longline-test  No  10  limit 10\n"}, 10, false},
+		"never all":              {[]string{head + "longline-test  Yes  4  limit 10\n"}, 4, false},
+		"beside others":          {[]string{head + "theirs  Yes  99  limit 0\nlongline-test2  No  5  x\nlongline-test  No  10  limit 10\n"}, 10, false},
+		"somebody deleted it":    {[]string{"no streams currently defined\n"}, 0, true},
+		"in another layout":      {[]string{head + "longline-test  No  many  limit 10\n"}, 0, true},
+		"of only another's":      {[]string{head + "theirs  Yes  99  limit 0\n"}, 0, true},
+		"nothing":                {[]string{""}, 0, true},
+		"a line that is cut off": {[]string{head + "longline-test  No"}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := newSimulated(t, t.TempDir(), 1)
+			near := sim.tunnelTo(&router{local: loopbacks(2)}, intent.VXLAN, 4)
+			sent, err := Send(t.Context(), &slow{sim.session, c.says}, Frames{Tunnel: near.name, Size: 64, Count: 10, Rate: 1000})
+			var refused *RefusedError
+			if sent != c.sent || errors.As(err, &refused) != c.refused || (err == nil) == c.refused {
+				t.Errorf("sent %d, %v", sent, err)
+			}
+			sim.mustBeTidy(t, "afterwards")
+		})
+	}
+}
+
+func FuzzWhatTheCommandLineSaysIsReadOrRefused(f *testing.F) {
+	for _, text := range []string{"", "longline-test Yes 5", "longline-test\n", "longline-test No -1 x", "longline-test No 99999999999999999999"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if sent, running, err := progress(text); sent < 0 || err != nil && (sent != 0 || running) {
+			t.Errorf("%d, %v with %v", sent, running, err)
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package vppsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/vxlan"
+)
+
+// underlay is the folder that joins the stand-ins of one network: each listens there at the addresses where its
+// tunnels begin.
+type underlay struct {
+	folder  *os.File
+	sockets map[netip.Addr]*net.UnixConn
+}
+
+// frames are frames on their way from one router to another, as a datagram.
+type frames struct {
+	Encapsulation string     `json:"encapsulation"`
+	Family        int        `json:"family"`
+	Source        netip.Addr `json:"source"`
+	Destination   netip.Addr `json:"destination"`
+	VNI           uint32     `json:"vni"`
+	Size          int        `json:"size"` // bytes of each, inside the tunnel
+	Count         int        `json:"count"`
+	Fragments     int        `json:"fragments"` // in which each comes
+}
+
+const (
+	// mostFragments is what VPP puts together by default (IP4_REASS_MAX_REASSEMBLY_LENGTH_DEFAULT).
+	mostFragments = 3
+	datagramBytes = 1 << 10
+	ip4Header     = 20
+)
+
+func openUnderlay(folder string) (*underlay, error) {
+	u := &underlay{sockets: map[netip.Addr]*net.UnixConn{}}
+	if folder == "" {
+		return u, nil
+	}
+	err := os.MkdirAll(folder, 0o755)
+	if err == nil {
+		u.folder, err = os.Open(folder)
+	}
+	return u, err
+}
+
+// at is where the router with that address listens. Written so, the path of a socket is never too long.
+func (u *underlay) at(address netip.Addr) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), address)}
+}
+
+func (u *underlay) close() {
+	for address, socket := range u.sockets {
+		u.leave(address, socket)
+	}
+	if u.folder != nil {
+		u.folder.Close()
+	}
+}
+
+func (u *underlay) leave(address netip.Addr, socket *net.UnixConn) {
+	os.Remove(u.at(address).Name)
+	socket.Close()
+	delete(u.sockets, address)
+}
+
+// listenAtTunnels listens at the addresses where tunnels begin, and at no others.
+func (v *vpp) listenAtTunnels() {
+	u := v.underlay
+	if u.folder == nil {
+		return
+	}
+	wanted := map[netip.Addr]bool{}
+	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
+		ts.each(everyIndex, func(t *tunnel) { wanted[netipAddr(t.local)] = true })
+	}
+	for address, socket := range u.sockets {
+		if !wanted[address] {
+			u.leave(address, socket)
+		}
+	}
+	for address := range wanted {
+		if u.sockets[address] != nil {
+			continue
+		}
+		os.Remove(u.at(address).Name) // of one that was killed
+		if socket, err := net.ListenUnixgram("unixgram", u.at(address)); err == nil {
+			u.sockets[address] = socket
+			v.running.Go(func() { v.receive(socket) })
+		}
+	}
+}
+
+// links are what the links let through now.
+func (v *vpp) links() Links {
+	links := v.config.Links
+	if v.config.Reload != nil {
+		if now, err := v.config.Reload(); err == nil {
+			links = now
+		}
+	}
+	if links.MTU == 0 {
+		links.MTU = defaultMTU
+	}
+	return links
+}
+
+// encapsulation is the tunnel's, with what it and IP add to a frame (bytes, the outer Ethernet header not counted).
+func (t *tunnel) encapsulation() (name string, overhead int) {
+	ip := ip4Header
+	if netipAddr(t.local).Is6() {
+		ip = 40
+	}
+	switch t.request.(type) {
+	case *vxlan.VxlanAddDelTunnelV3:
+		return "vxlan", ip + 16
+	case *geneve.GeneveAddDelTunnel2:
+		return "geneve", ip + 16
+	}
+	return "gre", ip + 4
+}
+
+// transmit sends frames into a tunnel.
+func (v *vpp) transmit(t *tunnel, size, count int) {
+	if t.countsSent() {
+		v.segment.sent(t.index, uint64(count), uint64(size*count))
+	}
+	if v.underlay.folder == nil || !v.fib().reaches(t) {
+		return
+	}
+	name, overhead := t.encapsulation()
+	f := frames{
+		Encapsulation: name, Family: 4, Source: netipAddr(t.local), Destination: netipAddr(t.remote), VNI: t.vni & vniMask,
+		Size: size, Count: count, Fragments: 1,
+	}
+	links, packet := v.links(), size+overhead
+	if f.Source.Is6() {
+		f.Family = 6
+	} else if over := links.FragmentsOver; over > ip4Header && packet > over {
+		room := (over - ip4Header) &^ 7
+		f.Fragments = (packet - ip4Header + room - 1) / room
+		v.segment.countError(fragmentSent4, uint64(f.Fragments*count))
+	}
+	if packet > links.MTU {
+		return
+	}
+	if data, err := json.Marshal(f); err == nil {
+		v.underlay.send(f.Destination, data)
+	}
+}
+
+// send is to whoever listens; nobody is a router that is away.
+func (u *underlay) send(to netip.Addr, data []byte) {
+	socket, err := net.DialUnix("unixgram", nil, u.at(to))
+	if err != nil {
+		return
+	}
+	defer socket.Close()
+	socket.SetWriteDeadline(time.Now().Add(time.Second))
+	socket.Write(data)
+}
+
+func (v *vpp) receive(socket *net.UnixConn) {
+	data := make([]byte, datagramBytes)
+	for {
+		n, err := socket.Read(data)
+		if err != nil {
+			return
+		}
+		var f frames
+		if json.Unmarshal(data[:n], &f) == nil && f.Count > 0 && f.Size > 0 {
+			v.mu.Lock()
+			if !v.stopped {
+				v.arrive(f)
+			}
+			v.mu.Unlock()
+		}
+	}
+}
+
+// arrive counts frames on the tunnel whose key they bear, whether or not it is connected with anything.
+func (v *vpp) arrive(f frames) {
+	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
+		ts.each(everyIndex, func(t *tunnel) {
+			name, overhead := t.encapsulation()
+			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI
+			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > v.links().MTU ||
+				v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
+				return
+			}
+			switch {
+			case f.Fragments > mostFragments:
+				return
+			case f.Fragments > 1:
+				v.segment.countError(reassembled4, uint64(f.Count))
+			}
+			v.segment.received(t.index, uint64(f.Count), uint64(f.Count*f.Size))
+		})
+	}
+}
