@@ -18,7 +18,7 @@ type Outcome struct {
 	Quarantined []*plan.Holding
 }
 
-// End is what became of one end. Reason is nil for "verified" and "removed".
+// End is what became of one end. Reason is nil for "verified", "testing" and "removed".
 type End struct {
 	intent.Key
 	Revision int32
@@ -61,7 +61,11 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 		o.Ends = append(o.Ends, end)
 	}
 	for _, e := range in.Present {
-		add(e.Key, e.Revision, "verified")
+		good := "verified"
+		if e.Testing {
+			good = "testing"
+		}
+		add(e.Key, e.Revision, good)
 	}
 	for _, r := range in.Removed {
 		add(r.Key, r.Revision, "removed")

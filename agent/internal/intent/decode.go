@@ -110,8 +110,22 @@ func decodeEnd(f *fields) placed[End] {
 		child.refuseUnknown()
 	}
 	p.entry.Bandwidth = decodeBandwidth(f, frame)
+	p.entry.Testing = decodeTesting(f, p.entry.Tunnel.Encapsulation)
 	p.valid = len(*f.errors) == before
 	return p
+}
+
+// decodeTesting reads whether the end is being tested. It may be absent: it is not.
+func decodeTesting(f *fields, encapsulation Encapsulation) bool {
+	f.asked = append(f.asked, "testing")
+	if _, there := f.object.get("testing"); !there {
+		return false
+	}
+	testing, _ := f.boolean("testing")
+	if testing && encapsulation == L2XC {
+		f.fail("testing", "unknown_value", "must be false with l2xc, which has no tunnel")
+	}
+	return testing
 }
 
 func decodeAccess(f *fields) Access {

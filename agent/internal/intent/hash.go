@@ -52,8 +52,11 @@ func (t text) end(e *End) text {
 		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)
 	}
-	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame)).raw(`,"revision":`).integer(int64(e.Revision)).
-		raw(`,"transport":{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family())).
+	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame)).raw(`,"revision":`).integer(int64(e.Revision))
+	if e.Testing {
+		t = t.raw(`,"testing":true`)
+	}
+	t = t.raw(`,"transport":{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family())).
 		raw(`,"local":`)
 	if u.Family() == 0 {
 		t = t.raw(`null,"remote":null`)

@@ -80,6 +80,8 @@ type End struct {
 	Tunnel   Tunnel
 	// Bandwidth is what the access side is policed to, zero for nothing.
 	Bandwidth Bandwidth
+	// Testing keeps tunnel and access apart, so that test frames may go through the tunnel and the customer's may not.
+	Testing bool
 }
 
 // Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero when

@@ -113,6 +113,7 @@ func (m *model) carryOut(ops []Op) {
 		case ClearConnect:
 			from := find(a.From)
 			delete(m.s.Connects, from.Index)
+			delete(m.s.Bridged, from.Index)
 			from.Rewrite = 0
 			if m.s.Policed[from.Index] && m.s.Policing == observe.SubInterfacePolicing {
 				m.t.Fatalf("%s leaves L2 while policed: VPP forgets half of it", from.Name)

@@ -99,14 +99,31 @@ func (b *operationBuilder) giveBack(h *Holding) {
 }
 
 func (b *operationBuilder) detach(h *Holding, why string) {
-	i := h.Interface
+	to := b.Connects[h.Interface.Index]
+	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
+}
+
+// leaveL2 takes an interface out of its cross-connect with to, once.
+func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref, why string) {
 	if b.detached[i.Index] {
 		return
 	}
 	b.detached[i.Index] = true
-	to := b.Connects[i.Index]
-	drift := Drift{Field: "xconnect", Desired: "", Actual: b.nameOf(to)}
-	b.add(h.End, Detach, 0, ClearConnect{RefTo(i), Ref{Index: to, Name: b.nameOf(to)}}, drift, "%s", why)
+	drift := Drift{Field: "xconnect", Desired: "", Actual: to.Name}
+	b.add(end, Detach, 0, ClearConnect{RefTo(i), to}, drift, "%s", why)
+}
+
+// isolate takes the end's access and tunnel out of L2: while it is tested, no frame of a customer's enters the tunnel,
+// and no test frame leaves for a customer. A port that somebody else connected or bridged has been found in conflict.
+func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
+	const why = "the tunnel is tested before the customer is joined to it"
+	for _, ref := range refs {
+		if to, connected := b.Connects[ref.Index]; connected {
+			b.leaveL2(end, b.ByIndex(ref.Index), Ref{Index: to, Name: b.nameOf(to)}, why)
+		} else if bridge, bridged := b.Bridged[ref.Index]; bridged {
+			b.leaveL2(end, b.ByIndex(ref.Index), Ref{Index: observe.NoIndex, Name: fmt.Sprintf("bridge domain %d", bridge)}, why)
+		}
+	}
 }
 
 func (b *operationBuilder) nameOf(index uint32) string {
@@ -163,10 +180,17 @@ const firstFreeID = 4096
 // build makes the rest of an end and brings everything to its wanted state.
 func (b *operationBuilder) build(end intent.End, access Ref) {
 	b.tag(end, access)
-	b.rewrite(end, access, rewriteOf(end.Access.Tagging))
-	if end.Tunnel.Encapsulation == intent.L2XC {
+	switch {
+	case end.Tunnel.Encapsulation == intent.L2XC:
+		b.rewrite(end, access, rewriteOf(end.Access.Tagging))
 		b.connect(end, access, b.refs[b.present[end.Other()]])
-	} else {
+	case end.Testing: // outside L2, where VPP keeps no tag rewrite
+		tunnel := b.tunnelRef(end)
+		b.tag(end, tunnel)
+		b.isolate(end.Key, access, tunnel)
+		b.raiseTunnel(end, tunnel)
+	default:
+		b.rewrite(end, access, rewriteOf(end.Access.Tagging))
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
 		b.rewrite(end, tunnel, 0)

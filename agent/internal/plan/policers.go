@@ -107,6 +107,12 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
 			"the bandwidth profile changed")
 	}
+	if end.Testing { // nothing of the customer's passes, and an access outside L2 polices nothing
+		if i := b.ByIndex(access.Index); i != nil {
+			b.takePolicerOff(end.Key, i, "the access is apart from its tunnel while that is tested")
+		}
+		return
+	}
 	on := b.policedByUs(access.Index) && !b.unpoliced[access.Index]
 	if on && b.leftL2(access.Index) {
 		// Outside L2 VPP forgets that the sub-interface is policed, but not that a policer is applied.
