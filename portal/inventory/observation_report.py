@@ -163,6 +163,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """One report; ``sent_ms`` by the agent's clock.
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
+    ``line_tests``: its VPP can send test frames.
     """
 
     boot_id: Uuid
@@ -175,6 +176,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     routes: Annotated[tuple[RouteReport, ...], _Many] | ListName
     ends: Annotated[tuple[EndObservation, ...], _Many] | ListName
     policing: Policing = Policing.NONE
+    line_tests: bool = False
     look: Natural53 | None = None
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
 

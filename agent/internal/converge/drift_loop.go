@@ -36,6 +36,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		e.Attach(nil)
 		e.notify()
 	}()
+	e.tidyTests(ctx, session)
 	e.convergeNewConnection(ctx)
 	wait, looked, news := pace(soonest), time.Now(), false
 	timer := time.NewTimer(soonest)

@@ -16,6 +16,7 @@ import (
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -50,6 +51,9 @@ type Engine struct {
 	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.ReopeningSegment); nil when that is not
 	// to be asked. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
+	// TestCounters reads what the tunnel with this index and name has counted in the VPP started at bootMS
+	// (statseg.ReopeningSegment); set it before Serve.
+	TestCounters func(bootMS int64, index uint32, name string) (statseg.TestCounters, error)
 	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set
 	// it before Serve.
 	SetAside func() []durable.SetAsideFile

@@ -133,6 +133,9 @@ func (r *router) open() {
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	r.FullLook = time.Hour
+	counters := statseg.NewReopeningSegment(r.stats)
+	r.t.Cleanup(counters.Close)
+	r.TestCounters = counters.TestCounters
 	if session != nil {
 		r.Attach(session)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.fd.io/govpp/binapi/lcp"
 	"go.fd.io/govpp/binapi/vxlan"
 
+	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/vpp"
 )
@@ -73,6 +74,7 @@ func capabilities(session Session) map[Capability]bool {
 		CanVXLAN:  all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
 		CanGENEVE: all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
 		CanGRE:    all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
+		CanTest:   linetest.Missing(session.Has) == "",
 	}
 }
 
@@ -145,6 +147,9 @@ func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {
 func (s *Snapshot) add(msg api.Message) {
 	switch m := msg.(type) {
 	case *interfaces.SwInterfaceDetails:
+		if linetest.IsGenerator(m) {
+			return
+		}
 		s.Interfaces = append(s.Interfaces, interfaceOf(m))
 	case *vxlan.VxlanTunnelV2Details:
 		s.Tunnels = append(s.Tunnels, vxlanOf(m))

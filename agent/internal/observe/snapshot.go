@@ -62,7 +62,7 @@ type Tunnel struct {
 	Default bool
 }
 
-// Snapshot is VPP's state at one moment.
+// Snapshot is VPP's state at one moment, without the generator of the agent's test frames.
 type Snapshot struct {
 	Boot       ownership.Boot
 	Epoch      int64               // of VPP's stats segment before any interface was read, 0 when not known
@@ -93,6 +93,7 @@ const (
 	CanVXLAN  Capability = "vxlan"
 	CanGENEVE Capability = "geneve"
 	CanGRE    Capability = "gre"
+	CanTest   Capability = "line_tests" // send test frames
 )
 
 // Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice

@@ -86,6 +86,7 @@ type observedBody struct {
 	VPP            vppBody         `json:"vpp"`
 	Encapsulations []string        `json:"encapsulations"`
 	Policing       string          `json:"policing"`
+	LineTests      bool            `json:"line_tests"`
 	Generation     generationBody  `json:"generation"`
 	Interfaces     []interfaceBody `json:"interfaces"`
 	Routes         []routeBody     `json:"routes"`

@@ -22,7 +22,7 @@ func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, rea
 			b.Encapsulations = append(b.Encapsulations, string(can))
 		}
 	}
-	b.Policing = string(s.Policing)
+	b.Policing, b.LineTests = string(s.Policing), s.Supported[observe.CanTest]
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {

@@ -39,6 +39,9 @@ func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
 	}
 	f.Add(http.MethodPut, "/v1/intent", bytes.Repeat([]byte("["), 1000), true)
 	f.Add(http.MethodPut, "/v1/intent", []byte("{}"), false)
+	f.Add(http.MethodPost, "/v1/test-frames", []byte(testFrames), true)
+	f.Add(http.MethodPost, "/v1/test-frames", []byte(testFrames), false)
+	f.Add(http.MethodPost, "/v1/test-frames", []byte("{}"), true)
 	for _, path := range []string{"/v1/state", "/metrics", "/healthz", "/readyz", "/v1/../v1/intent", "//v1/intent", "/%00", "*"} {
 		f.Add(http.MethodGet, path, []byte(nil), true)
 	}
@@ -46,7 +49,7 @@ func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := &engine{outcome: &converge.Outcome{Applied: true}}
+	e := &engine{outcome: &converge.Outcome{Applied: true}, result: &converge.TestResult{}}
 	handler := New("rhino", "0.1.0", e, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(io.Discard, nil))).Handler()
 	f.Fuzz(func(t *testing.T, method, path string, body []byte, isPortal bool) {
 		address, err := url.ParseRequestURI(path)
@@ -62,9 +65,13 @@ func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
 		request.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{certificate}}}
 		answer := httptest.NewRecorder()
 		puts := e.puts
+		e.asked = nil
 		handler.ServeHTTP(answer, request)
 		if _, err := intent.Decode(body, "rhino"); e.puts != puts && (err != nil || !isPortal) {
 			t.Errorf("handed on to the engine: %q", body)
+		}
+		if _, err := intent.DecodeTestFrames(body); e.asked != nil && (err != nil || !isPortal) {
+			t.Errorf("frames were sent for %q", body)
 		}
 		switch {
 		case !isPortal && answer.Code != http.StatusForbidden:

@@ -27,6 +27,7 @@ type Engine interface {
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
 	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
+	SendTestFrames(context.Context, *intent.TestFrames) (*converge.TestResult, error)
 	Status() converge.Status
 	Ready() error
 }
@@ -57,6 +58,7 @@ func New(router, version string, engine Engine, metrics prometheus.Gatherer, log
 func (s *Server) Handler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
+	mux.Handle("/v1/test-frames", only(http.MethodPost, s.postTestFrames))
 	return s.portalOnly(mux)
 }
 

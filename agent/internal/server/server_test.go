@@ -35,6 +35,9 @@ type engine struct {
 	outcome *converge.Outcome
 	err     error
 	puts    int
+
+	asked  *intent.TestFrames // the last test frames
+	result *converge.TestResult
 }
 
 func (e *engine) Put(context.Context, *intent.Intent) (*converge.Outcome, error) {
@@ -52,6 +55,11 @@ func (e *engine) Claim(context.Context, intent.Key, string) ([]*plan.Holding, er
 
 func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.Holding, error) {
 	return nil, converge.ErrNoVPP
+}
+
+func (e *engine) SendTestFrames(_ context.Context, asked *intent.TestFrames) (*converge.TestResult, error) {
+	e.asked = asked
+	return e.result, e.err
 }
 
 func (e *engine) Status() converge.Status { return converge.Status{} }

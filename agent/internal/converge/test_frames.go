@@ -1,0 +1,132 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/linetest"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+// NotTestingError says why no test frames go through the tunnel of an end.
+type NotTestingError struct{ Why string }
+
+func (e *NotTestingError) Error() string { return e.Why }
+
+func notTesting(format string, args ...any) error {
+	return &NotTestingError{fmt.Sprintf(format, args...)}
+}
+
+// FrameTooLongError says that a test frame is longer than the frames that the end carries (bytes).
+type FrameTooLongError struct{ Frame, Most int }
+
+func (e *FrameTooLongError) Error() string {
+	return fmt.Sprintf("a frame of %d bytes is longer than the %d that the line carries here", e.Frame, e.Most)
+}
+
+// TestResult is what came of test frames.
+type TestResult struct {
+	Sent     int
+	AtMS     int64 // when it was counted
+	Counters statseg.TestCounters
+	VPP      vpp.Info
+}
+
+// SendTestFrames sends frames through the tunnel of an end that the held intent has tested, none if asked for none, and
+// then reads what the tunnel has counted. Error: *NotTestingError, *FrameTooLongError, *linetest.CannotError,
+// *linetest.RefusedError, ErrNoVPP or that of the connection.
+func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (*TestResult, error) {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err // whoever asked has gone meanwhile
+	}
+	ctx = context.WithoutCancel(ctx) // what is begun is tidied up
+	held := e.heldOrEmpty()
+	end := endOf(held, asked.Key)
+	switch {
+	case end == nil:
+		return nil, notTesting("the intent that is held names no VLL end %s", asked.Key)
+	case end.Revision != asked.Revision:
+		return nil, notTesting("VLL end %s is held at revision %d", asked.Key, end.Revision)
+	case !end.Testing:
+		return nil, notTesting("VLL end %s is held to carry the customer's frames, and not to be tested", asked.Key)
+	case asked.Frame > end.Frame:
+		return nil, &FrameTooLongError{asked.Frame, end.Frame}
+	}
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := e.lookForTest(ctx, session, held, asked.VLL)
+	if err != nil {
+		return nil, err
+	}
+	tunnel, err := tunnelOf(end, snapshot, e.diff(held, snapshot, e.journal.Of(snapshot.Boot), nil))
+	if err != nil {
+		return nil, err
+	}
+	result := &TestResult{VPP: session.Info()}
+	if asked.Count > 0 {
+		if snapshot.HasAddress(end.Tunnel.Remote) { // VPP 25.10 dies of what GENEVE sends to itself
+			return nil, notTesting("%s, where the tunnel leads to, is an address of this router itself", end.Tunnel.Remote)
+		}
+		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts of one too many
+			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
+				return nil, &linetest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
+			}
+		}
+		frames := linetest.Frames{Tunnel: tunnel.Name, Size: asked.Frame, Count: asked.Count, Rate: asked.Rate}
+		if result.Sent, err = linetest.Send(ctx, session, frames); err != nil {
+			return nil, err
+		}
+	}
+	result.AtMS = e.now().UnixMilli()
+	if result.Counters, err = e.TestCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
+		return nil, err
+	}
+	e.log.Info("test frames", "end", end.Key.String(), "tunnel", plan.Describe(tunnel), "frame", asked.Frame, "sent", result.Sent)
+	return result, nil
+}
+
+// lookForTest reads as little as tells whether the VLL is built. A test before has moved the epoch of VPP's stats
+// segment; then a quick look is enough.
+func (e *Engine) lookForTest(ctx context.Context, session Session, held *intent.Intent, vll string) (*observe.Snapshot, error) {
+	snapshot, err := e.partialLook(ctx, session, held, map[string]bool{vll: true})
+	if snapshot == nil && err == nil {
+		snapshot, err = e.quickLook(ctx, session, held)
+	}
+	return snapshot, err
+}
+
+// tunnelOf is the tunnel of an end that stands in VPP just as the plan would have it.
+func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.Interface, error) {
+	if reason := todo.Blocked[end.Key]; reason != nil {
+		return nil, notTesting("VLL end %s is not built: %s", end.Key, reason.Message)
+	}
+	for _, op := range todo.Ops {
+		if op.End == end.Key {
+			return nil, notTesting("VLL end %s is not built: %s of %s is %q and not %q", end.Key, op.Drift.Field, op.Drift.Object,
+				op.Drift.Actual, op.Drift.Desired)
+		}
+	}
+	for _, h := range todo.Owned {
+		if h.End == end.Key && h.Tunnel != nil && h.Tunnel.Tunnel == end.Tunnel {
+			return s.ByIndex(h.Interface.Index), nil
+		}
+	}
+	return nil, notTesting("VLL end %s is not built: it has no tunnel", end.Key)
+}
+
+// tidyTests removes what a test left in VPP that was cut off: the agent may have been killed, or its connection.
+func (e *Engine) tidyTests(ctx context.Context, session Session) {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if err := linetest.Tidy(ctx, session); err != nil {
+		e.log.Warn("what a line test may have left in VPP is not removed", "error", err)
+	}
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/linetest"
+)
+
+type testCountersBody struct {
+	AtMS        int64  `json:"at_ms"`
+	RxPackets   uint64 `json:"rx_packets"`
+	TxPackets   uint64 `json:"tx_packets"`
+	Fragmented  uint64 `json:"fragmented"`
+	Reassembled uint64 `json:"reassembled"`
+}
+
+type testFramesBody struct {
+	Schema       int              `json:"schema"`
+	Router       string           `json:"router"`
+	VLL          string           `json:"vll"`
+	End          string           `json:"end"`
+	Revision     int32            `json:"revision"`
+	Sent         int              `json:"sent"`
+	Counters     testCountersBody `json:"counters"`
+	VPPVersion   string           `json:"vpp_version"`
+	AgentVersion string           `json:"agent_version"`
+}
+
+func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
+	var asked *intent.TestFrames
+	var err error
+	read := false
+	s.takeBody(w, r, func(body []byte) { asked, err = intent.DecodeTestFrames(body); read = true })
+	switch {
+	case !read: // and answered
+	case err != nil:
+		invalidTest(err).write(w)
+	default:
+		s.sendTestFrames(w, r, asked)
+	}
+}
+
+// invalidTest answers a request that cannot be read.
+func invalidTest(err error) problem {
+	refusal := problem{Type: "invalid-test", Title: "The test is not valid", Status: http.StatusUnprocessableEntity, Detail: "nothing was sent"}
+	var malformed *intent.MalformedError
+	var invalid *intent.InvalidError
+	switch {
+	case errors.As(err, &malformed):
+		refusal.Errors = []intent.Error{{Code: "malformed_json", Detail: malformed.Detail}}
+	case errors.As(err, &invalid):
+		refusal.Errors = invalid.Errors
+	}
+	return refusal
+}
+
+func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, asked *intent.TestFrames) {
+	s.log.Info("test frames", "end", asked.Key.String(), "revision", asked.Revision, "frame", asked.Frame, "count", asked.Count,
+		"request_ids", requestIDs(r.Header))
+	result, err := s.engine.SendTestFrames(r.Context(), asked)
+	var notTesting *converge.NotTestingError
+	var tooLong *converge.FrameTooLongError
+	var cannot *linetest.CannotError
+	var refused *linetest.RefusedError
+	conflict := func(code, title string) {
+		problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}.write(w)
+	}
+	switch {
+	case errors.As(err, &tooLong):
+		invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}}).write(w)
+	case errors.As(err, &notTesting):
+		conflict("not-testing", "The line is not held to be tested here")
+	case errors.As(err, &cannot):
+		conflict("cannot-test", "This VPP sends no test frames")
+	case errors.As(err, &refused):
+		conflict("vpp-refused", "VPP did not do it")
+	case err != nil:
+		problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+	default:
+		c := result.Counters
+		writeJSON(w, testFramesBody{
+			1, s.router, asked.VLL, asked.End, asked.Revision, result.Sent,
+			testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
+		})
+	}
+}
