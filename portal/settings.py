@@ -14,6 +14,7 @@ from portal.accounts import task_names as accounts
 from portal.api import task_names as api
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
+from portal.core.line_test_mode import LineTestMode
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
@@ -379,6 +380,10 @@ LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 # How long attempts to converge routers are kept that are nobody's last word and of no open order, in days.
 LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
+# Whether a line has to pass a test with frames before it is handed over: required, advisory or off.
+LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="off"))
+# Test frames are sent at this rate, in packet/s.
+LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
 
 # A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
 # which are added up by 5 minutes, could not speak in time.

@@ -1,18 +1,22 @@
 """Talking to one router's agent: HTTPS with mutual TLS (docs/agent-api.md)."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
+from uuid import UUID
 
 import httpx
 
 from provisioning.agent_reply_decoder import (
     BadReply,
+    FramesSent,
     Held,
     Reply,
+    frames_decode,
     held_decode,
     plan_decode,
     problem_decode,
@@ -97,6 +101,18 @@ class AgentClient:
     ) -> dict[str, Any] | Refused | Unreachable:
         """The agent's plan to make ``document`` true: ``operations``, ``ends``; it does nothing."""
         return self._ask("POST", "/v1/plan", partial(plan_decode, router=self._router), document, request_ids)
+
+    def send_test_frames(
+        self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
+    ) -> FramesSent | Refused | Unreachable:
+        """Send so many frames (bytes each) into the tunnel of an end that is tested, and read its counters.
+
+        ``count`` 0: only read them. What arrives is counted by the agent at the other end.
+        """
+        asked = {"schema": 1, "vll": str(vll), "end": side, "revision": revision}
+        document = json.dumps({**asked, "frame": frame, "count": count, "rate_pps": rate_pps}).encode()
+        decode = partial(frames_decode, router=self._router, vll=vll, side=side, revision=revision)
+        return self._ask("POST", "/v1/test-frames", decode, document)
 
     def _ask(
         self,

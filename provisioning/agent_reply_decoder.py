@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct, to_builtins
 
-from portal.core.strict_json import Invalid, Malformed, Natural53, Positive31, reader
+from portal.core.strict_json import Invalid, Malformed, Natural31, Natural53, Positive31, reader
 from portal.vll.operations.router_answers import EndAnswer
 from provisioning.intent_document import RouterIntent
 from provisioning.permanent_refusals import is_for_good
@@ -18,6 +18,7 @@ Document = TypeVar("Document")
 
 _REASON_CODES = {
     "verified": frozenset[str](),
+    "testing": frozenset[str](),
     "removed": frozenset[str](),
     "pending": frozenset(
         {
@@ -59,6 +60,30 @@ class Held(Struct, frozen=True, forbid_unknown_fields=True):
 
     generation: int
     sha256: str
+
+
+class TunnelCounters(Struct, frozen=True, forbid_unknown_fields=True):
+    """Totals at ``at_ms``: packets of a tunnel, and of all the router what was cut and joined again."""
+
+    at_ms: Natural53
+    rx_packets: Natural53
+    tx_packets: Natural53
+    fragmented: Natural53
+    reassembled: Natural53
+
+
+class FramesSent(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to ``POST /v1/test-frames``: frames that left, and the counters after that."""
+
+    schema: Literal[1]
+    router: str
+    vll: UUID
+    end: Literal["a", "z"]
+    revision: Positive31
+    sent: Natural31
+    counters: TunnelCounters
+    vpp_version: str
+    agent_version: str
 
 
 class _Reason(Struct, forbid_unknown_fields=True):
@@ -129,6 +154,7 @@ class _State(Struct):
 
 
 _reply, _plan, _state, _problem = reader(_Reply), reader(_Plan), reader(_State), reader(dict[str, Any])
+_frames = reader(FramesSent)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
@@ -176,6 +202,14 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
     return document
 
 
+def frames_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> FramesSent:
+    """Read how many test frames left this end. Raises ``BadReply``."""
+    sent = _read(_frames, body)
+    if (sent.router, sent.vll, sent.end, sent.revision) != (router, vll, side, revision):
+        raise BadReply(f"this is not about {vll} {side} at revision {revision} on {router}")
+    return sent
+
+
 def problem_decode(body: bytes) -> dict[str, Any]:
     """Read a problem document (RFC 9457) whole. Raises ``BadReply``."""
     problem = _read(_problem, body)
@@ -191,9 +225,9 @@ def _same_ends(ends: tuple[EndAnswer, ...], sent: RouterIntent) -> None:
         odd = sorted(answered ^ wanted.keys(), key=str)
         raise BadReply(f"/ends does not answer what was sent: {odd[0] if odd else 'an end stands twice'}")
     for end in ends:
-        impossible = "removed" if wanted[end.vll, end.side, end.revision] else "verified"
-        if end.status == impossible:
-            raise BadReply(f"/ends: {end.vll} {end.side} cannot be {impossible}")
+        impossible = {"removed"} if wanted[end.vll, end.side, end.revision] else {"verified", "testing"}
+        if end.status in impossible:
+            raise BadReply(f"/ends: {end.vll} {end.side} cannot be {end.status}")
 
 
 def _read(read: Callable[[bytes], Document], body: bytes) -> Document:

@@ -38,7 +38,7 @@ AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:e
 # From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
 # the agent holds comes before it, and both together end within the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
-_CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.REMOVED)
+_CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:

@@ -38,6 +38,8 @@ class EndRow:
     remote: str | None
     vni: int | None
     bandwidth: BandwidthProfile | None = None
+    # Its tunnel is tested, and the customer not joined to it.
+    testing: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -122,6 +124,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         "frame": row.frame,
         # Agents of before there were policers know no such member.
         **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
+        # Nor those of before lines were tested of this one.
+        **({"testing": True} if row.testing else {}),
         "access": {
             "interface": row.interface,
             "tagging": row.tagging,

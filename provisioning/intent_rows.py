@@ -88,9 +88,10 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             interface=F("port__interface"),
             far_address=Subquery(far.values("tunnel_address")),
             policing=F("port__router__observed__policing"),
+            line_tests=F("port__router__observed__line_tests"),
             **of_line,
         )
-        .values("vll_id", *_END, "interface", "far_address", "policing", *of_line)
+        .values("vll_id", *_END, "interface", "far_address", "policing", "line_tests", *of_line)
     )
     return ends
 
@@ -123,7 +124,7 @@ def _row(row: dict[str, Any]) -> EndRow:
         revision=vll.revision,
         wanted_present=vll.wanted_present,
         confirmed_removed=end.status == VllEnd.Status.REMOVED and end.status_revision == vll.revision,
-        admin_up=vll.admin_status == AdminStatus.UP,
+        admin_up=vll.admin_status != AdminStatus.DOWN,
         frame=vll.frame,
         interface=row["interface"],
         tagging=end.tagging,
@@ -136,4 +137,5 @@ def _row(row: dict[str, Any]) -> EndRow:
         remote=row["far_address"] if tunnelled else None,
         vni=vll.vni,
         bandwidth=profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
+        testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
     )

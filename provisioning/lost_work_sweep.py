@@ -9,7 +9,12 @@ from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
 from portal.events.outbox import send_task
-from portal.vll.operations import coolings_off_end, dead_routers_settle, orders_overdue_alarm
+from portal.vll.operations import (
+    coolings_off_end,
+    dead_routers_settle,
+    line_tests_resend,
+    orders_overdue_alarm,
+)
 from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
 from provisioning.routers_due import routers_behind_agent, routers_due
@@ -23,6 +28,7 @@ def sweep(*, now: datetime) -> None:
         orders_overdue_alarm,
         coolings_off_end,
         dead_routers_settle,
+        line_tests_resend,
         routers_resend,
         behind_agents_announce,
         rested_vnis_free,

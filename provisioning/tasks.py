@@ -11,6 +11,7 @@ from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
 from provisioning.adopt_generation import generation_adopt
+from provisioning.line_test_job import line_test
 from provisioning.plan_preview import plan_make
 
 
@@ -32,6 +33,11 @@ def adopt_generation(router_id: int, actor: str) -> None:
 @shared_task(name=task_names.PLAN_ORDER)
 def plan_order(plan_id: str) -> None:
     plan_make(UUID(plan_id))
+
+
+@shared_task(name=task_names.TEST_LINE)
+def test_line(test_id: str) -> None:
+    line_test(UUID(test_id))
 
 
 @shared_task(name=task_names.SWEEP)

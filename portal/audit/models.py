@@ -131,6 +131,7 @@ NOT_AUDITED: dict[str, str] = {
     "telemetry.Sample": _BY_ROUTERS,
     "vll.Attempt": "is itself a record that a trigger keeps from being changed",
     "vll.EndMove": _BY_ORDERS,
+    "vll.LineTest": "is itself a record that a trigger keeps from being changed",
     "vll.PlanResult": _BY_ROUTERS,
     "vll.RouterConvergence": _BY_THE_PORTAL,
     "vll.TombstoneTunnel": _BY_ORDERS,

@@ -3,13 +3,14 @@
 from django.db.models import F, Q, QuerySet
 
 from portal.vll.models import Order, VllEnd
-from portal.vll.states import Lifecycle, OrderAction, OrderState
+from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 
 # Accepted, but nobody may tell a router of it yet.
 HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
 GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
     Q(vll__wanted_present=True, status=VllEnd.Status.VERIFIED)
+    | Q(vll__wanted_present=True, vll__admin_status=AdminStatus.TESTING, status=VllEnd.Status.TESTING)
     | Q(vll__wanted_present=False, status=VllEnd.Status.REMOVED)
 )
 

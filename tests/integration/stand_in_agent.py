@@ -41,7 +41,7 @@ class StandInAgent:
             )
         text = json.dumps(intent, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         self.held = {"generation": intent["generation"], "sha256": sha256_of(text)}
-        ends = [(end, "verified") for end in intent["present"]] + [
+        ends = [(end, "testing" if end.get("testing") else "verified") for end in intent["present"]] + [
             (end, "removed") for end in intent["removed"]
         ]
         return 200, {

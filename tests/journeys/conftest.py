@@ -11,10 +11,10 @@ from tests.stacks import simulated
 
 @pytest.fixture(scope="package")
 def live_stack() -> Iterator[Stack]:
-    """The small ISP on stand-in VPPs, on services of its own; agents report every second.
+    """The small ISP on stand-in VPPs, on services of its own; lines are tested, agents report every second.
 
     For this folder only, as every installation of the tests: one that is left running takes its share of the
     processors from all that come after.
     """
-    with simulated(small_isp()) as running:
+    with simulated(small_isp(), settings={"LONGLINE_LINE_TEST": "required"}) as running:
         yield running

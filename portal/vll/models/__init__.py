@@ -1,5 +1,6 @@
 from portal.vll.models.attempt import Attempt, RouterConvergence
 from portal.vll.models.hold import Hold
+from portal.vll.models.line_test import LineTest
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
 from portal.vll.models.tombstone import EndMove, TombstoneTunnel, VllTombstone
@@ -9,6 +10,7 @@ __all__ = [
     "Attempt",
     "EndMove",
     "Hold",
+    "LineTest",
     "Order",
     "PlanResult",
     "RouterConvergence",

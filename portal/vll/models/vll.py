@@ -164,6 +164,8 @@ class VllEnd(models.Model):
 
         UNASKED = "unasked"
         VERIFIED = "verified"
+        # Built, and kept apart from the customer while the tunnel is tested.
+        TESTING = "testing"
         PENDING = "pending"
         CONFLICT = "conflict"
         FAILED = "failed"

@@ -15,6 +15,7 @@ from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
 from portal.vll.operations.holds import hold_take
+from portal.vll.operations.line_test import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import cores_lease, ends_lease, leases_settle, transport_lease
 from portal.vll.queries import with_ends
@@ -70,9 +71,10 @@ def order_add(
     )
     vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
     content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
+    test = line_test_plan(None, content, (port.router for port in accepted.ports.values()))
     held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     with pipelined():
-        vll = _vll_create(vll_id, accepted, content, description, now)
+        vll = _vll_create(vll_id, accepted, test.first, description, now)
         order = order_acknowledge(
             vll=vll,
             action=OrderAction.ADD,
@@ -83,6 +85,7 @@ def order_add(
             retry_of=retry_of,
             data={"transport": vll.transport, "vni": vll.vni},
         )
+        test.note(vll, order, now=now)
         if not held:
             converge_routers((port.router_id for port in accepted.ports.values()), now=now)
     # Last, because the routers' sums are what orders of all customers wait for.

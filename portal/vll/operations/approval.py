@@ -17,9 +17,8 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import held_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.feasibility_rules import Accepted, check_line, core_loads
-from portal.vll.operations.modify_line import request_of
+from portal.vll.operations.modify_line import order_carry_out, request_of
 from portal.vll.operations.order_plan import plan_check
-from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_transitions import order_move
 from portal.vll.revision_content import Content, content_of
 from portal.vll.states import OrderAction, OrderState
@@ -50,7 +49,7 @@ def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
     if order.action == OrderAction.ADD:
         converge_routers_of(vll, now=now)
     else:
-        revise(vll, content, now=now)
+        order_carry_out(order, vll, content, now=now)
     return order
 
 

@@ -28,6 +28,7 @@ from portal.vll.operations.add_line import content_for
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
 from portal.vll.operations.line_description import describe_locked
+from portal.vll.operations.line_test import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revision_create import revise
@@ -148,8 +149,16 @@ def order_change(
         described=described,
     )
     if not held:
-        revise(vll, after, now=now)
+        order_carry_out(order, vll, after, now=now)
     return order
+
+
+def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
+    """Have the routers build what a modify order wants; what has a new way is tested first."""
+    ports = Port.objects.filter(pk__in={end.port for end in after.ends.values()}).select_related("router")
+    test = line_test_plan(content_of(vll), after, [port.router for port in ports])
+    revise(vll, test.first, now=now)
+    test.note(vll, order, now=now)
 
 
 def _content_after(

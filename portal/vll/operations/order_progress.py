@@ -9,14 +9,14 @@ from django.db.models import Q
 
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
-from portal.vll.operations.cancel_order import fall_back
-from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.force_order_end import forced_settle
-from portal.vll.operations.removal_steps import removal_finish, removal_values
+from portal.vll.operations.line_test import line_test_ask, line_test_not_possible
+from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
 from portal.vll.operations.router_answers import EndAnswer, stored_answers
 from portal.vll.operations.state_transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
+from portal.vll.operations.undo_order import order_undo
 from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,
@@ -113,7 +113,9 @@ def _settle_present(
 ) -> None:
     """In service only when both ends are applied and read back at the revision that is wanted."""
     verified = _all_ends_are(vll, VllEnd.Status.VERIFIED)
-    if vll.lifecycle in IN_SERVICE:
+    if vll.admin_status == AdminStatus.TESTING:
+        _settle_testing(vll, now)
+    elif vll.lifecycle in IN_SERVICE:
         sync_move(vll.pk, verified, now=now)
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
@@ -125,7 +127,7 @@ def _settle_present(
     # A held modify has not been asked of anybody yet.
     if order.state == OrderState.HELD:
         return
-    if verified and order.revision == vll.revision:
+    if verified and order.revision == vll.revision and vll.admin_status != AdminStatus.TESTING:
         _settle_verified(vll, order, now)
         return
     refusal = next(
@@ -134,6 +136,23 @@ def _settle_present(
     giving_up = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
     if refusal is not None and not giving_up:
         _give_up_after(refusal, vll, order, router, now)
+
+
+def _settle_testing(vll: Vll, now: datetime) -> None:
+    """The tunnel is there at both ends, and nobody is joined to it yet: the test can begin.
+
+    A router that has joined the customer to it cannot test, as it is another than it was when that was asked.
+    """
+    there = [VllEnd.Status.TESTING, VllEnd.Status.VERIFIED]
+    statuses = list(
+        vll.ends.filter(status__in=there, status_revision=vll.revision).values_list("status", flat=True)
+    )
+    if len(statuses) < 2:
+        return
+    if VllEnd.Status.VERIFIED in statuses:
+        line_test_not_possible(vll, now=now)
+    else:
+        line_test_ask(vll, now=now)
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
@@ -165,22 +184,13 @@ def _lifecycle_of(vll: Vll) -> Lifecycle:
 
 
 def _give_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, now: datetime) -> None:
-    """A failed add leaves nothing behind, a failed modify both ends as they were verified last.
-
-    The order fails when both routers have confirmed that.
-    """
     failure = {
         "side": refusal.side,
         "router": router.name,
         "status": refusal.status,
         **(refusal.reason or {}),
     }
-    Order.objects.filter(pk=order.pk).update(failure=failure)
-    if order.action == OrderAction.ADD:
-        Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
-        converge_routers_of(vll, now=now)
-    elif order.action == OrderAction.MODIFY:
-        fall_back(order, vll, now=now)
+    order_undo(order, vll, failure=failure, now=now)
 
 
 def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:

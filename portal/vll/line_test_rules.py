@@ -1,0 +1,44 @@
+"""When a line is tested with frames before it is handed over, and why it is not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from portal.core.encapsulations import Encapsulation
+from portal.core.line_test_mode import LineTestMode
+from portal.inventory.models import ObservedRouter, Router
+from portal.vll.models import LineTest
+from portal.vll.revision_content import Content
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """Why no frames are sent; ``routers``: the names of those that cannot send any."""
+
+    reason: LineTest.Reason
+    routers: tuple[str, ...] = ()
+
+
+def needs_test(before: Content | None, after: Content) -> bool:
+    """Whether frames will take another way than before: a new line, another tunnel, or a tunnel elsewhere."""
+    if settings.LONGLINE_LINE_TEST is LineTestMode.OFF:
+        return False
+    return before is None or _way(before) != _way(after)
+
+
+def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
+    """Why a line of this content, between these routers, cannot be tested; None where it can."""
+    if content.encapsulation == Encapsulation.L2XC:
+        return Untested(LineTest.Reason.NO_TUNNEL)
+    names = {router.pk: router.name for router in routers}
+    able = ObservedRouter.objects.filter(router__in=names, line_tests=True)
+    unable = names.keys() - set(able.values_list("router", flat=True))
+    if unable:
+        return Untested(LineTest.Reason.ROUTER_CANNOT, tuple(sorted(names[pk] for pk in unable)))
+    return None
+
+
+def _way(content: Content) -> tuple[object, ...]:
+    addresses = [content.ends[side].tunnel_address for side in "az"]
+    return content.encapsulation, content.family, content.vni, *addresses

@@ -1,0 +1,198 @@
+"""Testing a line with frames: before it is handed over, or instead of that, by what was found."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+
+from portal.core.backoff import backoff
+from portal.core.compiled_insert import insert
+from portal.core.line_test_mode import LineTestMode
+from portal.events.outbox import announce, send_task
+from portal.inventory.models import Router
+from portal.vll.line_test_procedure import Findings
+from portal.vll.line_test_rules import Untested, needs_test, untested
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.operations.revision_create import revise
+from portal.vll.operations.undo_order import order_undo
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import AdminStatus
+from portal.vll.task_names import TEST_LINE
+
+# Longer than a test takes; a worker that is gone for so long is not waited for.
+CLAIM = timedelta(seconds=60)
+# After a test that could not be carried out, and twice as long after each further one.
+TRY_AGAIN = timedelta(seconds=2)
+LONGEST_WAIT = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The outcome of a test: ``findings``, or why there are none; ``conditions`` as LineTest has them."""
+
+    findings: Findings | None
+    why_not: Untested | None = None
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TestPlan:
+    """``first`` is the content to build first of a line that is to become ``after``.
+
+    That is the same, kept apart from the customer, where it is tested before it is handed over.
+    """
+
+    first: Content
+    after: Content
+    needed: bool
+    why_not: Untested | None
+
+    def note(self, vll: Vll, order: Order, *, now: datetime) -> None:
+        """Write down that ``first``, the revision just made, is to be tested, or why it is not."""
+        if not self.needed:
+            return
+        test = LineTest(
+            vll=vll,
+            order=order,
+            revision=vll.revision,
+            admin_status_after=self.after.admin_status,
+            frame=self.after.frame,
+            created_at=now,
+        )
+        if self.why_not is not None:
+            test.state, test.reason = LineTest.State.NOT_TESTED, self.why_not.reason
+            test.routers, test.finished_at = list(self.why_not.routers), now
+        insert(test)
+
+
+def line_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
+    """Whether a line between ``routers`` that was ``before`` is tested on its way to ``after``."""
+    needed = needs_test(before, after)
+    why_not = untested(after, routers) if needed else None
+    tested = needed and why_not is None
+    first = replace(after, admin_status=AdminStatus.TESTING) if tested else after
+    return TestPlan(first, after, needed, why_not)
+
+
+def line_test_ask(vll: Vll, *, now: datetime) -> None:
+    """Have the line's waiting test carried out, now that its routers have the tunnel."""
+    test = _waiting(vll)
+    if test is not None and test.claimed_until is None and test.failures == 0:
+        send_task(TEST_LINE, str(test.pk), now=now)
+
+
+def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
+    """A router of the line cannot test any more: it is handed over untested. The VLL is locked."""
+    test = _waiting(vll)
+    if test is None:
+        return
+    joined = vll.ends.filter(status=VllEnd.Status.VERIFIED, status_revision=vll.revision)
+    routers = tuple(sorted(joined.values_list("port__router__name", flat=True)))
+    _end(test, vll, Tested(None, Untested(LineTest.Reason.ROUTER_CANNOT, routers)), now=now)
+
+
+def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
+    """The test, for one worker at a time; None when it has ended, or somebody is at it."""
+    waiting = LineTest.objects.filter(_free(now), pk=test_id, state=LineTest.State.WAITING)
+    if not waiting.update(claimed_until=now + CLAIM):
+        return None
+    return LineTest.objects.select_related("vll").get(pk=test_id)
+
+
+def line_test_put_off(test: LineTest, *, now: datetime) -> None:
+    """It could not be carried out, and is tried again later."""
+    LineTest.objects.filter(pk=test.pk, state=LineTest.State.WAITING).update(
+        claimed_until=None,
+        failures=F("failures") + 1,
+        retry_at=now + backoff(test.failures, first=TRY_AGAIN, longest=LONGEST_WAIT),
+    )
+
+
+@transaction.atomic
+def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
+    """Keep what was found. The line is handed over, or its order is given up, by what that is."""
+    vll = Vll.objects.select_for_update().get(pk=test.vll_id)
+    current = LineTest.objects.select_for_update().get(pk=test.pk)
+    if current.state == LineTest.State.WAITING and current.revision == vll.revision:
+        _end(current, vll, tested, now=now)
+
+
+@transaction.atomic
+def line_tests_resend(*, now: datetime) -> None:
+    """For the sweeper: ask again for tests whose message or worker was lost, or whose pause is over.
+
+    What became another revision before it was tested, called off or given up, is not tested any more.
+    """
+    waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
+    waiting.exclude(revision=F("vll__revision")).update(
+        state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
+    )
+    untold = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
+    for test in waiting.filter(_free(now)).exclude(untold).select_related("vll"):
+        built = test.vll.ends.filter(status=VllEnd.Status.TESTING, status_revision=test.revision)
+        if built.count() == 2:
+            send_task(TEST_LINE, str(test.pk), now=now)
+
+
+def _free(now: datetime) -> Q:
+    return Q(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)) & Q(
+        Q(retry_at__isnull=True) | Q(retry_at__lte=now)
+    )
+
+
+def _waiting(vll: Vll) -> LineTest | None:
+    return vll.line_tests.filter(state=LineTest.State.WAITING, revision=vll.revision).first()
+
+
+def _end(test: LineTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
+    findings, why_not = tested.findings, tested.why_not
+    if findings is not None:
+        test.state = LineTest.State.PASSED if findings.passed else LineTest.State.FAILED
+        test.reason = "" if findings.finding is None else findings.finding.value
+        test.largest_passed, test.directions = findings.largest_passed, findings.as_json()
+    elif why_not is not None:
+        test.state, test.reason = LineTest.State.NOT_TESTED, why_not.reason
+        test.routers = list(why_not.routers)
+    test.conditions, test.finished_at = dict(tested.conditions), now
+    test.claimed_until = None
+    test.save()
+    announce(
+        f"line_test.{test.state}",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        order_id=test.order_id,
+        data={
+            "line_test": str(test.pk),
+            "code": test.reason,
+            "reason": line_test_sentence(test),
+            "frame": test.frame,
+            "largest_passed": test.largest_passed,
+        },
+    )
+    if test.state == LineTest.State.FAILED and settings.LONGLINE_LINE_TEST is LineTestMode.REQUIRED:
+        order_undo(test.order, vll, failure=_failure(test), now=now)
+    else:
+        _hand_over(test, vll, now=now)
+
+
+def _hand_over(test: LineTest, vll: Vll, *, now: datetime) -> None:
+    """The same content, joined to the customer, is the next revision, and that is what was ordered."""
+    revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
+    Order.objects.filter(pk=test.order_id).update(revision=vll.revision)
+
+
+def _failure(test: LineTest) -> dict[str, Any]:
+    return {
+        "code": f"line-test-{test.reason}",
+        "message": line_test_sentence(test),
+        "frame": test.frame,
+        "largest_passed": test.largest_passed,
+        "line_test": str(test.pk),
+    }

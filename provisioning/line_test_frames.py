@@ -1,0 +1,77 @@
+"""Test frames through a tunnel: one router's agent sends them, the other one's counts what arrives."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from portal.vll.line_test_procedure import Count, Direction
+from provisioning.agent_client import AgentClient, Refused, Unreachable
+from provisioning.agent_reply_decoder import FramesSent
+
+# Frames on their way are waited for so long, and looked for so often, in seconds.
+TRAVEL_S = 0.2
+LOOK_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of the line that is tested, and a conversation with its agent."""
+
+    agent: AgentClient
+    vll: UUID
+    side: str
+    revision: int
+
+    def send(self, *, frame: int, count: int, rate_pps: int) -> FramesSent:
+        """Raises NotSent."""
+        sent = self.agent.send_test_frames(
+            vll=self.vll, side=self.side, revision=self.revision, frame=frame, count=count, rate_pps=rate_pps
+        )
+        if isinstance(sent, Refused | Unreachable):
+            raise NotSent(self.side, sent)
+        return sent
+
+
+class NotSent(Exception):
+    """An agent did not do its part."""
+
+    def __init__(self, side: str, outcome: Refused | Unreachable) -> None:
+        super().__init__(
+            outcome.error if isinstance(outcome, Unreachable) else outcome.problem.get("detail", "")
+        )
+        self.side, self.outcome = side, outcome
+
+
+@dataclass(slots=True)
+class FramesProbe:
+    """A Probe (portal.vll.line_test_procedure) that is made of two agents; ``ends`` by side."""
+
+    ends: Mapping[str, End]
+    rate_pps: int
+    # By side, what the agent said last.
+    said: dict[str, FramesSent] = field(default_factory=dict)
+
+    def __call__(self, direction: Direction, frame: int, count: int) -> Count:
+        before = {side: self.said.get(side) or self._read(side, frame) for side in self.ends}
+        sender, receiver = direction.sender, direction.receiver
+        self.said[sender] = self.ends[sender].send(frame=frame, count=count, rate_pps=self.rate_pps)
+        sent = self.said[sender].sent
+        had = before[receiver].counters.rx_packets
+        deadline = time.monotonic() + TRAVEL_S
+        received = 0
+        while True:
+            received = self._read(receiver, frame).counters.rx_packets - had
+            if received >= sent or time.monotonic() > deadline:
+                break
+            time.sleep(LOOK_S)
+        pieces = max(
+            getattr(self.said[side].counters, cut) - getattr(before[side].counters, cut)
+            for side, cut in ((sender, "fragmented"), (receiver, "reassembled"))
+        )
+        # The router may cut frames of others too: only as many pieces as frames, or more, are these.
+        return Count(frame, sent, max(0, received), fragmented=0 < sent <= pieces)
+
+    def _read(self, side: str, frame: int) -> FramesSent:
+        self.said[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)
+        return self.said[side]

@@ -1,0 +1,70 @@
+"""Carrying out a line test: frames both ways, by the agents of both routers."""
+
+import logging
+from contextlib import ExitStack
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from portal.core import clock
+from portal.vll.line_test_procedure import Findings, run
+from portal.vll.line_test_rules import Untested
+from portal.vll.models import LineTest, VllEnd
+from portal.vll.operations.line_test import Tested, line_test_claim, line_test_finish, line_test_put_off
+from provisioning.agent_client import Refused
+from provisioning.converge_job import Clock, agent_of
+from provisioning.line_test_frames import End, FramesProbe, NotSent
+
+log = logging.getLogger(__name__)
+
+CANNOT = "urn:longline:error:cannot-test"
+
+
+def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
+    """Send the test's frames and keep what was counted; False when there was nothing to do here.
+
+    A test that cannot be carried out now is tried again later; one that a router cannot do at all is not.
+    """
+    test = line_test_claim(test_id, now=now())
+    if test is None:
+        return False
+    ends = {end.side: end for end in test.vll.ends.select_related("port__router")}
+    try:
+        findings, conditions = _carry_out(test, ends)
+    except NotSent as error:
+        log.warning("line test", extra={"vll": str(test.vll_id), "side": error.side, "error": str(error)})
+        if isinstance(error.outcome, Refused) and error.outcome.type == CANNOT:
+            why_not = Untested(LineTest.Reason.ROUTER_CANNOT, (ends[error.side].port.router.name,))
+            line_test_finish(test, Tested(None, why_not), now=now())
+        else:
+            line_test_put_off(test, now=now())
+        return True
+    except Exception:
+        line_test_put_off(test, now=now())
+        raise
+    line_test_finish(test, Tested(findings, conditions=conditions), now=now())
+    return True
+
+
+def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> tuple[Findings, dict[str, Any]]:
+    with ExitStack() as conversations:
+        probe = FramesProbe(
+            ends={
+                side: End(
+                    conversations.enter_context(agent_of(end.port.router)), test.vll_id, side, test.revision
+                )
+                for side, end in ends.items()
+            },
+            rate_pps=settings.LONGLINE_LINE_TEST_PPS,
+        )
+        findings = run(probe, largest=test.frame)
+        routers = {
+            side: {
+                "router": end.port.router.name,
+                "vpp": probe.said[side].vpp_version,
+                "agent": probe.said[side].agent_version,
+            }
+            for side, end in ends.items()
+        }
+        return findings, {"routers": routers}

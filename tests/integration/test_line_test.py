@@ -1,0 +1,427 @@
+"""A line is tested with frames before it is handed over: what passes is, and what does not is undone."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Self
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.core.line_test_mode import LineTestMode
+from portal.events.models import Event, Outbox
+from portal.inventory.models import ObservedRouter
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest, Vll
+from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_suspend
+from portal.vll.operations.line_test import CLAIM, TRY_AGAIN
+from portal.vll.task_names import TEST_LINE
+from provisioning.agent_client import Refused, Unreachable
+from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
+from provisioning.intent_generations import router_intent
+from provisioning.line_test_job import CANNOT, line_test
+from provisioning.routers_due import routers_due
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, refuse
+
+pytestmark = pytest.mark.django_db
+
+
+class Underlay:
+    """Carries test frames of up to ``largest`` bytes from one router to the other."""
+
+    def __init__(self) -> None:
+        self.largest = 65535
+        self.received: dict[str, int] = {"a": 0, "z": 0}
+        self.pieces = 0
+        self.outcome: Refused | Unreachable | None = None
+        self.asked: list[dict[str, Any]] = []
+
+    def agent_of(self, router: Any) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def send_test_frames(
+        self, *, vll: Any, side: str, revision: int, frame: int, count: int, rate_pps: int
+    ) -> FramesSent | Refused | Unreachable:
+        self.asked.append({"side": side, "revision": revision, "frame": frame, "count": count})
+        if self.outcome is not None:
+            return self.outcome
+        if frame <= self.largest:
+            self.received["z" if side == "a" else "a"] += count
+        counters = TunnelCounters(
+            at_ms=0, rx_packets=self.received[side], tx_packets=0, fragmented=self.pieces, reassembled=0
+        )
+        return FramesSent(
+            schema=1,
+            router="",
+            vll=vll,
+            end=side,  # type: ignore[arg-type]
+            revision=revision,
+            sent=count,
+            counters=counters,
+            vpp_version="25.10",
+            agent_version="0.1.0",
+        )
+
+
+@pytest.fixture
+def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underlay:
+    """Between routers that can send test frames, where lines have to pass a test."""
+    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
+    ObservedRouter.objects.update(line_tests=True)
+    underlay = Underlay()
+    monkeypatch.setattr("provisioning.line_test_job.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
+    return underlay
+
+
+def built(vll: Vll) -> None:
+    """Both routers have the tunnel, and nobody is joined to it."""
+    answer(vll, "a", "testing")
+    answer(vll, "z", "testing")
+    vll.refresh_from_db()
+
+
+def carry_out(vll: Vll) -> LineTest:
+    [test] = vll.line_tests.filter(state="waiting")
+    line_test(test.pk)
+    test.refresh_from_db()
+    vll.refresh_from_db()
+    return test
+
+
+def asked_for(vll: Vll) -> int:
+    """How often a worker was asked for the line's waiting test."""
+    [test] = vll.line_tests.filter(state="waiting")
+    return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
+
+
+def apart(isp: Isp, router: str) -> list[bool]:
+    """Whether the ends on a router are to be kept apart from the customer."""
+    document = json.loads(router_intent(isp.routers[router], generation=1).document())
+    return [end.get("testing", False) for end in document["present"]]
+
+
+def told(kind: str) -> list[dict[str, Any]]:
+    return list(Event.objects.filter(kind=kind).values_list("data", flat=True))
+
+
+def test_a_new_line_is_built_apart_tested_and_then_handed_over(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    placed = order(isp, alice)
+    vll = placed.vll
+    assert (vll.admin_status, apart(isp, "rhino"), apart(isp, "hippo")) == (
+        "admin-testing",
+        [True],
+        [True],
+    )
+    answer(vll, "a", "testing")
+    assert asked_for(vll) == 0
+    answer(vll, "z", "testing")
+    assert asked_for(vll) == 1
+    vll.refresh_from_db()
+    assert (vll.lifecycle, vll.in_sync) == ("pendingActive", False)
+    assert not {isp.routers[name].pk for name in ("rhino", "hippo")} & set(routers_due(now=clock.now()))
+
+    found = carry_out(vll)
+    assert (found.state, found.reason, found.largest_passed) == ("passed", "", vll.frame)
+    assert [count["frame"] for count in found.directions["a_to_z"]] == [64, 128, 256, 512, 1024, vll.frame]
+    assert {count["received"] for way in found.directions.values() for count in way} == {100}
+    assert found.conditions["routers"]["a"] == {"router": "rhino", "vpp": "25.10", "agent": "0.1.0"}
+    assert line_test_sentence(found) == f"All test frames of up to {vll.frame} bytes arrived, both ways."
+    assert (vll.admin_status, vll.revision, apart(isp, "rhino")) == ("admin-up", 2, [False])
+    assert told("line_test.passed") == [
+        {
+            "line_test": str(found.pk),
+            "code": "",
+            "reason": line_test_sentence(found),
+            "frame": vll.frame,
+            "largest_passed": vll.frame,
+        }
+    ]
+
+    activate(vll)
+    vll.refresh_from_db()
+    placed.refresh_from_db()
+    assert (placed.state, vll.lifecycle, vll.in_sync) == ("completed", "active", True)
+
+
+def test_a_line_whose_large_frames_are_lost_fails_with_the_largest_that_passes_and_leaves_nothing(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    underlay.largest = 1400
+    placed = order(isp, alice)
+    vll = placed.vll
+    built(vll)
+    found = carry_out(vll)
+    assert (found.state, found.reason, found.largest_passed) == ("failed", "large-frames-lost", 1400)
+    assert not vll.wanted_present
+    for side in "az":
+        answer(vll, side, "removed")
+    placed.refresh_from_db()
+    assert (placed.state, placed.vll.lifecycle) == ("failed", "cancelled")
+    assert placed.failure is not None
+    assert placed.failure["code"] == "line-test-large-frames-lost"
+    assert placed.failure["message"] == (
+        f"1400 bytes pass, {vll.frame} do not: a link on this path carries less than it says."
+    )
+
+
+def test_frames_that_the_underlay_cuts_in_pieces_do_not_pass(
+    isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = underlay.send_test_frames
+
+    def cutting(**asked: Any) -> Any:
+        if asked["frame"] > 1400:
+            underlay.pieces += 2 * asked["count"]
+        return whole(**asked)
+
+    monkeypatch.setattr(underlay, "send_test_frames", cutting)
+    vll = order(isp, alice).vll
+    built(vll)
+    found = carry_out(vll)
+    assert (found.state, found.largest_passed) == ("failed", 1400)
+
+
+def test_where_the_test_is_advice_the_line_is_handed_over_whatever_was_found(
+    isp: Isp, alice: User, underlay: Underlay, settings: Any
+) -> None:
+    settings.LONGLINE_LINE_TEST = LineTestMode.ADVISORY
+    underlay.largest = 0
+    vll = order(isp, alice).vll
+    built(vll)
+    assert carry_out(vll).reason == "nothing-arrives"
+    activate(vll)
+    vll.refresh_from_db()
+    assert (vll.lifecycle, vll.admin_status) == ("active", "admin-up")
+
+
+def test_where_tests_are_off_none_is_noted(isp: Isp, alice: User, underlay: Underlay, settings: Any) -> None:
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    vll = order(isp, alice).vll
+    assert (vll.admin_status, vll.line_tests.count()) == ("admin-up", 0)
+
+
+def test_a_router_that_cannot_send_test_frames_is_named_and_the_line_served(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    ObservedRouter.objects.filter(router__name="hippo").update(line_tests=False)
+    vll = order(isp, alice).vll
+    [found] = vll.line_tests.all()
+    assert (vll.admin_status, found.state, found.reason) == ("admin-up", "not_tested", "router-cannot")
+    assert line_test_sentence(found).startswith("hippo cannot send test frames")
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "active"
+
+
+def test_a_line_on_one_router_has_no_tunnel_to_test(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
+    [found] = vll.line_tests.all()
+    assert (vll.encapsulation, found.state, found.reason) == ("l2xc", "not_tested", "no-tunnel")
+
+
+def test_a_changed_transport_is_tested_and_falls_back_when_it_does_not_pass(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    underlay.largest = 100
+    changed = modify(alice, vll, transport="geneve4")
+    assert (vll.admin_status, vll.encapsulation) == ("admin-testing", "geneve")
+    built(vll)
+    assert carry_out(vll).state == "failed"
+    assert (vll.admin_status, vll.encapsulation) == ("admin-up", "vxlan")
+    activate(vll)
+    changed.refresh_from_db()
+    vll.refresh_from_db()
+    assert (changed.state, vll.lifecycle) == ("failed", "active")
+    assert told("vll.drift") == []
+
+
+def test_a_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    modify(alice, vll, cir_bps=2 * GBIT)
+    assert vll.admin_status == "admin-up"
+    activate(vll)
+    assert vll.line_tests.count() == 1
+
+
+def test_a_suspended_line_is_suspended_after_its_test_too(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    vll.refresh_from_db()
+    order_suspend(user=alice, vll=vll, now=clock.now())
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "suspended"
+    modify(alice, vll, transport="geneve4")
+    built(vll)
+    carry_out(vll)
+    assert vll.admin_status == "admin-down"
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "suspended"
+
+
+def test_a_held_order_is_tested_once_it_is_approved(
+    isp: Isp, dairy: Customer, alice: User, nora: User, underlay: Underlay
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
+    placed = order(isp, alice)
+    assert apart(isp, "rhino") == []
+    order_approve(user=nora, order=placed, now=clock.now())
+    assert apart(isp, "rhino") == [True]
+    built(placed.vll)
+    carry_out(placed.vll)
+    activate(placed.vll)
+    placed.refresh_from_db()
+    assert placed.state == "completed"
+
+
+def test_an_order_that_is_called_off_before_its_test_is_not_tested(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    placed = order(isp, alice)
+    built(placed.vll)
+    [test] = placed.vll.line_tests.all()
+    order_cancel(user=alice, order=placed, now=clock.now())
+    line_test(test.pk)
+    test.refresh_from_db()
+    assert test.state == "waiting"
+    line_tests_resend(now=clock.now())
+    test.refresh_from_db()
+    assert (test.state, test.reason) == ("not_tested", "called-off")
+    for side in "az":
+        answer(placed.vll, side, "removed")
+    placed.refresh_from_db()
+    assert placed.state == "cancelled"
+
+
+def test_a_refusal_while_it_is_built_ends_the_order_as_ever(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    placed = order(isp, alice)
+    refuse(placed.vll, "a")
+    for side in "az":
+        answer(placed.vll, side, "removed")
+    placed.refresh_from_db()
+    assert placed.state == "failed"
+
+
+def test_an_agent_that_became_too_old_hands_the_line_over_untested(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    ObservedRouter.objects.filter(router__name="hippo").update(line_tests=False)
+    assert apart(isp, "hippo") == [False]
+    answer(vll, "a", "testing")
+    answer(vll, "z", "verified")
+    vll.refresh_from_db()
+    [found] = vll.line_tests.all()
+    assert (found.state, found.routers, vll.admin_status) == ("not_tested", ["hippo"], "admin-up")
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "active"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Unreachable("the connection was refused"),
+        Refused(409, {"type": "urn:longline:error:not-testing", "detail": "it is not there yet"}),
+    ],
+    ids=["unreachable", "not there yet"],
+)
+def test_what_cannot_be_carried_out_is_tried_again_with_growing_pauses(
+    isp: Isp, alice: User, underlay: Underlay, outcome: Any
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    underlay.outcome = outcome
+    test = carry_out(vll)
+    assert (test.state, test.failures) == ("waiting", 1)
+    now = clock.now()
+    before = asked_for(vll)
+    line_tests_resend(now=now)
+    assert asked_for(vll) == before
+    line_tests_resend(now=now + TRY_AGAIN)
+    assert asked_for(vll) == before + 1
+    underlay.outcome = None
+    assert line_test(test.pk, now=lambda: now + TRY_AGAIN)
+    test.refresh_from_db()
+    assert test.state == "passed"
+
+
+def test_a_router_that_says_it_cannot_is_believed(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    underlay.outcome = Refused(409, {"type": CANNOT, "detail": "VPP 24.02 has no pg_delete_interface"})
+    test = carry_out(vll)
+    assert (test.state, test.reason, vll.admin_status) == ("not_tested", "router-cannot", "admin-up")
+
+
+def test_a_worker_that_died_is_followed_by_another_and_two_never_test_at_once(
+    isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    [test] = vll.line_tests.all()
+    now = clock.now()
+
+    def dies(*args: Any, **kwargs: Any) -> Any:
+        assert not line_test(test.pk, now=lambda: now)
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(underlay, "send_test_frames", dies)
+        with pytest.raises(SystemExit):
+            line_test(test.pk, now=lambda: now)
+    assert not line_test(test.pk, now=lambda: now + CLAIM - timedelta(seconds=1))
+    before = asked_for(vll)
+    line_tests_resend(now=now + CLAIM + timedelta(seconds=1))
+    assert asked_for(vll) == before + 1
+    assert line_test(test.pk, now=lambda: now + CLAIM + timedelta(seconds=1))
+    test.refresh_from_db()
+    assert test.state == "passed"
+
+
+def test_a_lost_message_is_made_good(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    Outbox.objects.all().delete()
+    line_tests_resend(now=clock.now())
+    assert asked_for(vll) == 0
+    line_tests_resend(now=clock.now() + 2 * TRY_AGAIN)
+    assert asked_for(vll) == 1
+
+
+def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    test = carry_out(vll)
+    changes: list[Callable[[], object]] = [
+        lambda: LineTest.objects.filter(pk=test.pk).update(state="failed", reason="frames-lost"),
+        lambda: LineTest.objects.filter(pk=test.pk).delete(),
+    ]
+    for change in changes:
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            change()

@@ -1,0 +1,68 @@
+"""A line is tested with frames before it is handed over: what does not carry them is not."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from devstack.client import Client, NotReached
+from devstack.stack import Stack
+from devstack.vppsim import SimulatedDataplane
+from tests.journeys.test_order_to_traffic import an_order
+
+
+@pytest.fixture
+def alice(live_stack: Stack) -> Client:
+    return live_stack.client("customer")
+
+
+def results_of(stack: Stack, vll: str) -> list[tuple[Any, ...]]:
+    """State, reason, promised and largest passed frame, and frames received each way, of each test."""
+    query = """
+        SELECT state, reason, frame, largest_passed,
+               jsonb_path_query_array(directions, '$.a_to_z[*].received'),
+               jsonb_path_query_array(directions, '$.z_to_a[*].received')
+        FROM vll_linetest WHERE vll_id = %s ORDER BY created_at"""
+    with psycopg.connect(stack.portal.services.database_url, autocommit=True) as database:
+        return list(database.execute(query, [vll]))
+
+
+@contextmanager
+def links_that_carry(stack: Stack, router: str, **links: int) -> Iterator[None]:
+    """For a while, the links of a router let less through than anybody has declared."""
+    assert isinstance(stack.dataplane, SimulatedDataplane)
+    file = stack.dataplane.folder / router / "vppsim.json"
+    before = file.read_text()
+    file.write_text(json.dumps(json.loads(before) | {"links": links}))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
+@pytest.mark.parametrize("transport", ["vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6"])
+def test_every_transport_is_tested_up_to_the_largest_promised_frame(
+    live_stack: Stack, alice: Client, transport: str
+) -> None:
+    accepted = alice.order(**an_order(live_stack, vlan=700, transport=transport, svc_mtu=8000))
+    alice.wait_completed(accepted.order, timeout_s=30)
+    sevenfold = [100] * 7
+    assert results_of(live_stack, accepted.vll) == [("passed", "", 8014, 8014, sevenfold, sevenfold)]
+    alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
+
+
+@pytest.mark.parametrize("links", [{"mtu": 8000}, {"fragments_over": 8000}], ids=["black hole", "fragments"])
+def test_a_link_that_carries_less_than_it_says_is_found_by_the_next_order(
+    live_stack: Stack, alice: Client, links: dict[str, int]
+) -> None:
+    with links_that_carry(live_stack, "hippo", **links):
+        accepted = alice.order(**an_order(live_stack, vlan=701, transport="vxlan4", svc_mtu=8900))
+        # 20 bytes of IPv4, 8 of UDP and 8 of VXLAN.
+        with pytest.raises(NotReached, match=f"{8000 - 36} bytes pass, 8914 do not: a link on this path"):
+            alice.wait_completed(accepted.order, timeout_s=30)
+    [(state, reason, frame, largest, *_)] = results_of(live_stack, accepted.vll)
+    assert (state, reason, frame, largest) == ("failed", "large-frames-lost", 8914, 8000 - 36)
+    assert alice.vll(accepted.vll)["lifecycle"] == "cancelled"
