@@ -89,6 +89,11 @@ class Client:
         series = self.throughput(identity, seconds=120)
         return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
 
+    def tests(self, identity: str) -> list[Json]:
+        """The line's tests with frames, newest first."""
+        results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/tests")["results"]
+        return results
+
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 

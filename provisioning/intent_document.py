@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
@@ -71,6 +71,11 @@ class RouterIntent:
             "removed": [_identity(row) for row in self.removed],
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def handed_over(self, vll: UUID) -> "RouterIntent":
+        """The same once this line's test has passed."""
+        present = (replace(row, testing=False) if row.vll == vll else row for row in self.present)
+        return replace(self, present=tuple(present))
 
     def end_keys(self) -> frozenset[EndKey]:
         """Every end that this document speaks of."""

@@ -85,6 +85,7 @@ def _kept(preview: RouterPlan) -> dict[str, Any]:
 def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterIntent]]:
     """The intent for each router: the order is let go, the rows are read, and all of it is undone.
 
+    It is what the routers have in the end, after the line's test with frames.
     With each, what it is told besides, which is read first: what changes in between makes the plan stale.
     """
     with transaction.atomic():
@@ -96,7 +97,11 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
         routers = list(concerned.distinct().order_by("name"))
         told = intent_digests([router.pk for router in routers], apart=vll.pk)
         intents = [
-            (router, told[router.pk], router_intent(router, generation=router.generation + 1))
+            (
+                router,
+                told[router.pk],
+                router_intent(router, generation=router.generation + 1).handed_over(vll.pk),
+            )
             for router in routers
         ]
         transaction.set_rollback(True)

@@ -20,7 +20,7 @@ from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
-from portal.vll.models import Hold, Order, PlanResult, Vll, VllEnd
+from portal.vll.models import Hold, LineTest, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader
@@ -76,6 +76,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
     hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
     refuse(found["failed"], "a")
+    tested(found["active"])
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
     with_a_log(ada)
@@ -85,6 +86,24 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
     return found
+
+
+def tested(vll: Vll) -> None:
+    """A test with frames that did not pass."""
+    counts = [{"frame": frame, "sent": 100, "received": 100, "fragmented": False} for frame in (64, 1024)]
+    LineTest.objects.create(
+        vll=vll,
+        order=vll.orders.get(),
+        revision=1,
+        admin_status_after="admin-up",
+        frame=vll.frame,
+        created_at=clock.now(),
+        state="failed",
+        reason="large-frames-lost",
+        largest_passed=1024,
+        directions={"a_to_z": counts, "z_to_a": counts[:1]},
+        finished_at=clock.now(),
+    )
 
 
 def with_a_log(ada: User) -> None:

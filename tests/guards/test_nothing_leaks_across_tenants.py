@@ -18,7 +18,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.vll.models import Vll
+from portal.vll.models import LineTest, Vll
 from portal.vll.operations import hold_make
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
@@ -32,6 +32,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 THE_NOCS = {"routers", "links", "customers", "vni-ranges", "pools", "noc-staff", "quarantines"}
 # Owned by nobody, and no secret.
 FOR_ALL = {"sites"}
+# Of a test of her line.
+TEST = uuid.UUID(int=7)
 # Part of every name of Alice's, and of nothing else.
 SECRET = "undisclosed"
 
@@ -44,6 +46,15 @@ def owned(db: None) -> dict[str, Any]:
     isp = build_isp(owner=dairy)
     placed = order(isp, alice, description=f"{SECRET} line")
     activate(placed.vll)
+    LineTest.objects.create(
+        pk=TEST,
+        vll=placed.vll,
+        order=placed,
+        revision=1,
+        admin_status_after="admin-up",
+        frame=placed.vll.frame,
+        created_at=clock.now(),
+    )
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     held = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
     token, _ = token_create(user=alice, name=f"{SECRET} token", now=clock.now())
@@ -96,7 +107,7 @@ def area_of(path: str) -> str:
 
 
 def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> tuple[int, Any]:
-    url = path.replace("{id}", str(thing))
+    url = path.replace("{id}", str(thing)).replace("{test}", str(TEST))
     answer = getattr(api, method)(url, example(operation), format="json", headers={"If-Match": "*"})
     document = answer.json() if answer.content else {}
     return answer.status_code, {name: value for name, value in document.items() if name != "request_id"}

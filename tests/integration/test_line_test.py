@@ -15,17 +15,20 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedRouter
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
-from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_suspend
+from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
 from portal.vll.operations.line_test import CLAIM, TRY_AGAIN
 from portal.vll.task_names import TEST_LINE
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
 from provisioning.intent_generations import router_intent
 from provisioning.line_test_job import CANNOT, line_test
+from provisioning.plan_preview import held_order_preview
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +51,9 @@ class Underlay:
 
     def __exit__(self, *exception: object) -> None:
         pass
+
+    def plan(self, document: bytes, *, request_ids: Any = ()) -> Unreachable:
+        return Unreachable("it is asked for no plan here")
 
     def send_test_frames(
         self, *, vll: Any, side: str, revision: int, frame: int, count: int, rate_pps: int
@@ -297,6 +303,19 @@ def test_a_held_order_is_tested_once_it_is_approved(
     assert placed.state == "completed"
 
 
+def test_the_plan_of_a_held_order_shows_what_its_routers_have_after_the_test(
+    isp: Isp, dairy: Customer, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("provisioning.plan_preview.agent_of", underlay.agent_of)
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
+    placed = order(isp, alice)
+    for preview in held_order_preview(placed, now=clock.now()):
+        [ours] = preview.intent.present
+        assert (ours.vll, ours.testing) == (placed.vll_id, False)
+        assert not [each for each in preview.differences if each["field"] == "testing"]
+    assert apart(isp, "rhino") == []
+
+
 def test_an_order_that_is_called_off_before_its_test_is_not_tested(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
@@ -325,6 +344,32 @@ def test_a_refusal_while_it_is_built_ends_the_order_as_ever(
         answer(placed.vll, side, "removed")
     placed.refresh_from_db()
     assert placed.state == "failed"
+
+
+def test_a_change_that_was_refused_can_be_asked_for_again_at_once(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    changed = modify(alice, vll, transport="geneve4")
+    refuse(vll, "z")
+    activate(vll)
+    changed.refresh_from_db()
+    assert changed.state == "failed"
+    again = order_retry(user=alice, order=changed, now=clock.now())
+    assert [test.state for test in vll.line_tests.order_by("created_at")] == [
+        "passed",
+        "not_tested",
+        "waiting",
+    ]
+    vll.refresh_from_db()
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    again.refresh_from_db()
+    assert again.state == "completed"
 
 
 def test_an_agent_that_became_too_old_hands_the_line_over_untested(
@@ -425,3 +470,42 @@ def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) 
     for change in changes:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             change()
+
+
+def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
+    isp: Isp, alice: User, charlie: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    address = f"/api/v1/vlls/{vll.pk}/tests"
+    [waiting] = client(alice).get(address).json()["results"]
+    assert (waiting["state"], waiting["message"], waiting["routers"]) == ("waiting", None, None)
+    underlay.largest = 1400
+    built(vll)
+    carry_out(vll)
+    [found] = client(alice).get(address).json()["results"]
+    assert (found["state"], found["reason"], found["largest_passed"]) == ("failed", "large-frames-lost", 1400)
+    assert found["message"].startswith("1400 bytes pass")
+    assert found["directions"]["a_to_z"][0] == {
+        "frame": 64,
+        "sent": 100,
+        "received": 100,
+        "fragmented": False,
+    }
+    assert found["routers"]["z"] == {"router": "hippo", "vpp": "25.10", "agent": "0.1.0"}
+    assert client(alice).get(f"{address}/{found['id']}").json() == found
+    assert client(charlie).get(address).status_code == 404
+    assert client(charlie).get(f"{address}/{found['id']}").status_code == 404
+    ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
+    other = order(isp, alice, **ends).vll
+    assert client(alice).get(f"/api/v1/vlls/{other.pk}/tests/{found['id']}").status_code == 404
+
+
+def test_the_lines_page_says_what_frames_have_said(isp: Isp, alice: User, underlay: Underlay) -> None:
+    vll = order(isp, alice).vll
+    page = f"/vlls/{vll.pk}/"
+    assert "Tests with frames Being tested" in text(signed_in(alice).get(page))
+    built(vll)
+    carry_out(vll)
+    shown = text(signed_in(alice).get(page))
+    assert f"All test frames of up to {vll.frame} bytes arrived, both ways." in shown
+    assert f"{vll.frame} 100 of 100 100 of 100" in shown

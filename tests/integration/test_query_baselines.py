@@ -43,7 +43,7 @@ PAGES = {
     # own index, and one names the user's customers.
     "/": 16,
     "/?q=milk": 16,
-    "/vlls/{vll}/": 14,
+    "/vlls/{vll}/": 15,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
     "/vlls/{vll}/months/": 11,

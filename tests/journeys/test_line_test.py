@@ -3,9 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import psycopg
 import pytest
 
 from devstack.client import Client, NotReached
@@ -17,17 +15,6 @@ from tests.journeys.test_order_to_traffic import an_order
 @pytest.fixture
 def alice(live_stack: Stack) -> Client:
     return live_stack.client("customer")
-
-
-def results_of(stack: Stack, vll: str) -> list[tuple[Any, ...]]:
-    """State, reason, promised and largest passed frame, and frames received each way, of each test."""
-    query = """
-        SELECT state, reason, frame, largest_passed,
-               jsonb_path_query_array(directions, '$.a_to_z[*].received'),
-               jsonb_path_query_array(directions, '$.z_to_a[*].received')
-        FROM vll_linetest WHERE vll_id = %s ORDER BY created_at"""
-    with psycopg.connect(stack.portal.services.database_url, autocommit=True) as database:
-        return list(database.execute(query, [vll]))
 
 
 @contextmanager
@@ -49,8 +36,10 @@ def test_every_transport_is_tested_up_to_the_largest_promised_frame(
 ) -> None:
     accepted = alice.order(**an_order(live_stack, vlan=700, transport=transport, svc_mtu=8000))
     alice.wait_completed(accepted.order, timeout_s=30)
-    sevenfold = [100] * 7
-    assert results_of(live_stack, accepted.vll) == [("passed", "", 8014, 8014, sevenfold, sevenfold)]
+    [test] = alice.tests(accepted.vll)
+    assert (test["state"], test["frame"], test["largest_passed"]) == ("passed", 8014, 8014)
+    for counts in test["directions"].values():
+        assert [(count["sent"], count["received"]) for count in counts] == [(100, 100)] * 7
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
 
 
@@ -63,6 +52,7 @@ def test_a_link_that_carries_less_than_it_says_is_found_by_the_next_order(
         # 20 bytes of IPv4, 8 of UDP and 8 of VXLAN.
         with pytest.raises(NotReached, match=f"{8000 - 36} bytes pass, 8914 do not: a link on this path"):
             alice.wait_completed(accepted.order, timeout_s=30)
-    [(state, reason, frame, largest, *_)] = results_of(live_stack, accepted.vll)
-    assert (state, reason, frame, largest) == ("failed", "large-frames-lost", 8914, 8000 - 36)
+    [test] = alice.tests(accepted.vll)
+    assert (test["state"], test["reason"]) == ("failed", "large-frames-lost")
+    assert (test["frame"], test["largest_passed"]) == (8914, 8000 - 36)
     assert alice.vll(accepted.vll)["lifecycle"] == "cancelled"

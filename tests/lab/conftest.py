@@ -83,6 +83,7 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
                 family=family,
                 report_interval_s=1,
                 durable=False,
+                settings={"LONGLINE_LINE_TEST": "required"},
             )
         )
         generators = undo.enter_context(netns.namespace("generators"))

@@ -32,6 +32,11 @@ def test_the_largest_promised_packet_arrives_unchanged_both_ways_and_nothing_sta
     customer.wait_completed(accepted.order, timeout_s=30)
     vll = customer.vll(accepted.vll)
     assert (vll["lifecycle"], vll["transport"]) == ("active", combination.transport)
+    [test] = customer.tests(accepted.vll)
+    if combination.transport == "l2xc":
+        assert (test["state"], test["reason"]) == ("not_tested", "no-tunnel")
+    else:
+        assert (test["state"], test["largest_passed"]) == ("passed", vll["frame"])
     try:
         for of, to in (("a", "z"), ("z", "a")):
             _send(lab, combination, ends, of, to, SMALL_PACKET, tries=20)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
@@ -57,6 +57,8 @@ class TestPlan:
         """Write down that ``first``, the revision just made, is to be tested, or why it is not."""
         if not self.needed:
             return
+        if vll.revision > 1:
+            _call_off(LineTest.objects.filter(vll=vll), now)
         test = LineTest(
             vll=vll,
             order=order,
@@ -130,14 +132,19 @@ def line_tests_resend(*, now: datetime) -> None:
     What became another revision before it was tested, called off or given up, is not tested any more.
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
-    waiting.exclude(revision=F("vll__revision")).update(
-        state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
-    )
+    _call_off(waiting.exclude(revision=F("vll__revision")), now)
     untold = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
     for test in waiting.filter(_free(now)).exclude(untold).select_related("vll"):
         built = test.vll.ends.filter(status=VllEnd.Status.TESTING, status_revision=test.revision)
         if built.count() == 2:
             send_task(TEST_LINE, str(test.pk), now=now)
+
+
+def _call_off(tests: QuerySet[LineTest], now: datetime) -> None:
+    """End those of these that wait: their revision is not wanted any more."""
+    tests.filter(state=LineTest.State.WAITING).update(
+        state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
+    )
 
 
 def _free(now: datetime) -> Q:

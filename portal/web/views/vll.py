@@ -22,6 +22,7 @@ from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 _POLICED_FOR = timedelta(days=1)
+_TESTS_SHOWN = 10
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
 
@@ -33,6 +34,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "vll": vll,
         "profile": vll.profile,
         "history": vll_history(vll),
+        "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
         "policed": policed(vll=vll, since=now - _POLICED_FOR, until=now, now=now),
         **_live_part(request, vll),

@@ -1,0 +1,44 @@
+"""Tests of a line with frames, for its page."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from django import template
+from django.utils.translation import gettext as _
+
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest
+
+register = template.Library()
+
+
+class SizeRow(NamedTuple):
+    """A frame size in bytes, and how many of those sent arrived, each way."""
+
+    frame: int
+    a_to_z: str
+    z_to_a: str
+
+
+@register.filter
+def outcome(test: LineTest) -> str:
+    """The outcome of a test, or that there is none yet."""
+    if test.state == LineTest.State.WAITING:
+        return _("Being tested")
+    return line_test_sentence(test)
+
+
+@register.filter
+def sizes(test: LineTest) -> list[SizeRow]:
+    """A row for each size that was tried."""
+    ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
+    tried = sorted({size for counts in ways.values() for size in counts})
+    return [SizeRow(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]
+
+
+def _by_size(counts: Iterable[dict[str, Any]]) -> dict[int, str]:
+    return {
+        count["frame"]: _("{received} of {sent}").format(**count)
+        + (f" ({_('in pieces')})" if count["fragmented"] else "")
+        for count in counts
+    }
