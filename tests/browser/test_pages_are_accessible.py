@@ -76,7 +76,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
     hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
     refuse(found["failed"], "a")
-    tested(found["active"])
+    with_a_test_that_failed(found["active"])
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
     with_a_log(ada)
@@ -88,7 +88,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     return found
 
 
-def tested(vll: Vll) -> None:
+def with_a_test_that_failed(vll: Vll) -> None:
     """A test with frames that did not pass."""
     counts = [{"frame": frame, "sent": 100, "received": 100, "fragmented": False} for frame in (64, 1024)]
     LineTest.objects.create(

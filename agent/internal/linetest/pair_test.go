@@ -241,6 +241,18 @@ func arrived(t *testing.T, from, to tunnel, size, count int) uint64 {
 	}
 }
 
+// settle waits until nothing is on its way to the tunnel any more, of what a stream sent that was cut off.
+func (u tunnel) settle() {
+	for before := u.counters().Rx; ; {
+		time.Sleep(200 * time.Millisecond)
+		now := u.counters().Rx
+		if now == before {
+			return
+		}
+		before = now
+	}
+}
+
 // awaitLink waits until frames get through: two memifs find each other, then two neighbours.
 func (r *router) awaitLink(far *router) {
 	r.t.Helper()

@@ -191,6 +191,7 @@ func TestNothingStaysOfATestThatIsCutOffAnywhere(t *testing.T) {
 				}
 			}
 		}
+		far.settle()
 		if got := arrived(t, near, far, 1518, 10); got != 10 {
 			t.Errorf("and then %d of 10 arrive", got)
 		}
@@ -225,6 +226,7 @@ func TestAStreamThatIsStillSendingIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.mustBeTidy(t, "afterwards")
+		far.settle()
 		if got := arrived(t, near, far, 1518, 10); got != 10 {
 			t.Errorf("and then %d of 10 arrive", got)
 		}
