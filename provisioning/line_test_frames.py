@@ -59,18 +59,15 @@ class FramesProbe:
         sent = self.said[sender].sent
         had = before[receiver].counters.rx_packets
         deadline = time.monotonic() + TRAVEL_S
-        received = 0
         while True:
             received = self._read(receiver, frame).counters.rx_packets - had
             if received >= sent or time.monotonic() > deadline:
                 break
             time.sleep(LOOK_S)
-        pieces = max(
-            getattr(self.said[side].counters, cut) - getattr(before[side].counters, cut)
-            for side, cut in ((sender, "fragmented"), (receiver, "reassembled"))
-        )
+        cut = self.said[sender].counters.fragmented - before[sender].counters.fragmented
+        joined = self.said[receiver].counters.reassembled - before[receiver].counters.reassembled
         # The router may cut frames of others too: only as many pieces as frames, or more, are these.
-        return Count(frame, sent, max(0, received), fragmented=0 < sent <= pieces)
+        return Count(frame, sent, max(0, received), fragmented=0 < sent <= max(cut, joined))
 
     def _read(self, side: str, frame: int) -> FramesSent:
         self.said[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)

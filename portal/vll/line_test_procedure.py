@@ -44,8 +44,8 @@ class Count:
 
     @property
     def passes(self) -> bool:
-        """Every frame arrived, and whole."""
-        return 0 < self.sent <= self.received and not self.fragmented
+        """Every frame arrived, whole and once."""
+        return 0 < self.sent == self.received and not self.fragmented
 
 
 class Probe(Protocol):
@@ -113,14 +113,12 @@ class _Tried:
     probe: Probe
     counts: dict[tuple[Direction, int], Count] = field(default_factory=dict)
 
-    def count(self, direction: Direction, size: int, frames: int) -> bool:
-        """Whether they pass. A frame that is lost once may be an accident: they are sent once more."""
+    def count(self, direction: Direction, size: int, frames: int) -> None:
+        """Send them, and once more where they do not pass: a single loss may be an accident."""
         for _ in range(2):
-            counted = self.probe(direction, size, frames)
-            self.counts[direction, size] = counted
+            counted = self.counts[direction, size] = self.probe(direction, size, frames)
             if counted.passes:
-                return True
-        return False
+                return
 
     def of(self, direction: Direction) -> tuple[Count, ...]:
         return tuple(count for (where, _), count in sorted(self.counts.items()) if where is direction)

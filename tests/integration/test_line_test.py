@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -56,7 +56,7 @@ class Underlay:
         return Unreachable("it is asked for no plan here")
 
     def send_test_frames(
-        self, *, vll: Any, side: str, revision: int, frame: int, count: int, rate_pps: int
+        self, *, vll: Any, side: Literal["a", "z"], revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
         self.asked.append({"side": side, "revision": revision, "frame": frame, "count": count})
         if self.outcome is not None:
@@ -70,7 +70,7 @@ class Underlay:
             schema=1,
             router="",
             vll=vll,
-            end=side,  # type: ignore[arg-type]
+            end=side,
             revision=revision,
             sent=count,
             counters=counters,

@@ -105,6 +105,12 @@ def test_loss_among_sizes_that_pass_is_no_border_either() -> None:
     assert (found.finding, found.largest_passed) == (Finding.FRAMES_LOST, 256)
 
 
+def test_more_frames_than_were_sent_do_not_pass_either() -> None:
+    """Late ones of the size before, or copies: they would hide as many that were lost."""
+    found = run(losing(Underlay(), lambda direction, frame: -int(frame == 512)), largest=1518)
+    assert (found.finding, found.largest_passed) == (Finding.FRAMES_LOST, 256)
+
+
 def test_frames_that_arrive_in_pieces_do_not_pass() -> None:
     def probe(direction: Direction, frame: int, count: int) -> Count:
         return Count(frame, count, count, fragmented=frame > 8000)

@@ -66,7 +66,8 @@ func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (
 	if err != nil {
 		return nil, err
 	}
-	tunnel, err := tunnelOf(end, snapshot, e.diff(held, snapshot, e.journal.Of(snapshot.Boot), nil))
+	todo := e.diffFor(session, map[string]bool{asked.VLL: true}, held, snapshot, e.journal.Of(snapshot.Boot), nil)
+	tunnel, err := tunnelOf(end, snapshot, todo)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/linetest"
-	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
 )
@@ -312,13 +311,7 @@ func FuzzWhateverVPPsSocketSaysDuringATest(f *testing.F) {
 		r.put([]intent.End{end}).mustAllBe(t, "testing")
 		honest, before := r.session, comparable(r.snapshot())
 		m := meddle(t, sim.APISocket())
-		dialer := vpp.Dialer{Socket: m.socket(), Timeout: 300 * time.Millisecond, BootMS: func(ctx context.Context) (int64, error) {
-			return statseg.BootTime(ctx, r.stats)
-		}}
-		session, err := dialer.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := r.dialThrough(m)
 		defer session.Close()
 		r.Attach(session)
 		m.arm(script)

@@ -141,6 +141,19 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
+// dialThrough opens a session with the router's VPP that m stands in the way of.
+func (r *router) dialThrough(m *meddler) *vpp.Session {
+	r.t.Helper()
+	dialer := vpp.Dialer{Socket: m.socket(), Timeout: 300 * time.Millisecond, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, r.stats)
+	}}
+	session, err := dialer.Dial(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return session
+}
+
 // skip lets n messages pass before the script goes on.
 func skip(n int, script ...byte) []byte { return append(make([]byte, n), script...) }
 
@@ -168,13 +181,7 @@ func FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost(f *testing.F) {
 		foreign := theirs(r.snapshot(), r.ports[0], r.ports[1])
 		before := r.stateOf(r.snapshot(), foreign)
 		m := meddle(t, sim.APISocket())
-		dialer := vpp.Dialer{Socket: m.socket(), Timeout: 300 * time.Millisecond, BootMS: func(ctx context.Context) (int64, error) {
-			return statseg.BootTime(ctx, r.stats)
-		}}
-		session, err := dialer.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := r.dialThrough(m)
 		defer session.Close()
 		m.arm(script)
 		r.Attach(session)

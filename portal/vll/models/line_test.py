@@ -3,6 +3,7 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from portal.vll.line_test_procedure import Finding
 from portal.vll.models.order import Order
 from portal.vll.models.vll import Vll
 from portal.vll.states import AdminStatus
@@ -22,9 +23,9 @@ class LineTest(models.Model):
     class Reason(models.TextChoices):
         """Why a line did not pass, or was not tested."""
 
-        NOTHING_ARRIVES = "nothing-arrives"
-        LARGE_FRAMES_LOST = "large-frames-lost"
-        FRAMES_LOST = "frames-lost"
+        NOTHING_ARRIVES = Finding.NOTHING_ARRIVES.value
+        LARGE_FRAMES_LOST = Finding.LARGE_FRAMES_LOST.value
+        FRAMES_LOST = Finding.FRAMES_LOST.value
         NO_TUNNEL = "no-tunnel"
         ROUTER_CANNOT = "router-cannot"
         CALLED_OFF = "called-off"

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
 from portal.core.line_test_mode import LineTestMode
-from portal.events.outbox import announce, send_task
+from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.line_test_procedure import Findings
 from portal.vll.line_test_rules import Untested, needs_test, untested
@@ -134,10 +134,14 @@ def line_tests_resend(*, now: datetime) -> None:
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
     _call_off(waiting.exclude(revision=F("vll__revision")), now)
     untold = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
-    for test in waiting.filter(_free(now)).exclude(untold).select_related("vll"):
-        built = test.vll.ends.filter(status=VllEnd.Status.TESTING, status_revision=test.revision)
-        if built.count() == 2:
-            send_task(TEST_LINE, str(test.pk), now=now)
+    built = Q(vll__ends__status=VllEnd.Status.TESTING, vll__ends__status_revision=F("revision"))
+    due = (
+        waiting.filter(_free(now))
+        .exclude(untold)
+        .annotate(built=Count("vll__ends", filter=built))
+        .filter(built=2)
+    )
+    send_tasks(TEST_LINE, [(str(pk),) for pk in due.values_list("pk", flat=True)], now=now)
 
 
 def _call_off(tests: QuerySet[LineTest], now: datetime) -> None:

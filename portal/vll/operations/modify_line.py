@@ -12,7 +12,7 @@ from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
-from portal.inventory.models import Port
+from portal.inventory.models import Port, Router
 from portal.underlay.transport_selection import SelectedTransport
 from portal.vll.errors import (
     EndsSwapped,
@@ -155,8 +155,8 @@ def order_change(
 
 def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
     """Have the routers build what a modify order wants; what has a new way is tested first."""
-    ports = Port.objects.filter(pk__in={end.port for end in after.ends.values()}).select_related("router")
-    test = line_test_plan(content_of(vll), after, [port.router for port in ports])
+    routers = Router.objects.filter(ports__in={end.port for end in after.ends.values()}).distinct()
+    test = line_test_plan(content_of(vll), after, routers)
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
 
