@@ -14,7 +14,7 @@ from portal.accounts import task_names as accounts
 from portal.api import task_names as api
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
-from portal.core.line_test_mode import LineTestMode
+from portal.core.line_test_setting import LineTestMode
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry

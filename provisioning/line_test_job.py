@@ -11,7 +11,12 @@ from portal.core import clock
 from portal.vll.line_test_procedure import Findings, run
 from portal.vll.line_test_rules import Untested
 from portal.vll.models import LineTest, VllEnd
-from portal.vll.operations.line_test import Tested, line_test_claim, line_test_finish, line_test_put_off
+from portal.vll.operations.line_test_lifecycle import (
+    Tested,
+    line_test_claim,
+    line_test_finish,
+    line_test_put_off,
+)
 from provisioning.agent_client import Refused
 from provisioning.converge_job import Clock, agent_of
 from provisioning.line_test_frames import End, FramesProbe, NotSent

@@ -10,7 +10,7 @@ from portal.vll import task_names
 from portal.vll.operations import holds_expire, stale_vlls_mark
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
-from provisioning.adopt_generation import generation_adopt
+from provisioning.adopt_agent_generation import generation_adopt
 from provisioning.line_test_job import line_test
 from provisioning.plan_preview import plan_make
 

@@ -11,9 +11,9 @@ from portal.core.errors import DomainError
 from portal.inventory import operations
 from portal.netbox_sync.import_diff import REFERENCES, Change
 from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, Finding
-from portal.netbox_sync.local_state import MODELS
+from portal.netbox_sync.local_inventory import MODELS
 from portal.netbox_sync.models import NetboxObject
-from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 
 # As whom the sync works when nobody asked for it; never stored.
 ACTOR = "NetBox"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from portal.netbox_sync import messages
+from portal.netbox_sync import user_messages
 from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.line_export import lines_due
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
@@ -36,7 +36,7 @@ def standing(now: datetime) -> Standing | None:
         stale=known_at is None or known_at < now - stale_after(at),
         waiting=lines_due().count(),
         in_error=ExportedVll.objects.filter(error__isnull=False).count(),
-        error=messages.error_sentence(state.error) if state.error else "",
+        error=user_messages.error_sentence(state.error) if state.error else "",
     )
 
 

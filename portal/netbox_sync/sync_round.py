@@ -11,7 +11,7 @@ from portal.netbox_sync.import_apply import Applier
 from portal.netbox_sync.import_diff import Difference, differences
 from portal.netbox_sync.import_mapping import wanted
 from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
-from portal.netbox_sync.local_state import held
+from portal.netbox_sync.local_inventory import held
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_reader import Progress, read
 from portal.netbox_sync.sync_lock import Claim, ClaimLost, claim, state

@@ -18,8 +18,8 @@ from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
 from portal.inventory.search import RouterStatus, routers_with_status
-from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
-from portal.vll.inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site

@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
-from portal.inventory.link_traffic import LinkTraffic, link_traffic
+from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
 from portal.inventory.queries import interface_missing, mtu_mismatch
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
-from portal.vll.link_loads import LinkLoad, link_loads
+from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.operations.oper_status import FRESH
 from portal.web.noc_alarms import NEARLY_FULL
 from portal.web.svg_map import Drawing, Join, Point, drawing_of

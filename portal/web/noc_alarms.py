@@ -17,9 +17,9 @@ from portal.core.unix_time import to_time
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.netbox_sync.messages import error_sentence
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.status import lines_in_error, standing
+from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text

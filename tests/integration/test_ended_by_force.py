@@ -12,7 +12,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.errors import InUse
 from portal.inventory.models import Port, Router
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
-from portal.vll.inventory_deletion import port_remove
+from portal.vll.guarded_inventory_deletion import port_remove
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
     dead_routers_settle,

@@ -10,13 +10,13 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_mode import LineTestMode
+from portal.core.line_test_setting import LineTestMode
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedRouter
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
-from portal.vll.operations.line_test import CLAIM, TRY_AGAIN
+from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
 from portal.vll.task_names import TEST_LINE
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, TunnelCounters

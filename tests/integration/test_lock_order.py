@@ -15,7 +15,7 @@ from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.inventory.models import ObservedRouter, Port, Router
-from portal.vll.inventory_deletion import customer_remove
+from portal.vll.guarded_inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
 from provisioning.intent_generations import next_intent

@@ -96,13 +96,13 @@ func (b *bench) round(ctx context.Context) error {
 		if step.name == added {
 			engine.LookForDrift(ctx)
 		}
-		before := engine.Status().Totals.Writes
+		before := engine.Status().Statistics.Writes
 		started := time.Now()
 		if err := put(ctx, engine, decoder, document); err != nil {
 			return fmt.Errorf("%s: %w", fmt.Sprintf(step.name, b.vlls), err)
 		}
 		b.add(step.name, started)
-		if wrote := engine.Status().Totals.Writes != before; wrote != step.writes {
+		if wrote := engine.Status().Statistics.Writes != before; wrote != step.writes {
 			return fmt.Errorf("%s: wrote to VPP: %v", fmt.Sprintf(step.name, b.vlls), wrote)
 		}
 		if last := n+2 == len(steps); last && b.restart != nil {

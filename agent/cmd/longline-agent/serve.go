@@ -119,7 +119,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	defer l.close()
 	engine := converge.New(store, journal, log, time.Now)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
-	engine.FreeInterfaces, engine.Epoch, engine.TestCounters = stats.FreeInterfaces, stats.Epoch, stats.TestCounters
+	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
 	engine.Repair, engine.FullLook = converge.Repair(c.Drift), c.VPP.FullLook
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,

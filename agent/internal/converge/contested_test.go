@@ -31,7 +31,7 @@ func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
 		end := vxlanEnd(1, r.ports[0])
 		access := r.ports[0] + ".101"
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
-		began := r.Status().Totals
+		began := r.Status().Statistics
 		r.setDown(access)
 		if !r.repair(t.Context()) {
 			t.Fatal("a first drift is to be repaired at once")
@@ -40,7 +40,7 @@ func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
 			r.setDown(access)
 			r.repair(t.Context())
 		}
-		totals := r.Status().Totals
+		totals := r.Status().Statistics
 		repairs, fullLooks := totals.Repairs-began.Repairs, totals.FullLooks-began.FullLooks
 		// With pauses of 5, 10, 20, ... 300 s these are the first and seven more.
 		if repairs < 4 || repairs > 8 {
@@ -103,7 +103,7 @@ func TestDocumentsForOtherLinesDoNotRepairWhatIsContested(t *testing.T) {
 				t.Fatalf("the new line: %+v %+v", made, made.Reason)
 			}
 		}
-		if repairs := r.Status().Totals.Repairs; repairs != 1 {
+		if repairs := r.Status().Statistics.Repairs; repairs != 1 {
 			t.Errorf("%d repairs within a moment", repairs)
 		}
 		if !r.isDown(access) {
@@ -175,7 +175,7 @@ func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
 func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
-		began, access := r.Status().Totals, r.index(r.ports[0]+".101")
+		began, access := r.Status().Statistics, r.index(r.ports[0]+".101")
 		ctx, stop := context.WithCancel(t.Context())
 		var both sync.WaitGroup
 		both.Go(func() { r.Serve(ctx, r.session) })
@@ -185,7 +185,7 @@ func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
-		repairs := func() uint64 { return r.Status().Totals.Repairs - began.Repairs }
+		repairs := func() uint64 { return r.Status().Statistics.Repairs - began.Repairs }
 		for deadline := time.Now().Add(time.Minute); repairs() < 2 && time.Now().Before(deadline); {
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -194,7 +194,7 @@ func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 		within := time.Since(first)
 		stop()
 		both.Wait()
-		totals := r.Status().Totals
+		totals := r.Status().Statistics
 		if got := repairs(); got < 2 || within < 9*time.Second && got > 2 {
 			t.Errorf("%d repairs, of which the last but two within %s", got, within)
 		}

@@ -127,7 +127,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	drifted := e.settled.drift(todo.Ops)
 	e.contests.repaired(held, todo.Ops, drifted, e.now())
 	e.mu.Lock()
-	e.totals.Repairs++
+	e.statistics.Repairs++
 	e.seen.repaired = drifted
 	e.mu.Unlock()
 	for _, op := range todo.Ops {

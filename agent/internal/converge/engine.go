@@ -51,9 +51,9 @@ type Engine struct {
 	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.ReopeningSegment); nil when that is not
 	// to be asked. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
-	// TestCounters reads what the tunnel with this index and name has counted in the VPP started at bootMS
+	// TunnelCounters reads what the tunnel with this index and name has counted in the VPP started at bootMS
 	// (statseg.ReopeningSegment); set it before Serve.
-	TestCounters func(bootMS int64, index uint32, name string) (statseg.TestCounters, error)
+	TunnelCounters func(bootMS int64, index uint32, name string) (statseg.TunnelCounters, error)
 	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set
 	// it before Serve.
 	SetAside func() []durable.SetAsideFile
@@ -70,17 +70,17 @@ type Engine struct {
 	// journal: until one does, no difference is drift, not even under Hold. With busy.
 	unfinished bool
 
-	mu      sync.Mutex
-	session Session
-	refused error // why there is no session, if that is more than that VPP is away
-	absent  bool
-	metVPP  bool // a VPP was connected since the agent began
-	seen    seen
-	made    map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
-	run     ownership.Boot   // of the VPP that was last connected
-	applied *Applied
-	totals  Totals
-	changed chan struct{}
+	mu         sync.Mutex
+	session    Session
+	refused    error // why there is no session, if that is more than that VPP is away
+	absent     bool
+	metVPP     bool // a VPP was connected since the agent began
+	seen       seen
+	made       map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
+	run        ownership.Boot   // of the VPP that was last connected
+	applied    *Applied
+	statistics Statistics
+	changed    chan struct{}
 }
 
 // Applied is the last generation that was carried out in the VPP now connected, whatever became of
@@ -110,13 +110,13 @@ func (e *Engine) notify() {
 
 // Status is what the engine knows without asking VPP.
 type Status struct {
-	Held    *intent.Intent
-	SHA256  string
-	Applied *Applied
-	VPP     *vpp.Info // nil when not connected
-	Refused error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
-	Absent  bool      // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
-	Totals  Totals
+	Held       *intent.Intent
+	SHA256     string
+	Applied    *Applied
+	VPP        *vpp.Info // nil when not connected
+	Refused    error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
+	Absent     bool      // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
+	Statistics Statistics
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
 	// smaller number was seen earlier.
 	Look int64
@@ -136,7 +136,7 @@ func (e *Engine) Status() Status {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Refused, s.Absent, s.Totals, s.Look = e.applied, e.refused, e.absent, e.totals.copied(), e.seen.look
+	s.Applied, s.Refused, s.Absent, s.Statistics, s.Look = e.applied, e.refused, e.absent, e.statistics.copied(), e.seen.look
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -272,10 +272,10 @@ func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, 
 	e.settled.note(outcome, withheld)
 	e.backoff.note(in, outcome, withheld, e.now())
 	e.mu.Lock()
-	e.totals.Converges++
-	e.totals.Writes += uint64(writes)
-	e.totals.LastDuration = e.now().Sub(started)
-	e.totals.Durations.add(e.totals.LastDuration)
+	e.statistics.Converges++
+	e.statistics.Writes += uint64(writes)
+	e.statistics.LastDuration = e.now().Sub(started)
+	e.statistics.Durations.add(e.statistics.LastDuration)
 	if outcome.Applied {
 		e.applied = &Applied{Generation: in.Generation, AtMS: e.now().UnixMilli()}
 	}

@@ -162,7 +162,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 		if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}
-		if repairs := r.Status().Totals.Repairs; repairs != 1 {
+		if repairs := r.Status().Statistics.Repairs; repairs != 1 {
 			t.Errorf("counted %d repairs", repairs)
 		}
 	})

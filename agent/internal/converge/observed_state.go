@@ -186,12 +186,12 @@ func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent ex
 	switch extent {
 	case extentFull:
 		e.seen.fullLookAt, e.seen.quickLookAt = e.now(), e.now()
-		e.totals.FullLooks++
+		e.statistics.FullLooks++
 	case extentQuick:
 		e.seen.quickLookAt = e.now()
-		e.totals.QuickLooks++
+		e.statistics.QuickLooks++
 	case extentPartial:
-		e.totals.PartialLooks++
+		e.statistics.PartialLooks++
 	}
 }
 

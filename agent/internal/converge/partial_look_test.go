@@ -48,7 +48,7 @@ func TestADocumentReadsWhatItChangesAndWhatIsNotOurs(t *testing.T) {
 		session.all = 0
 		third.Access.Exact = false
 		r.put([]intent.End{first, second, third}).mustAllBe(t, "verified")
-		if totals := r.Status().Totals; session.all != 0 || totals.PartialLooks != 1 {
+		if totals := r.Status().Statistics; session.all != 0 || totals.PartialLooks != 1 {
 			t.Errorf("all interfaces were read %d times, looked at in part %d times", session.all, totals.PartialLooks)
 		}
 		r.repair(t.Context())

@@ -99,7 +99,7 @@ func TestLookingForDriftReadsNoTunnels(t *testing.T) {
 		if !maps.Equal(session.sent, want) {
 			t.Errorf("sent %v\nwant %v", session.sent, want)
 		}
-		if totals := r.Status().Totals; totals.QuickLooks != 10 {
+		if totals := r.Status().Statistics; totals.QuickLooks != 10 {
 			t.Errorf("counted %d quick looks", totals.QuickLooks)
 		}
 	})

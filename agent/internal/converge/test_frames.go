@@ -32,7 +32,7 @@ func (e *FrameTooLongError) Error() string {
 type TestResult struct {
 	Sent     int
 	AtMS     int64 // when it was counted
-	Counters statseg.TestCounters
+	Counters statseg.TunnelCounters
 	VPP      vpp.Info
 }
 
@@ -87,7 +87,7 @@ func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (
 		}
 	}
 	result.AtMS = e.now().UnixMilli()
-	if result.Counters, err = e.TestCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
+	if result.Counters, err = e.TunnelCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
 		return nil, err
 	}
 	e.log.Info("test frames", "end", end.Key.String(), "tunnel", plan.Describe(tunnel), "frame", asked.Frame, "sent", result.Sent)

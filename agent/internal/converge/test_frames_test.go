@@ -66,7 +66,7 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 		if err != nil || before.Sent != 0 || before.VPP.Version == "" || before.AtMS == 0 {
 			t.Fatalf("got %+v, %v", before, err)
 		}
-		looks := r.Status().Totals.FullLooks
+		looks := r.Status().Statistics.FullLooks
 		for n := range uint64(3) {
 			result, err := r.SendTestFrames(t.Context(), frames(end, 7))
 			if err != nil || result.Sent != 7 || result.Counters.Tx-before.Counters.Tx != 7*(n+1) {
@@ -76,7 +76,7 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 				t.Fatalf("left: %s", left)
 			}
 		}
-		if now := r.Status().Totals.FullLooks; now != looks {
+		if now := r.Status().Statistics.FullLooks; now != looks {
 			t.Errorf("all of VPP was read %d times", now-looks)
 		}
 		other, err := r.SendTestFrames(t.Context(), frames(testedEnd(2, r.ports[0]), 0))
@@ -170,7 +170,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		before := r.snapshot()
-		looks := r.Status().Totals.FullLooks
+		looks := r.Status().Statistics.FullLooks
 		made := r.must(&pg.PgCreateInterfaceV3{InterfaceID: generatorID}).(*pg.PgCreateInterfaceV3Reply).SwIfIndex
 		for _, tag := range []string{"", "longline:line-test"} {
 			if tag != "" {
@@ -185,7 +185,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 				t.Errorf("taken for a change: %+v, %v", state, err)
 			}
 		}
-		if now := r.Status().Totals.FullLooks; now != looks {
+		if now := r.Status().Statistics.FullLooks; now != looks {
 			t.Errorf("all of VPP was read %d times for it", now-looks)
 		}
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: "lab"})

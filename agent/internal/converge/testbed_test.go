@@ -135,7 +135,7 @@ func (r *router) open() {
 	r.FullLook = time.Hour
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)
-	r.TestCounters = counters.TestCounters
+	r.TunnelCounters = counters.TunnelCounters
 	if session != nil {
 		r.Attach(session)
 	}
@@ -193,7 +193,7 @@ func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome
 	return outcome
 }
 
-func (r *router) writes() uint64 { return r.Status().Totals.Writes }
+func (r *router) writes() uint64 { return r.Status().Statistics.Writes }
 
 func (o *Outcome) mustAllBe(t *testing.T, status string) {
 	t.Helper()

@@ -206,9 +206,9 @@ func (r *router) tunnelTo(far *router, encapsulation intent.Encapsulation, famil
 	return tunnel{}
 }
 
-func (u tunnel) counters() statseg.TestCounters {
+func (u tunnel) counters() statseg.TunnelCounters {
 	u.t.Helper()
-	counters, err := u.stats.TestCounters(u.session.Info().BootMS, u.index, u.name)
+	counters, err := u.stats.TunnelCounters(u.session.Info().BootMS, u.index, u.name)
 	if err != nil {
 		u.t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ func (busyRouter) Status() converge.Status {
 		SetAside: []durable.SetAsideFile{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
 		Held:     &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
-	s.Totals.Converges, s.Totals.Repairs = 3, 1
-	s.Totals.FullLooks, s.Totals.QuickLooks = 4, 90
-	s.Totals.Durations.Counts[0], s.Totals.Durations.Counts[len(converge.DurationBounds)] = 2, 1
-	s.Totals.Durations.Sum = 12 * time.Second
-	s.Totals.Operations = map[converge.Operation]uint64{
+	s.Statistics.Converges, s.Statistics.Repairs = 3, 1
+	s.Statistics.FullLooks, s.Statistics.QuickLooks = 4, 90
+	s.Statistics.Durations.Counts[0], s.Statistics.Durations.Counts[len(converge.DurationBounds)] = 2, 1
+	s.Statistics.Durations.Sum = 12 * time.Second
+	s.Statistics.Operations = map[converge.Operation]uint64{
 		{Message: "create_subif", Result: "ok"}: 7, {Message: "create_subif", Result: "refused"}: 1,
 	}
 	return s

@@ -37,19 +37,19 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")
 	}
 	e.gauge(setAside, float64(len(s.SetAside)))
-	e.count(repairs, float64(s.Totals.Repairs))
+	e.count(repairs, float64(s.Statistics.Repairs))
 	// The labels are older than the names of the looks, and part of the contract.
-	e.count(looks, float64(s.Totals.FullLooks), "full")
-	e.count(looks, float64(s.Totals.QuickLooks), "glance")
-	e.count(looks, float64(s.Totals.PartialLooks), "peek")
+	e.count(looks, float64(s.Statistics.FullLooks), "full")
+	e.count(looks, float64(s.Statistics.QuickLooks), "glance")
+	e.count(looks, float64(s.Statistics.PartialLooks), "peek")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {
-		below += s.Totals.Durations.Counts[i]
+		below += s.Statistics.Durations.Counts[i]
 		buckets[bound.Seconds()] = below
 	}
-	e.ch <- prometheus.MustNewConstHistogram(durations, s.Totals.Converges, s.Totals.Durations.Sum.Seconds(), buckets)
-	for op, n := range s.Totals.Operations {
+	e.ch <- prometheus.MustNewConstHistogram(durations, s.Statistics.Converges, s.Statistics.Durations.Sum.Seconds(), buckets)
+	for op, n := range s.Statistics.Operations {
 		e.count(operations, float64(n), op.Message, op.Result)
 	}
 }

@@ -23,7 +23,7 @@ const testFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","en
 func TestTestFramesAreAnsweredWithWhatWasCounted(t *testing.T) {
 	e := &engine{result: &converge.TestResult{
 		Sent: 99, AtMS: 1790000020050, VPP: vpp.Info{Version: "25.10-release"},
-		Counters: statseg.TestCounters{Rx: 1, Tx: 1 << 53, Fragmented: 3, Reassembled: 4},
+		Counters: statseg.TunnelCounters{Rx: 1, Tx: 1 << 53, Fragmented: 3, Reassembled: 4},
 	}}
 	status, answer := open(t, e).do(http.MethodPost, "/v1/test-frames", []byte(testFrames))
 	want := map[string]any{

@@ -1,6 +1,7 @@
 """Writes to the inventory. Each function owns one transaction; none talks to the network.
 
-Changes that lines may not survive are in ``portal.vll.inventory_changes``, which looks at the lines first.
+Changes that lines may not survive are in ``portal.vll.guarded_inventory_changes``, which looks at the
+lines first.
 """
 
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke

@@ -1,4 +1,4 @@
-"""Customers, as the NOC keeps them. Their removal is ``portal.vll.inventory_deletion``'s."""
+"""Customers, as the NOC keeps them. Their removal is ``portal.vll.guarded_inventory_deletion``'s."""
 
 from datetime import datetime
 from typing import Any

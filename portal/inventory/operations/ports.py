@@ -1,4 +1,4 @@
-"""Ports. Their removal is ``portal.vll.inventory_deletion``'s, which knows what ends on them.
+"""Ports. Their removal is ``portal.vll.guarded_inventory_deletion``'s, which knows what ends on them.
 
 What may be booked on a port is a part of its speed, in per cent: its own or, when it is made without one,
 that of the operator's policy (LONGLINE_OVERSUBSCRIPTION_PERCENT). Or it is a rate that somebody names.

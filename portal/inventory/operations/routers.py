@@ -1,4 +1,4 @@
-"""Routers. Their removal is ``portal.vll.inventory_deletion``'s, which knows what ends on them."""
+"""Routers. Their removal is ``portal.vll.guarded_inventory_deletion``'s, which knows what ends on them."""
 
 from collections.abc import Mapping
 from datetime import datetime

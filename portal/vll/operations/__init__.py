@@ -10,7 +10,7 @@ from portal.vll.operations.feasibility_rules import LineRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.line_description import vll_describe
-from portal.vll.operations.line_test import line_tests_resend
+from portal.vll.operations.line_test_lifecycle import line_tests_resend
 from portal.vll.operations.modify_line import Changes, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_plan import plan_ask, plan_finish

@@ -28,7 +28,7 @@ from portal.vll.operations.add_line import content_for
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
 from portal.vll.operations.line_description import describe_locked
-from portal.vll.operations.line_test import line_test_plan
+from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
 from portal.vll.operations.revision_create import revise

@@ -10,7 +10,7 @@ from django.db.models import Q
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.force_order_end import forced_settle
-from portal.vll.operations.line_test import line_test_ask, line_test_not_possible
+from portal.vll.operations.line_test_lifecycle import line_test_ask, line_test_not_possible
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
 from portal.vll.operations.router_answers import EndAnswer, stored_answers

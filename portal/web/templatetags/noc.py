@@ -8,7 +8,7 @@ from django.template import Context
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
-from portal.netbox_sync.messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
+from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.accounts.models import Customer
 from portal.core import clock
-from portal.vll.inventory_deletion import customer_return
+from portal.vll.guarded_inventory_deletion import customer_return
 from portal.web.access_control import SignedInRequest, requires
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory.models import Router
-from provisioning.adopt_generation import CannotAsk, generation_adopt
+from provisioning.adopt_agent_generation import CannotAsk, generation_adopt
 
 
 class Command(BaseCommand):

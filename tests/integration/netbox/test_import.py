@@ -12,7 +12,7 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.operations import site_create
 from portal.netbox_sync.models import NetboxObject, NetboxRun
 from portal.netbox_sync.status import last_look
-from portal.vll.inventory_changes import port_change
+from portal.vll.guarded_inventory_changes import port_change
 from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import StandIn
 

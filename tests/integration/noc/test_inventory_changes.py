@@ -9,7 +9,7 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.vll.errors import LinesAffected
-from portal.vll.inventory_changes import link_change, link_create, port_change
+from portal.vll.guarded_inventory_changes import link_change, link_create, port_change
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client

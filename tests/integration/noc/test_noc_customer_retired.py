@@ -13,8 +13,8 @@ from portal.events.models import Event
 from portal.inventory.errors import InUse, Retired
 from portal.inventory.models import Port
 from portal.inventory.operations import customer_change
-from portal.vll.inventory_changes import port_change
-from portal.vll.inventory_deletion import customer_remove, customer_return
+from portal.vll.guarded_inventory_changes import port_change
+from portal.vll.guarded_inventory_deletion import customer_remove, customer_return
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete
 from tests.integration.isp import Isp

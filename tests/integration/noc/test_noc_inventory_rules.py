@@ -25,8 +25,8 @@ from portal.inventory.errors import (
     ValueTaken,
 )
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.vll import inventory_changes
-from portal.vll.inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.models import Attempt
 from portal.vll.operations import order_delete
 from tests.integration.isp import GBIT, Isp
@@ -100,7 +100,7 @@ def test_what_names_a_router_names_one(isp: Isp, nora: User, field: str, value: 
 def test_an_agent_stays_while_lines_end_on_its_router(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     with pytest.raises(InUse) as refusal:
-        inventory_changes.router_change(router=isp.routers["rhino"], agent_url="", **by(nora))
+        router_change(router=isp.routers["rhino"], agent_url="", **by(nora))
     assert refusal.value.used_by == ["rhino:host-cust1"]
 
 
@@ -113,7 +113,7 @@ def test_an_interface_in_use_is_no_side_of_another_link(
     other = "z" if which == "a" else "a"
     ends = side(isp.routers[router], interface, which) | side(isp.routers["panda"], "bb-new", other)
     with pytest.raises(InterfaceTaken) as refusal:
-        inventory_changes.link_create(**ends, **by(nora))
+        link_create(**ends, **by(nora))
     assert refusal.value.field == f"{which}_interface"
     assert ("port" if interface == "host-cust1" else "link") in refusal.value.used_by
     assert BackboneLink.objects.count() == 5
@@ -127,8 +127,8 @@ def test_the_database_itself_refuses_a_side_of_two_links(isp: Isp) -> None:
 
 def test_a_link_can_move_to_a_free_interface_and_leaves_the_old_one_free(isp: Isp, nora: User) -> None:
     link, rhino, panda = isp.links["rhino-hippo"], isp.routers["rhino"], isp.routers["panda"]
-    inventory_changes.link_change(link=link, a_interface="bb-moved", **by(nora))
-    inventory_changes.link_create(**side(rhino, "bb-next", "z"), **side(panda, "bb-new", "a"), **by(nora))
+    link_change(link=link, a_interface="bb-moved", **by(nora))
+    link_create(**side(rhino, "bb-next", "z"), **side(panda, "bb-new", "a"), **by(nora))
     assert BackboneLink.objects.count() == 6
 
 
@@ -140,7 +140,7 @@ def test_a_port_does_not_take_the_interface_of_a_link(isp: Isp, nora: User) -> N
 def test_a_link_joins_two_routers(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
     with pytest.raises(LinkWithinRouter):
-        inventory_changes.link_create(**side(rhino, "x1", "a"), **side(rhino, "x2", "z"), **by(nora))
+        link_create(**side(rhino, "x1", "a"), **side(rhino, "x2", "z"), **by(nora))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_link_joins_two_routers(isp: Isp, nora: User) -> None:
 )
 def test_a_link_keeps_to_what_can_be(isp: Isp, nora: User, changes: dict[str, Any]) -> None:
     with pytest.raises((OutOfRange, NotAnInterfaceName)) as refusal:
-        inventory_changes.link_change(link=isp.links["rhino-hippo"], **changes, **by(nora))
+        link_change(link=isp.links["rhino-hippo"], **changes, **by(nora))
     assert refusal.value.field in changes
 
 
@@ -163,7 +163,7 @@ def test_a_link_is_taken_out_of_service_before_it_is_removed(isp: Isp, nora: Use
     link = isp.links["rhino-hippo"]
     with pytest.raises(LinkInService):
         operations.link_remove(link=link, **by(nora))
-    inventory_changes.link_change(link=link, in_service=False, **by(nora))
+    link_change(link=link, in_service=False, **by(nora))
     operations.link_remove(link=link, **by(nora))
     assert not BackboneLink.objects.filter(pk=link.pk).exists()
 
@@ -179,9 +179,9 @@ def test_bookable_bandwidth_never_falls_below_what_is_booked(isp: Isp, alice: Us
     order(isp, alice)
     port = isp.ports["rhino:host-cust1"]
     with pytest.raises(BookableBelowBooked) as refusal:
-        inventory_changes.port_change(port=port, bookable_bps=GBIT - 1, **by(nora))
+        port_change(port=port, bookable_bps=GBIT - 1, **by(nora))
     assert refusal.value.booked_bps == GBIT
-    inventory_changes.port_change(port=port, bookable_bps=GBIT, **by(nora))
+    port_change(port=port, bookable_bps=GBIT, **by(nora))
     port.refresh_from_db()
     assert port.free_bps == 0
 
@@ -189,8 +189,8 @@ def test_bookable_bandwidth_never_falls_below_what_is_booked(isp: Isp, alice: Us
 def test_a_port_with_lines_keeps_its_customer(isp: Isp, alice: User, bakery: Customer, nora: User) -> None:
     order(isp, alice)
     with pytest.raises(InUse):
-        inventory_changes.port_change(port=isp.ports["rhino:host-cust1"], customer=bakery, **by(nora))
-    inventory_changes.port_change(port=isp.ports["rhino:host-cust2"], customer=bakery, **by(nora))
+        port_change(port=isp.ports["rhino:host-cust1"], customer=bakery, **by(nora))
+    port_change(port=isp.ports["rhino:host-cust2"], customer=bakery, **by(nora))
     assert bakery.ports.get() == isp.ports["rhino:host-cust2"]
 
 
@@ -220,7 +220,7 @@ def test_a_port_with_a_past_is_retired_and_leaves_its_interface_to_others(
     assert port.retired_at is not None
     assert port.customer is None
     with pytest.raises(Retired):
-        inventory_changes.port_change(port=port, description="again", **by(nora))
+        port_change(port=port, description="again", **by(nora))
     operations.port_create(router=port.router, interface=port.interface, speed_bps=GBIT, **by(nora))
 
 

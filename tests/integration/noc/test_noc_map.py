@@ -13,8 +13,8 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router
 from portal.underlay.topology_cache import SILENT_AFTER
-from portal.vll import link_loads as loads
-from portal.vll.link_loads import LinkLoad, link_loads
+from portal.vll import booked_link_loads as loads
+from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.web import network_map
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order

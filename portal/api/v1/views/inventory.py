@@ -38,8 +38,8 @@ from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
-from portal.vll.inventory_changes import link_change, link_create, port_change, router_change
-from portal.vll.inventory_deletion import customer_remove, customer_return, port_remove, router_remove
+from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.guarded_inventory_deletion import customer_remove, customer_return, port_remove, router_remove
 
 
 class _Ports(GenericAPIView[Port]):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
-from portal.netbox_sync import messages
+from portal.netbox_sync import user_messages
 from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_diff import Difference
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             else:
                 self._run(at)
         except NetboxError as error:
-            raise CommandError(messages.error_sentence(error.told)) from error
+            raise CommandError(user_messages.error_sentence(error.told)) from error
 
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
@@ -69,10 +69,10 @@ class Command(BaseCommand):
             for field, (before, after) in change["fields"].items():
                 self.stdout.write(f"    {field}: {after}" if creates else f"    {field}: {before} -> {after}")
         for finding in findings:
-            self.stdout.write(f"! {finding['subject']}: {messages.finding_sentence(finding)}")
+            self.stdout.write(f"! {finding['subject']}: {user_messages.finding_sentence(finding)}")
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
         if monotonic() - self._told_at >= _EVERY_S:
             self._told_at = monotonic()
             of = "" if total is None else f" of {total}"
-            self.stderr.write(f"{messages.PHASES[phase]}: {done}{of}")
+            self.stderr.write(f"{user_messages.PHASES[phase]}: {done}{of}")

@@ -6,8 +6,8 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// TestCounters are what tells whether test frames arrived, and whether they did so in one piece.
-type TestCounters struct {
+// TunnelCounters are what tells whether test frames arrived, and whether they did so in one piece.
+type TunnelCounters struct {
 	// Rx and Tx are the frames that a tunnel has received and sent. A GRE tunnel of VPP counts none as sent.
 	Rx, Tx uint64
 	// Fragmented are the fragments that the router has sent, Reassembled the packets to itself that it has put
@@ -21,8 +21,8 @@ var (
 	reassembled = []string{"/err/ip4-local-full-reassembly/reass_success", "/err/ip6-local-full-reassembly/reass_success"}
 )
 
-// TestCounters are those of the tunnel with this index and name in the VPP that started at bootMS.
-func (r *ReopeningSegment) TestCounters(bootMS int64, index uint32, name string) (counters TestCounters, err error) {
+// TunnelCounters are those of the tunnel with this index and name in the VPP that started at bootMS.
+func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name string) (counters TunnelCounters, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		reading, err := s.Read()
 		if err != nil {
@@ -32,7 +32,7 @@ func (r *ReopeningSegment) TestCounters(bootMS int64, index uint32, name string)
 		if m >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) || reading.Names[m] != name {
 			return 0, fmt.Errorf("read stats segment: it does not count for %s (sw_if_index %d)", name, index)
 		}
-		counters = TestCounters{Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets}
+		counters = TunnelCounters{Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets}
 		if counters.Fragmented, err = s.total(fragmented); err == nil {
 			counters.Reassembled, err = s.total(reassembled)
 		}

@@ -11,8 +11,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Totals count since the start of the agent.
-type Totals struct {
+// Statistics count since the start of the agent.
+type Statistics struct {
 	Converges, Writes, Repairs          uint64
 	FullLooks, QuickLooks, PartialLooks uint64
 	LastDuration                        time.Duration
@@ -45,7 +45,7 @@ func (d *Durations) add(duration time.Duration) {
 type Operation struct{ Message, Result string }
 
 // copied is for whoever reads while the engine counts on.
-func (t Totals) copied() Totals {
+func (t Statistics) copied() Statistics {
 	t.Operations = maps.Clone(t.Operations)
 	return t
 }
@@ -62,15 +62,15 @@ func (c countingSession) Calls(ctx context.Context, reqs []api.Message) ([]api.M
 	replies, err := c.Session.Calls(ctx, reqs)
 	c.engine.mu.Lock()
 	defer c.engine.mu.Unlock()
-	if c.engine.totals.Operations == nil {
-		c.engine.totals.Operations = make(map[Operation]uint64)
+	if c.engine.statistics.Operations == nil {
+		c.engine.statistics.Operations = make(map[Operation]uint64)
 	}
 	for i, reply := range replies {
 		result := "ok"
 		if vpp.Retval(reply) != 0 {
 			result = "refused"
 		}
-		c.engine.totals.Operations[Operation{reqs[i].GetMessageName(), result}]++
+		c.engine.statistics.Operations[Operation{reqs[i].GetMessageName(), result}]++
 	}
 	return replies, err
 }
