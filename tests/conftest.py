@@ -5,7 +5,9 @@ from unittest import mock
 
 import pytest
 from django.core.cache import cache
+from django.db import transaction
 from django.db.models.signals import post_migrate
+from pytest_django import DjangoDbBlocker
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +18,14 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """
     with mock.patch.object(post_migrate, "send"):
         yield
+
+
+@pytest.fixture(scope="module")
+def module_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """What a module's fixture makes after this one is made once: each test finds it as it was made."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)

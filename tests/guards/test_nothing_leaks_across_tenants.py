@@ -38,8 +38,8 @@ TEST = uuid.UUID(int=7)
 SECRET = "undisclosed"
 
 
-@pytest.fixture
-def owned(db: None) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def owned(module_rows: None) -> dict[str, Any]:
     """Ids of things of Alice's, by the first part of their path. Say here how a new kind is made."""
     dairy = Customer.objects.create(name=f"{SECRET} Dairy", created_at=clock.now())
     alice = member(f"alice-{SECRET}", dairy, "admin")

@@ -6,6 +6,7 @@ without If-Match is 428.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 
 from portal.accounts.invitations import invite
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
@@ -22,7 +23,7 @@ from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
 from portal.wsgi import application
-from tests.integration.isp import Isp
+from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
@@ -38,26 +39,48 @@ CONFIG = schemathesis.Config.from_dict(
         },
     }
 )
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_connection", "no_limits")]
 schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
 schema.app = application
 
 
+@dataclass
+class Known:
+    """What is there, and who asks. ``ids``: by the first part of a path, of something that it may name.
+
+    ``identities``: the headers of a customer and of the NOC.
+    """
+
+    alice: User
+    nina: User
+    ids: dict[str, str]
+    identities: list[dict[str, str]]
+
+
 @pytest.fixture
-def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
-    """By the first part of a path, the id of something that is there."""
+def no_limits(settings: Any) -> None:
     settings.LONGLINE_API_READS_PER_MIN = settings.LONGLINE_API_WRITES_PER_MIN = 0
     settings.LONGLINE_ENROL_PER_MIN = 0
     settings.ALLOWED_HOSTS = ["*"]
+
+
+@pytest.fixture(scope="module")
+def known(module_rows: None) -> Known:
+    dairy = Customer.objects.create(name="Alpine Dairy", created_at=clock.now())
+    alice, isp = member("alice", dairy, "operator"), build_isp(owner=dairy)
+    nora, nina = (
+        User.objects.create_user(name, noc_role=role)
+        for name, role in (("nora", "noc"), ("nina", "nocAdmin"))
+    )
     placed = order(isp, alice)
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
     activate(placed.vll)
     email, now = "dora@dairy.example", clock.now()
     invitation = invite(by=nina, customer=placed.customer, email=email, role="viewer", now=now)
     send(isp, placed.vll, now)
-    url, dairy = "https://hooks.example.net/", placed.customer
+    url = "https://hooks.example.net/"
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
-    return {
+    ids = {
         "webhooks": str(webhook.pk),
         "webhook-deliveries": str(webhook_test(webhook=webhook, now=clock.now()).pk),
         "vlls": str(placed.vll_id),
@@ -76,13 +99,8 @@ def known(isp: Isp, alice: User, nina: User, settings: Any) -> dict[str, str]:
         "invitations": str(invitation.pk),
         "tokens": str(token_create(user=alice, name="known", now=clock.now())[0].pk),
     }
-
-
-@pytest.fixture
-def identities(alice: User, nora: User) -> list[dict[str, str]]:
-    """The headers of a customer and of the NOC."""
     tokens = [token_create(user=user, name="fuzz", now=clock.now())[1] for user in (alice, nora)]
-    return [{"Authorization": f"Bearer {plain}"} for plain in tokens]
+    return Known(alice, nina, ids, [{"Authorization": f"Bearer {plain}"} for plain in tokens])
 
 
 @schema.parametrize()
@@ -93,17 +111,15 @@ def identities(alice: User, nora: User) -> list[dict[str, str]]:
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_the_api_does_what_its_schema_says(
-    case: schemathesis.Case, known: dict[str, str], identities: list[dict[str, str]]
-) -> None:
+def test_the_api_does_what_its_schema_says(case: schemathesis.Case, known: Known) -> None:
     """The customer and the NOC send the same: making a request up is what costs.
 
     But what does not fit the schema only the NOC sends: nothing is refused to it for another reason first.
     """
     if case.path_parameters and case.meta.generation.mode.is_positive:
         area = case.path.removeprefix("/api/v1/").partition("/")[0]
-        case.path_parameters["id"] = known[area]
-    for headers in identities if case.meta.generation.mode.is_positive else identities[1:]:
+        case.path_parameters["id"] = known.ids[area]
+    for headers in known.identities if case.meta.generation.mode.is_positive else known.identities[1:]:
         case.call_and_validate(headers=headers)
 
 
@@ -141,12 +157,10 @@ def with_text(body: Any, text: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), WRITES)
-def test_no_text_in_a_body_is_a_mistake_of_ours(
-    method: str, path: str, operation: Any, known: dict[str, str], alice: User, nina: User
-) -> None:
+def test_no_text_in_a_body_is_a_mistake_of_ours(method: str, path: str, operation: Any, known: Known) -> None:
     example = operation["requestBody"]["content"]["application/json"]["example"]
-    url = path.replace("{id}", known.get(path.split("/")[3], ""))
-    for user in (alice, nina):
+    url = path.replace("{id}", known.ids.get(path.split("/")[3], ""))
+    for user in (known.alice, known.nina):
         api = client(user)
         for text in HOSTILE:
             for body in with_text(example, text):

@@ -5,6 +5,7 @@ an address that answers a stranger in any way but 404.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 from uuid import uuid4
@@ -27,7 +28,7 @@ from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
-from tests.integration.isp import Isp
+from tests.integration.isp import Isp, build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.test_sample_quarantine import send
@@ -72,9 +73,20 @@ WITH_ARGUMENTS = [(address, entry) for address, entry in pages() if entry.patter
 WITHOUT = [(address, entry) for address, entry in pages() if not entry.pattern.converters]
 
 
-@pytest.fixture
-def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
-    """An object of Alpine Dairy for each argument that an address may have."""
+@dataclass
+class Dairy:
+    """``ids``: of an object of the customer's, or of the NOC's, for each argument of an address."""
+
+    isp: Isp
+    alice: User
+    ids: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def dairys(module_rows: None) -> Dairy:
+    dairy = Customer.objects.create(name="Alpine Dairy", created_at=clock.now())
+    ada, alice = member("ada", dairy, "admin"), member("alice", dairy, "operator")
+    isp = build_isp(owner=dairy)
     vll = order(isp, alice, description="Secret of the dairy").vll
     activate(vll)
     invitation = invite(by=ada, customer=dairy, email="dora@dairy.example", role="viewer", now=clock.now())
@@ -84,7 +96,7 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
     hold = hold_make(user=alice, cir_bps=1000, now=clock.now(), **ends)
     url = "https://hooks.example.net/dairy"
     webhook, _ = webhook_create(user=ada, customer=dairy, url=url, now=clock.now())
-    return {
+    ids = {
         "webhook_id": webhook.pk,
         "delivery_id": webhook_test(webhook=webhook, now=clock.now()).pk,
         "vll_id": vll.pk,
@@ -103,6 +115,12 @@ def hers(isp: Isp, ada: User, alice: User, dairy: Customer) -> dict[str, Any]:
         "quarantine_id": set_aside(isp, vll).pk,
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
+    return Dairy(isp, alice, ids)
+
+
+@pytest.fixture
+def hers(dairys: Dairy) -> dict[str, Any]:
+    return dairys.ids
 
 
 def set_aside(isp: Isp, vll: Vll) -> Quarantine:
@@ -191,9 +209,9 @@ def test_objects_of_two_customers_do_not_mix_in_one_address(
     assert everything() == before
 
 
-def test_a_stranger_orders_nothing_on_the_dairys_ports(hers: dict[str, Any], charlie: User, isp: Isp) -> None:
+def test_a_stranger_orders_nothing_on_the_dairys_ports(dairys: Dairy, charlie: User) -> None:
     ports = {
-        f"{side}-port": isp.ports[f"{router}:host-cust2"].pk
+        f"{side}-port": dairys.isp.ports[f"{router}:host-cust2"].pk
         for side, router in zip("az", ("rhino", "hippo"), strict=True)
     }
     answer = signed_in(charlie).post("/orders/new/", ports)

@@ -1,16 +1,15 @@
 """Every form and every filter of every page, filled in with what no person types: never a mistake of ours."""
 
 import re
-from typing import Any
 
 import pytest
 from django.urls import URLPattern
 
 from portal.accounts.models import User
-from tests.integration.test_tenants_stay_apart import WITH_ARGUMENTS, WITHOUT, filled, hers
+from tests.integration.test_tenants_stay_apart import WITH_ARGUMENTS, WITHOUT, Dairy, dairys, filled
 from tests.integration.web_pages.browser import signed_in
 
-__all__ = ["hers"]
+__all__ = ["dairys"]
 pytestmark = pytest.mark.django_db
 HOSTILE = ("\0", "7\0", "\x1b[2J\r\n\u202e<script>", "9" * 400, "1e309", "NaN", "-1", "\ufeff", "²")
 PAGES = [pytest.param(address, entry, id=address) for address, entry in [*WITH_ARGUMENTS, *WITHOUT]]
@@ -21,10 +20,10 @@ _NAME = re.compile(r'<(?:input|select|textarea)[^>]*?\sname="([^"]+)"')
 
 @pytest.mark.parametrize(("address", "entry"), PAGES)
 def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
-    address: str, entry: URLPattern, hers: dict[str, Any], alice: User, nina: User
+    address: str, entry: URLPattern, dairys: Dairy, nina: User
 ) -> None:
-    where = filled(address, entry, hers)
-    for user in (alice, nina):
+    where = filled(address, entry, dairys.ids)
+    for user in (dairys.alice, nina):
         browser = signed_in(user)
         answer = browser.get(where)
         assert answer.status_code < 500
