@@ -69,6 +69,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
     # Slow hashes protect real passwords; here they would only slow every login down.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Static files are looked for when one is asked for, not all of them for each client that a test makes.
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 def _started(folder: Path, *, kept: bool) -> AbstractContextManager[services.Services]:
