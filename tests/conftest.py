@@ -9,6 +9,10 @@ from django.db import transaction
 from django.db.models.signals import post_migrate
 from pytest_django import DjangoDbBlocker
 
+from devstack.isp import small_isp
+from devstack.stack import Stack
+from tests.stacks import simulated
+
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
@@ -33,3 +37,13 @@ def fresh_limits(pytestconfig: pytest.Config) -> None:
     """Rate limits begin anew with each test."""
     if pytestconfig.getoption("services") != "none":
         cache.clear()
+
+
+@pytest.fixture(scope="session")
+def live_stack() -> Iterator[Stack]:
+    """The small ISP on stand-in VPPs, on services of its own; lines are tested, agents report every second.
+
+    For all browsers and journeys: it costs as much to start as many of them cost to run.
+    """
+    with simulated(small_isp(), settings={"LONGLINE_LINE_TEST": "required"}) as running:
+        yield running

@@ -1,4 +1,4 @@
-"""Debian's Chromium, without the windows of a browser, and the whole product for it to look at."""
+"""Debian's Chromium, without the windows of a browser."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from devstack.isp import small_isp
-from devstack.stack import Stack
 from tests.browser.reader import Reader
 from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, isp, nina, nora
-from tests.stacks import simulated
 
 __all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "nina", "nora"]
 
@@ -51,11 +48,3 @@ def reader(chromium: Browser) -> Iterator[Callable[..., Reader]]:
     yield new
     for context in contexts:
         context.close()
-
-
-@pytest.fixture(scope="package")
-def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Portal, worker, relay, beat, two agents and their stand-in VPPs, as real processes."""
-    logs = tmp_path_factory.mktemp("stack") / "log"
-    with simulated(small_isp(), logs=logs, report_interval_s=2) as running:
-        yield running

@@ -14,9 +14,9 @@ from tests.faults.vpptestctl import VppTestctl
 
 
 @pytest.fixture
-def holding_agent(running_stack: Stack) -> Iterator[Child]:
+def holding_agent(live_stack: Stack) -> Iterator[Child]:
     """Rhino's agent, which for once reports drift and leaves it (agent.yaml: drift)."""
-    agent = running_stack.family["agent-rhino"]
+    agent = live_stack.family["agent-rhino"]
     config = Path(agent.argv[-1])
     as_it_was = config.read_text()
 
@@ -31,14 +31,14 @@ def holding_agent(running_stack: Stack) -> Iterator[Child]:
 
 
 @pytest.fixture
-def changed_by_hand(running_stack: Stack, holding_agent: Child) -> Iterator[str]:
+def changed_by_hand(live_stack: Stack, holding_agent: Child) -> Iterator[str]:
     """A line whose sub-interface on Rhino somebody deleted from VPP; the name of that interface."""
-    customer, vpp = running_stack.client("customer"), rhino(running_stack)
+    customer, vpp = live_stack.client("customer"), rhino(live_stack)
     end = {"tagging": "dot1q", "outer_vlan": 777}
     ordered = customer.order(
         description="Drifting",
-        a_end={**end, "port": running_stack.port("rhino", "host-cust2")},
-        z_end={**end, "port": running_stack.port("hippo", "host-cust2")},
+        a_end={**end, "port": live_stack.port("rhino", "host-cust2")},
+        z_end={**end, "port": live_stack.port("hippo", "host-cust2")},
         svc_mtu=1500,
         cir_bps=1_000_000,
         transport="vxlan4",
@@ -64,10 +64,10 @@ def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 6
 
 
 def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
-    running_stack: Stack, reader: Callable[..., Reader], changed_by_hand: str
+    live_stack: Stack, reader: Callable[..., Reader], changed_by_hand: str
 ) -> None:
-    nina, vpp = reader(running_stack.url), rhino(running_stack)
-    nina.sign_in(**running_stack.loaded["noc_login"])
+    nina, vpp = reader(live_stack.url), rhino(live_stack)
+    nina.sign_in(**live_stack.loaded["noc_login"])
     nina.open("/noc/")
     look_again_until(nina.page, nina.page.get_by_role("link", name="Drifting").is_visible)
 

@@ -30,15 +30,15 @@ def transferred(someone: Reader, address: str) -> int:
 
 
 @pytest.mark.parametrize("address", [*PAGES, "a line"])
-def test_a_first_visit_is_light(running_stack: Stack, reader: Callable[..., Reader], address: str) -> None:
-    alice = reader(running_stack.url)
-    alice.sign_in(**running_stack.loaded["customer_login"])
+def test_a_first_visit_is_light(live_stack: Stack, reader: Callable[..., Reader], address: str) -> None:
+    alice = reader(live_stack.url)
+    alice.sign_in(**live_stack.loaded["customer_login"])
     if address == "a line":
         end = {"tagging": "dot1q", "outer_vlan": 99}
-        accepted = running_stack.client("customer").order(
+        accepted = live_stack.client("customer").order(
             description="Light",
-            a_end=end | {"port": running_stack.port("rhino", "host-cust1")},
-            z_end=end | {"port": running_stack.port("hippo", "host-cust1")},
+            a_end=end | {"port": live_stack.port("rhino", "host-cust1")},
+            z_end=end | {"port": live_stack.port("hippo", "host-cust1")},
             svc_mtu=1500,
             cir_bps=1_000_000,
             transport="auto",

@@ -22,18 +22,18 @@ def limit(nina: Reader, customer: str, mbit: str) -> None:
 
 
 def test_the_noc_approves_what_both_routers_say_they_would_do(
-    running_stack: Stack, reader: Callable[..., Reader]
+    live_stack: Stack, reader: Callable[..., Reader]
 ) -> None:
-    nina, alice = reader(running_stack.url), reader(running_stack.url)
-    nina.sign_in(**running_stack.loaded["noc_login"])
-    alice.sign_in(**running_stack.loaded["customer_login"])
+    nina, alice = reader(live_stack.url), reader(live_stack.url)
+    nina.sign_in(**live_stack.loaded["noc_login"])
+    alice.sign_in(**live_stack.loaded["customer_login"])
     limit(nina, ALPINE_DAIRY, "10")
     try:
         page = alice.page
         page.get_by_role("link", name="Order a line").first.click()
         for side, router in (("A end", "rhino"), ("Z end", "hippo")):
             end = page.get_by_role("group", name=side)
-            end.get_by_label("Port").select_option(str(running_stack.port(router, "host-cust2")))
+            end.get_by_label("Port").select_option(str(live_stack.port(router, "host-cust2")))
             end.get_by_label("Outer VLAN").fill("any")
         page.get_by_label("Bandwidth", exact=True).fill("20")
         expect(page.get_by_text("The NOC approves an order of this size first")).to_be_visible()

@@ -12,16 +12,16 @@ A_MINUTE_MS = 60_000
 
 
 def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
-    running_stack: Stack, reader: Callable[..., Reader]
+    live_stack: Stack, reader: Callable[..., Reader]
 ) -> None:
-    alice = reader(running_stack.url)
+    alice = reader(live_stack.url)
     page = alice.page
-    alice.sign_in(**running_stack.loaded["customer_login"])
+    alice.sign_in(**live_stack.loaded["customer_login"])
 
     page.get_by_role("link", name="Order a line").first.click()
     for side, router in (("A end", "rhino"), ("Z end", "hippo")):
         end = page.get_by_role("group", name=side)
-        end.get_by_label("Port").select_option(str(running_stack.port(router, "host-cust2")))
+        end.get_by_label("Port").select_option(str(live_stack.port(router, "host-cust2")))
         end.get_by_label("Tagging").select_option("qinq")
         end.get_by_label("Outer VLAN").fill("any")
         end.get_by_label("Inner VLAN").fill("30")
@@ -60,14 +60,14 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     assert alice.complaints == []
 
 
-def test_a_customer_orders_without_javascript(running_stack: Stack, reader: Callable[..., Reader]) -> None:
-    alice = reader(running_stack.url, java_script_enabled=False)
+def test_a_customer_orders_without_javascript(live_stack: Stack, reader: Callable[..., Reader]) -> None:
+    alice = reader(live_stack.url, java_script_enabled=False)
     page = alice.page
-    alice.sign_in(**running_stack.loaded["customer_login"])
+    alice.sign_in(**live_stack.loaded["customer_login"])
     page.get_by_role("link", name="Order a line").first.click()
     for side, router in (("A end", "rhino"), ("Z end", "hippo")):
         end = page.get_by_role("group", name=side)
-        end.get_by_label("Port").select_option(str(running_stack.port(router, "host-cust2")))
+        end.get_by_label("Port").select_option(str(live_stack.port(router, "host-cust2")))
         end.get_by_label("Outer VLAN").fill("any")
     page.get_by_label("Bandwidth", exact=True).fill("1")
     page.get_by_label("Name or reference").fill("By hand")
