@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models.signals import post_migrate
 from pytest_django import DjangoDbBlocker
 
-from devstack.isp import small_isp
+from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.stack import Stack
 from tests.stacks import simulated
 
@@ -43,7 +43,9 @@ def fresh_limits(pytestconfig: pytest.Config) -> None:
 def live_stack() -> Iterator[Stack]:
     """The small ISP on stand-in VPPs, on services of its own; lines are tested, agents report every second.
 
-    For all browsers and journeys: it costs as much to start as many of them cost to run.
+    For all browsers and journeys: it costs as much to start as many of them cost to run. Whole ports are
+    sold of memif1/0 alone, VLANs of the others.
     """
-    with simulated(small_isp(), settings={"LONGLINE_LINE_TEST": "required"}) as running:
+    isp = small_isp(extra_ports=(Port("memif1/0", ALPINE_DAIRY),))
+    with simulated(isp, settings={"LONGLINE_LINE_TEST": "required"}) as running:
         yield running

@@ -7,7 +7,7 @@ from tests.journeys.test_a_year_of_a_line import Api
 def test_a_whole_port_is_held_to_its_cir_and_a_vlan_says_why_not(live_stack: Stack) -> None:
     alice = live_stack.client("customer")
     ends = {
-        which: {"port": live_stack.port(router, "host-cust2"), "tagging": "untagged"}
+        which: {"port": live_stack.port(router, "memif1/0"), "tagging": "untagged"}
         for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
     }
     accepted = alice.order(description="Whole port", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends)
@@ -35,7 +35,7 @@ def test_a_whole_port_is_held_to_its_cir_and_a_vlan_says_why_not(live_stack: Sta
 def test_an_excess_rate_is_policed_beyond_the_cir_and_can_be_given_up(live_stack: Stack) -> None:
     alice = Api(live_stack, "customer")
     ends = {
-        which: {"port": live_stack.port(router, "host-cust2"), "tagging": "untagged"}
+        which: {"port": live_stack.port(router, "memif1/0"), "tagging": "untagged"}
         for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
     }
     rates = {"cir_bps": 100_000, "eir_bps": 300_000}
