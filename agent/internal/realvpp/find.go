@@ -16,13 +16,12 @@ type Install struct {
 	Libraries  string // for LD_LIBRARY_PATH; "" where the system finds them
 }
 
-// Prefixes are the places looked at, in this order.
+// Prefixes are the places looked at, in this order: that of VPP_PREFIX alone where that is set.
 func Prefixes() []string {
-	var prefixes []string
 	if chosen := os.Getenv("VPP_PREFIX"); chosen != "" {
-		prefixes = append(prefixes, chosen)
+		return []string{chosen}
 	}
-	return append(prefixes, "/opt/vpp", "/usr")
+	return []string{"/opt/vpp", "/usr"}
 }
 
 // Find returns the first VPP; the error names every place looked at.

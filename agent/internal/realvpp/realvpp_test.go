@@ -67,7 +67,7 @@ func installed(t *testing.T, behaviour string) Install {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(install.Binary, prefix) {
-		t.Fatalf("VPP_PREFIX comes first; found %s", install.Binary)
+		t.Fatalf("VPP_PREFIX names it; found %s", install.Binary)
 	}
 	return install
 }
@@ -157,7 +157,11 @@ func TestAVPPThatEndsWhileStartingTellsWhatItSaid(t *testing.T) {
 
 func TestWhereNoVPPIsTheErrorNamesThePlaces(t *testing.T) {
 	t.Setenv("VPP_PREFIX", "/chosen")
-	if got := strings.Join(Prefixes(), " "); got != "/chosen /opt/vpp /usr" {
+	if got := strings.Join(Prefixes(), " "); got != "/chosen" {
+		t.Errorf("looks in %s although one is chosen", got)
+	}
+	t.Setenv("VPP_PREFIX", "")
+	if got := strings.Join(Prefixes(), " "); got != "/opt/vpp /usr" {
 		t.Errorf("looks in %s", got)
 	}
 	if _, err := find([]string{"/nowhere", "/at/all"}); err == nil || !strings.Contains(err.Error(), "/nowhere, /at/all") {
