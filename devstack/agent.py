@@ -45,6 +45,7 @@ tls:
 vpp:
   api_socket: {sockets.api}
   stats_socket: {sockets.stats}
+  cli_socket: {sockets.cli}
 report:
   url: {self.report_url}
   interval: {self.report_interval_s}s

@@ -1,4 +1,4 @@
-"""The two Unix sockets that an agent connects to, behind which stands a VPP or the stand-in."""
+"""The Unix sockets that an agent connects to, behind which stands a VPP or the stand-in."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from devstack.isp import Router
 class Sockets:
     api: Path
     stats: Path
+    cli: Path
 
 
 class Dataplane(Protocol):

@@ -99,12 +99,8 @@ class Vpp:
     turn: int = 0
 
     @property
-    def cli_socket(self) -> Path:
-        return self.folder / "cli.sock"
-
-    @property
     def sockets(self) -> Sockets:
-        return Sockets(api=self.folder / "api.sock", stats=self.folder / "stats.sock")
+        return Sockets(self.folder / "api.sock", self.folder / "stats.sock", self.folder / "cli.sock")
 
     def start(self, family: Family) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +121,7 @@ class Vpp:
 unix {{
   nodaemon
   runtime-dir {self.folder}
-  cli-listen {self.cli_socket}
+  cli-listen {self.sockets.cli}
   log {self.logs / f"vpp-{self.label}-cli.log"}
 }}
 api-segment {{ prefix ll{os.getpid()}-{self.label} }}
@@ -152,7 +148,7 @@ plugins {{
     def show(self, command: str) -> str:
         """The answer to any command. Raises CommandRefused when VPP does not answer at all."""
         done = subprocess.run(
-            [str(self.installation.vppctl), "-s", str(self.cli_socket), *command.split()],
+            [str(self.installation.vppctl), "-s", str(self.sockets.cli), *command.split()],
             capture_output=True,
             text=True,
             check=False,
@@ -177,7 +173,7 @@ plugins {{
         return found[1] if found else answer.strip()
 
     def _answers(self) -> bool:
-        if not (self.cli_socket.exists() and self.sockets.api.exists()):
+        if not (self.sockets.cli.exists() and self.sockets.api.exists()):
             return False
         try:
             return self.show("show version").startswith("vpp ")

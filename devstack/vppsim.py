@@ -26,7 +26,7 @@ class SimulatedDataplane:
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "vppsim.json"
         config.write_text(json.dumps(config_of(router, self.isp, self.folder / "underlay"), indent=1))
-        sockets = Sockets(folder / "api.sock", folder / "stats.sock")
+        sockets = Sockets(folder / "api.sock", folder / "stats.sock", folder / "cli.sock")
         child = Child(
             name=f"vppsim-{router.name}",
             argv=[
@@ -35,6 +35,8 @@ class SimulatedDataplane:
                 str(sockets.api),
                 "-stats-socket",
                 str(sockets.stats),
+                "-cli-socket",
+                str(sockets.cli),
                 "-config",
                 str(config),
             ],

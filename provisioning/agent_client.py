@@ -16,11 +16,13 @@ from provisioning.agent_reply_decoder import (
     FramesSent,
     Held,
     Reply,
+    RoundTrips,
     frames_decode,
     held_decode,
     plan_decode,
     problem_decode,
     reply_decode,
+    round_trips_decode,
 )
 from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
@@ -113,6 +115,14 @@ class AgentClient:
         document = json.dumps({**asked, "frame": frame, "count": count, "rate_pps": rate_pps}).encode()
         decode = partial(frames_decode, router=self._router, vll=vll, side=side, revision=revision)
         return self._ask("POST", "/v1/test-frames", decode, document)
+
+    def measure_round_trips(
+        self, *, vll: UUID, side: str, revision: int
+    ) -> RoundTrips | Refused | Unreachable:
+        """Time a few small packets to the far end of an end's tunnel and back."""
+        document = json.dumps({"schema": 1, "vll": str(vll), "end": side, "revision": revision}).encode()
+        decode = partial(round_trips_decode, router=self._router, vll=vll, side=side, revision=revision)
+        return self._ask("POST", "/v1/round-trips", decode, document)
 
     def _ask(
         self,

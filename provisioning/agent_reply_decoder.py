@@ -86,6 +86,21 @@ class FramesSent(Struct, frozen=True, forbid_unknown_fields=True):
     agent_version: str
 
 
+class RoundTrips(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to ``POST /v1/round-trips``: packets to the tunnel's far end and back; times in µs."""
+
+    schema: Literal[1]
+    router: str
+    vll: UUID
+    end: Literal["a", "z"]
+    revision: Positive31
+    sent: Natural31
+    received: Natural31
+    min_us: Natural53
+    avg_us: Natural53
+    max_us: Natural53
+
+
 class _Reason(Struct, forbid_unknown_fields=True):
     code: str
     message: str
@@ -154,7 +169,7 @@ class _State(Struct):
 
 
 _reply, _plan, _state, _problem = reader(_Reply), reader(_Plan), reader(_State), reader(dict[str, Any])
-_frames = reader(FramesSent)
+_frames, _round_trips = reader(FramesSent), reader(RoundTrips)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
@@ -205,9 +220,20 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
 def frames_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> FramesSent:
     """Read how many test frames left this end. Raises ``BadReply``."""
     sent = _read(_frames, body)
-    if (sent.router, sent.vll, sent.end, sent.revision) != (router, vll, side, revision):
-        raise BadReply(f"this is not about {vll} {side} at revision {revision} on {router}")
+    _about(sent, router=router, vll=vll, side=side, revision=revision)
     return sent
+
+
+def round_trips_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> RoundTrips:
+    """Read how long packets take to the other end and back. Raises ``BadReply``."""
+    timed = _read(_round_trips, body)
+    _about(timed, router=router, vll=vll, side=side, revision=revision)
+    return timed
+
+
+def _about(answer: FramesSent | RoundTrips, *, router: str, vll: UUID, side: str, revision: int) -> None:
+    if (answer.router, answer.vll, answer.end, answer.revision) != (router, vll, side, revision):
+        raise BadReply(f"this is not about {vll} {side} at revision {revision} on {router}")
 
 
 def problem_decode(body: bytes) -> dict[str, Any]:

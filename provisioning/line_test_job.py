@@ -2,13 +2,14 @@
 
 import logging
 from contextlib import ExitStack
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from portal.core import clock
-from portal.vll.line_test_procedure import Findings, run
+from portal.core.encapsulations import Encapsulation, Transport
+from portal.vll.line_mtu_check import path_assumed
+from portal.vll.line_test_procedure import run
 from portal.vll.line_test_rules import Untested
 from portal.vll.models import LineTest, VllEnd
 from portal.vll.operations.line_test_lifecycle import (
@@ -17,7 +18,7 @@ from portal.vll.operations.line_test_lifecycle import (
     line_test_finish,
     line_test_put_off,
 )
-from provisioning.agent_client import Refused
+from provisioning.agent_client import Refused, Unreachable
 from provisioning.converge_job import Clock, agent_of
 from provisioning.line_test_frames import End, FramesProbe, NotSent
 
@@ -36,7 +37,7 @@ def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
         return False
     ends = {end.side: end for end in test.vll.ends.select_related("port__router")}
     try:
-        findings, conditions = _carry_out(test, ends)
+        tested = _carry_out(test, ends)
     except NotSent as error:
         log.warning("line test", extra={"vll": str(test.vll_id), "side": error.side, "error": str(error)})
         if isinstance(error.outcome, Refused) and error.outcome.type == CANNOT:
@@ -48,11 +49,11 @@ def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
     except Exception:
         line_test_put_off(test, now=now())
         raise
-    line_test_finish(test, Tested(findings, conditions=conditions), now=now())
+    line_test_finish(test, tested, now=now())
     return True
 
 
-def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> tuple[Findings, dict[str, Any]]:
+def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
     with ExitStack() as conversations:
         probe = FramesProbe(
             ends={
@@ -72,4 +73,30 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> tuple[Findings, dict[
             }
             for side, end in ends.items()
         }
-        return findings, {"routers": routers}
+        round_trip_us = _round_trip(probe.ends["a"], test) if findings.largest_passed else None
+    path = path_assumed(
+        *(ends[side].port.router for side in "az"),
+        Transport.of(Encapsulation(test.vll.encapsulation), test.vll.family),
+        test.frame,
+    )
+    return Tested(findings, conditions={"routers": routers, "path": path}, round_trip_us=round_trip_us)
+
+
+def _round_trip(end: End, test: LineTest) -> dict[str, int] | None:
+    """How long small packets took there and back, in µs; None where none did, or nobody could tell.
+
+    That says nothing against the line: frames have said what it carries.
+    """
+    timed = end.agent.measure_round_trips(vll=end.vll, side=end.side, revision=end.revision)
+    if isinstance(timed, Refused | Unreachable):
+        log.warning("round trips", extra={"vll": str(test.vll_id), "error": str(timed)})
+        return None
+    if not timed.received:
+        return None
+    return {
+        "sent": timed.sent,
+        "received": timed.received,
+        "min": timed.min_us,
+        "avg": timed.avg_us,
+        "max": timed.max_us,
+    }

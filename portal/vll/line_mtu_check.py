@@ -1,7 +1,7 @@
 """MTU check of the lines in service, against the network as it is declared and observed."""
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.mtu_arithmetic import VLAN_TAG, required_ip_mtu
 from portal.core.vlan_tags import Tagging
-from portal.inventory.models import Port
+from portal.inventory.models import Port, Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology_cache import path_policy, topology_when_all_report
 from portal.vll.models import VllEnd
@@ -43,6 +43,26 @@ def lines_off_the_path() -> set[UUID]:
             if required is not None and report.refusal(required) is not None:
                 found.add(line)
     return found
+
+
+def path_assumed(a: Router, z: Router, transport: Transport, frame: int) -> dict[str, Any]:
+    """The links on which a tunnel between two routers counts, and their IP MTUs (bytes; None: not known).
+
+    ``required_ip_mtu`` is what the tunnel's largest frame needs; ``backup`` links are used after a failure.
+    """
+    topology, policy = topology_when_all_report(), path_policy()
+    assert transport.family is not None  # noqa: S101 - a tunnel has one
+    report = path_check(
+        topology, a.pk, z.pk, family=transport.family, any_single_failure=policy.survives_one_failure
+    )
+    return {
+        "required_ip_mtu": required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key),
+        "ip_mtu": report.path_mtu,
+        "links": [
+            {"link": link.name, "ip_mtu": topology.ip_mtu(link), "backup": link in report.used.backup}
+            for link in report.links
+        ],
+    }
 
 
 def lines_too_large_for(port: Port) -> set[UUID]:

@@ -3,6 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
 
 _REASONS = {
@@ -10,7 +11,8 @@ _REASONS = {
         "No test frame arrives at the other end: the underlay does not carry this tunnel."
     ),
     LineTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
-        "{passed} bytes pass, {frame} do not: a link on this path carries less than it says."
+        "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}: a link"
+        " on this path carries less than it says ({links})."
     ),
     LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost on the way, small ones too."),
     LineTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
@@ -24,7 +26,24 @@ _REASONS = {
 def line_test_sentence(test: LineTest) -> str:
     """Of a test that has ended, for a reader; frames in bytes, without FCS."""
     if not test.reason:
-        return _("All test frames of up to {frame} bytes arrived, both ways.").format(frame=test.frame)
+        return _("All test frames of up to {frame} bytes arrived, both ways.").format(
+            frame=_bytes(test.frame)
+        )
+    links = test.conditions.get("path", {}).get("links", ())
     return _(_REASONS[LineTest.Reason(test.reason)]).format(
-        frame=test.frame, passed=test.largest_passed, routers=", ".join(test.routers)
+        frame=_bytes(test.frame),
+        small=_bytes(_largest_standard_size(test)),
+        passed=_bytes(test.largest_passed),
+        links=", ".join(each["link"] for each in links if not each["backup"]) or _("none is known"),
+        routers=", ".join(test.routers),
     )
+
+
+def _largest_standard_size(test: LineTest) -> int | None:
+    """Of the sizes that every line is tested with, the largest that passed."""
+    passed = [size for size in SIZES if size <= (test.largest_passed or 0)]
+    return max(passed, default=test.largest_passed)
+
+
+def _bytes(size: int | None) -> str:
+    return "" if size is None else f"{size:,}"

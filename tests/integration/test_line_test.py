@@ -19,7 +19,7 @@ from portal.vll.operations import line_tests_resend, order_approve, order_cancel
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
 from portal.vll.task_names import TEST_LINE
 from provisioning.agent_client import Refused, Unreachable
-from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
+from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
 from provisioning.intent_generations import router_intent
 from provisioning.line_test_job import CANNOT, line_test
 from provisioning.plan_preview import held_order_preview
@@ -41,6 +41,8 @@ class Underlay:
         self.received: dict[str, int] = {"a": 0, "z": 0}
         self.pieces = 0
         self.outcome: Refused | Unreachable | None = None
+        # What comes of round trips where they are not measured.
+        self.silent: Refused | Unreachable | None = None
         self.asked: list[dict[str, Any]] = []
 
     def agent_of(self, router: Any) -> Self:
@@ -54,6 +56,12 @@ class Underlay:
 
     def plan(self, document: bytes, *, request_ids: Any = ()) -> Unreachable:
         return Unreachable("it is asked for no plan here")
+
+    def measure_round_trips(self, *, vll: Any, side: Literal["a", "z"], revision: int) -> Any:
+        if self.silent:
+            return self.silent
+        times = {"sent": 5, "received": 4, "min_us": 710, "avg_us": 805, "max_us": 1200}
+        return RoundTrips(schema=1, router="", vll=vll, end=side, revision=revision, **times)
 
     def send_test_frames(
         self, *, vll: Any, side: Literal["a", "z"], revision: int, frame: int, count: int, rate_pps: int
@@ -144,7 +152,16 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     assert [count["frame"] for count in found.directions["a_to_z"]] == [64, 128, 256, 512, 1024, vll.frame]
     assert {count["received"] for way in found.directions.values() for count in way} == {100}
     assert found.conditions["routers"]["a"] == {"router": "rhino", "vpp": "25.10", "agent": "0.1.0"}
-    assert line_test_sentence(found) == f"All test frames of up to {vll.frame} bytes arrived, both ways."
+    assert found.conditions["path"] == {
+        "required_ip_mtu": vll.frame + 36,
+        "ip_mtu": 9000,
+        "links": [
+            {"link": str(link), "ip_mtu": 9000, "backup": name != "rhino-hippo"}
+            for name, link in isp.links.items()
+        ],
+    }
+    assert found.round_trip_us == {"sent": 5, "received": 4, "min": 710, "avg": 805, "max": 1200}
+    assert line_test_sentence(found) == f"All test frames of up to {vll.frame:,} bytes arrived, both ways."
     assert (vll.admin_status, vll.revision, apart(isp, "rhino")) == ("admin-up", 2, [False])
     assert told("line_test.passed") == [
         {
@@ -160,6 +177,21 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     vll.refresh_from_db()
     placed.refresh_from_db()
     assert (placed.state, vll.lifecycle, vll.in_sync) == ("completed", "active", True)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [Refused(409, {"type": CANNOT, "detail": "no ping"}), Unreachable("a timeout")],
+    ids=["without ping", "unreachable"],
+)
+def test_round_trips_that_nobody_measures_say_nothing_against_a_line(
+    isp: Isp, alice: User, underlay: Underlay, silent: Any
+) -> None:
+    underlay.silent = silent
+    vll = order(isp, alice).vll
+    built(vll)
+    found = carry_out(vll)
+    assert (found.state, found.round_trip_us) == ("passed", None)
 
 
 def test_a_line_whose_large_frames_are_lost_fails_with_the_largest_that_passes_and_leaves_nothing(
@@ -179,7 +211,8 @@ def test_a_line_whose_large_frames_are_lost_fails_with_the_largest_that_passes_a
     assert placed.failure is not None
     assert placed.failure["code"] == "line-test-large-frames-lost"
     assert placed.failure["message"] == (
-        f"1400 bytes pass, {vll.frame} do not: a link on this path carries less than it says."
+        f"Frames of 1,024 bytes pass, those of {vll.frame:,} do not; the largest that passed had 1,400: a"
+        f" link on this path carries less than it says ({isp.links['rhino-hippo']})."
     )
 
 
@@ -484,7 +517,13 @@ def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
     carry_out(vll)
     [found] = client(alice).get(address).json()["results"]
     assert (found["state"], found["reason"], found["largest_passed"]) == ("failed", "large-frames-lost", 1400)
-    assert found["message"].startswith("1400 bytes pass")
+    assert found["message"].startswith("Frames of 1,024 bytes pass")
+    assert found["path"]["links"][0] == {
+        "link": str(isp.links["rhino-hippo"]),
+        "ip_mtu": 9000,
+        "backup": False,
+    }
+    assert found["round_trip_us"]["avg"] == 805
     assert found["directions"]["a_to_z"][0] == {
         "frame": 64,
         "sent": 100,
@@ -507,5 +546,5 @@ def test_the_lines_page_says_what_frames_have_said(isp: Isp, alice: User, underl
     built(vll)
     carry_out(vll)
     shown = text(signed_in(alice).get(page))
-    assert f"All test frames of up to {vll.frame} bytes arrived, both ways." in shown
+    assert f"All test frames of up to {vll.frame:,} bytes arrived, both ways." in shown
     assert f"{vll.frame} 100 of 100 100 of 100" in shown

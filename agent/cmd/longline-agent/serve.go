@@ -120,7 +120,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine := converge.New(store, journal, log, time.Now)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
-	engine.Repair, engine.FullLook = converge.Repair(c.Drift), c.VPP.FullLook
+	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,

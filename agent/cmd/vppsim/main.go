@@ -15,7 +15,7 @@ import (
 const usage = `vppsim plays a VPP 25.10 on its binary API and stats sockets. It forwards no frames, but for
 those of its packet generator, which go from tunnel to tunnel over the underlay.
 
-  vppsim -api-socket PATH -stats-socket PATH [-config FILE.json]
+  vppsim -api-socket PATH -stats-socket PATH [-cli-socket PATH] [-config FILE.json]
 
 The configuration; every member may be left out:
 
@@ -56,6 +56,7 @@ func main() {
 func run() error {
 	apiSocket := flag.String("api-socket", "", "path of the binary API socket")
 	statsSocket := flag.String("stats-socket", "", "path of the stats segment socket")
+	cliSocket := flag.String("cli-socket", "", "path of the CLI's socket, which knows ping; none if absent")
 	configFile := flag.String("config", "", "JSON file, see above")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
@@ -77,7 +78,7 @@ func run() error {
 			return now.Links, err
 		}
 	}
-	config.APISocket, config.StatsSocket = *apiSocket, *statsSocket
+	config.APISocket, config.StatsSocket, config.CLISocket = *apiSocket, *statsSocket, *cliSocket
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -34,8 +34,8 @@ type TLS struct{ CA, Certificate, Key, Revoked string }
 
 // VPP names VPP's sockets, and says how often all of it is read when nothing happens.
 type VPP struct {
-	APISocket, StatsSocket string
-	FullLook               time.Duration
+	APISocket, StatsSocket, CLISocket string
+	FullLook                          time.Duration
 }
 
 // Report says where reports go; with an empty URL none are sent.

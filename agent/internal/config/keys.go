@@ -46,6 +46,8 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.VPP.APISocket })},
 	{path: "vpp.stats_socket", standard: "/run/vpp/stats.sock", meaning: "VPP's stats segment (statseg in its startup.conf)",
 		set: path(func(c *Config) *string { return &c.VPP.StatsSocket })},
+	{path: "vpp.cli_socket", standard: "/run/vpp/cli.sock", meaning: "VPP's command line (cli-listen in its startup.conf), for pings alone; without it the rest works, and round trips are not measured",
+		set: path(func(c *Config) *string { return &c.VPP.CLISocket })},
 	{path: "vpp.full_look", standard: "10m", meaning: "how long quick looks at VPP are enough, every 30 s and after events, before all of it is read again, 10s to 24h",
 		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullLook }, 10*time.Second, 24*time.Hour)},
 	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",

@@ -57,6 +57,9 @@ type Engine struct {
 	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set
 	// it before Serve.
 	SetAside func() []durable.SetAsideFile
+	// CLISocket is where VPP's command line answers, for pings; set it before Serve.
+	CLISocket string
+
 	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration

@@ -54,6 +54,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 		}
 		t.Cleanup(sim.Stop)
 		r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+		r.CLISocket = sim.CLISocket()
 		r.restart, r.forwards = func() error { return sim.Restart() }, sim.Forwarding
 		test(t, r)
 	})
@@ -67,9 +68,10 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	t.Helper()
 	real := realvpp.StartOrSkip(t, realvpp.Options{
-		Plugins: []string{"vxlan", "geneve", "gre", "policer", "linux_cp", "linux_cp_unittest"},
+		Plugins: []string{"vxlan", "geneve", "gre", "ping", "policer", "linux_cp", "linux_cp_unittest"},
 	})
 	r := newRouter(t, real.APISocket(), real.StatsSocket())
+	r.CLISocket = real.CLISocket()
 	r.restart = func() error { return real.Restart(t.Context()) }
 	r.pair = pairer(real)
 	return r, real

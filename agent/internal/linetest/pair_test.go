@@ -54,8 +54,8 @@ func onEveryPair(t *testing.T, test func(t *testing.T, a, z *router)) {
 		test(t, a, z)
 	})
 	t.Run("real VPP", func(t *testing.T) {
-		folder := t.TempDir()
-		a, z := newReal(t, folder, 1), newReal(t, folder, 2)
+		pair := realvpp.StartPairOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "memif"}})
+		a, z := newReal(t, pair[0], 1), newReal(t, pair[1], 2)
 		a.awaitLink(z)
 		test(t, a, z)
 	})
@@ -80,29 +80,14 @@ func newSimulated(t *testing.T, underlay string, n int) *router {
 	return r
 }
 
-func newReal(t *testing.T, folder string, n int) *router {
+func newReal(t *testing.T, real *realvpp.VPP, n int) *router {
 	t.Helper()
-	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "memif"}})
-	cli := func(format string, args ...any) {
-		t.Helper()
-		if _, err := real.CLI(fmt.Sprintf(format, args...)); err != nil {
+	r := newRouter(t, real.APISocket(), real.StatsSocket(), n)
+	r.smallLink = func(mtu int) {
+		if _, err := real.CLI(fmt.Sprintf("set interface mtu packet %d memif1/0", mtu)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	far := 3 - n
-	cli("create memif socket id 1 filename %s", filepath.Join(folder, "memif.sock"))
-	cli("create interface memif id 0 socket-id 1 %s", map[int]string{1: "master", 2: "slave"}[n])
-	cli("set interface state memif1/0 up")
-	cli("set interface ip address memif1/0 10.0.0.%d/24", n)
-	cli("set interface ip address memif1/0 fd00::%d/64", n)
-	cli("create loopback interface")
-	cli("set interface state loop0 up")
-	cli("set interface ip address loop0 10.255.0.%d/32", n)
-	cli("set interface ip address loop0 fd00:255::%d/128", n)
-	cli("ip route add 10.255.0.%d/32 via 10.0.0.%d", far, far)
-	cli("ip route add fd00:255::%d/128 via fd00::%d", far, far)
-	r := newRouter(t, real.APISocket(), real.StatsSocket(), n)
-	r.smallLink = func(mtu int) { cli("set interface mtu packet %d memif1/0", mtu) }
 	return r
 }
 

@@ -80,7 +80,7 @@ type Snapshot struct {
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface
 	subs    map[uint32][]*Interface // sub-interfaces of a port, sorted by index
-	local   map[netip.Addr]bool
+	local   map[netip.Addr]*Interface
 
 	prefixes map[uint32][]netip.Prefix // addresses while they are being read, by interface
 }
@@ -128,10 +128,10 @@ func (s *Snapshot) takeAddresses() *Snapshot {
 }
 
 func (s *Snapshot) indexAddresses() *Snapshot {
-	s.local = make(map[netip.Addr]bool)
+	s.local = make(map[netip.Addr]*Interface)
 	for _, i := range s.Interfaces {
 		for _, prefix := range i.Addresses {
-			s.local[prefix.Addr()] = true
+			s.local[prefix.Addr()] = i
 		}
 	}
 	return s
@@ -156,4 +156,7 @@ func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
 func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
 
 // HasAddress reports whether an interface of this VPP has the address.
-func (s *Snapshot) HasAddress(address netip.Addr) bool { return s.local[address] }
+func (s *Snapshot) HasAddress(address netip.Addr) bool { return s.local[address] != nil }
+
+// ByAddress returns nil when no interface of this VPP has the address.
+func (s *Snapshot) ByAddress(address netip.Addr) *Interface { return s.local[address] }

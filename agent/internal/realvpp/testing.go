@@ -1,7 +1,9 @@
 package realvpp
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -23,4 +25,35 @@ func StartOrSkip(t testing.TB, options Options) *VPP {
 	}
 	t.Cleanup(v.Stop)
 	return v
+}
+
+// StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each has a loop0 with 10.255.0.n and
+// fd00:255::n and a route to the other's; memif is among options.Plugins. The link comes up by itself, in a while.
+func StartPairOrSkip(t testing.TB, options Options) [2]*VPP {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "memif.sock")
+	pair := [2]*VPP{}
+	for at := range pair {
+		v := StartOrSkip(t, options)
+		pair[at] = v
+		near, far := at+1, 2-at
+		for _, line := range []string{
+			"create memif socket id 1 filename " + socket,
+			"create interface memif id 0 socket-id 1 " + [2]string{"master", "slave"}[at],
+			"set interface state memif1/0 up",
+			fmt.Sprintf("set interface ip address memif1/0 10.0.0.%d/24", near),
+			fmt.Sprintf("set interface ip address memif1/0 fd00::%d/64", near),
+			"create loopback interface",
+			"set interface state loop0 up",
+			fmt.Sprintf("set interface ip address loop0 10.255.0.%d/32", near),
+			fmt.Sprintf("set interface ip address loop0 fd00:255::%d/128", near),
+			fmt.Sprintf("ip route add 10.255.0.%d/32 via 10.0.0.%d", far, far),
+			fmt.Sprintf("ip route add fd00:255::%d/128 via fd00::%d", far, far),
+		} {
+			if _, err := v.CLI(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return pair
 }

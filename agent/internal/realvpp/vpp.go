@@ -67,6 +67,9 @@ func (v *VPP) APISocket() string { return v.path("api.sock") }
 // StatsSocket is the path of the stats segment socket.
 func (v *VPP) StatsSocket() string { return v.path("stats.sock") }
 
+// CLISocket is the path of the CLI's socket.
+func (v *VPP) CLISocket() string { return v.path("cli.sock") }
+
 // PID is that of the VPP running now.
 func (v *VPP) PID() int { return v.process.Process.Pid }
 

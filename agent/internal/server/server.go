@@ -19,6 +19,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/roundtrip"
 )
 
 // Engine is what the server needs of the engine.
@@ -28,6 +29,7 @@ type Engine interface {
 	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	SendTestFrames(context.Context, *intent.TestFrames) (*converge.TestResult, error)
+	MeasureRoundTrip(context.Context, *intent.RoundTrip) (*roundtrip.Times, error)
 	Status() converge.Status
 	Ready() error
 }
@@ -59,6 +61,7 @@ func (s *Server) Handler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
 	mux.Handle("/v1/test-frames", only(http.MethodPost, s.postTestFrames))
+	mux.Handle("/v1/round-trips", only(http.MethodPost, s.postRoundTrips))
 	return s.portalOnly(mux)
 }
 

@@ -26,6 +26,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/roundtrip"
 )
 
 const fixtures = "../../../tests/contract"
@@ -38,6 +39,8 @@ type engine struct {
 
 	asked  *intent.TestFrames // the last test frames
 	result *converge.TestResult
+	timed  *intent.RoundTrip // the last round trip
+	times  *roundtrip.Times
 }
 
 func (e *engine) Put(context.Context, *intent.Intent) (*converge.Outcome, error) {
@@ -60,6 +63,11 @@ func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.Holding, 
 func (e *engine) SendTestFrames(_ context.Context, asked *intent.TestFrames) (*converge.TestResult, error) {
 	e.asked = asked
 	return e.result, e.err
+}
+
+func (e *engine) MeasureRoundTrip(_ context.Context, asked *intent.RoundTrip) (*roundtrip.Times, error) {
+	e.timed = asked
+	return e.times, e.err
 }
 
 func (e *engine) Status() converge.Status { return converge.Status{} }

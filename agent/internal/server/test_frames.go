@@ -7,6 +7,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/linetest"
+	"longline.dev/agent/internal/roundtrip"
 )
 
 type testCountersBody struct {
@@ -30,16 +31,22 @@ type testFramesBody struct {
 }
 
 func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
-	var asked *intent.TestFrames
+	takeRequest(s, w, r, intent.DecodeTestFrames, s.sendTestFrames)
+}
+
+// takeRequest reads a small request and hands it on; one that cannot be read is answered here.
+func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, error),
+	serve func(http.ResponseWriter, *http.Request, *T)) {
+	var asked *T
 	var err error
 	read := false
-	s.takeBody(w, r, func(body []byte) { asked, err = intent.DecodeTestFrames(body); read = true })
+	s.takeBody(w, r, func(body []byte) { asked, err = decode(body); read = true })
 	switch {
 	case !read: // and answered
 	case err != nil:
 		invalidTest(err).write(w)
 	default:
-		s.sendTestFrames(w, r, asked)
+		serve(w, r, asked)
 	}
 }
 
@@ -61,29 +68,39 @@ func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, asked *i
 	s.log.Info("test frames", "end", asked.Key.String(), "revision", asked.Revision, "frame", asked.Frame, "count", asked.Count,
 		"request_ids", requestIDs(r.Header))
 	result, err := s.engine.SendTestFrames(r.Context(), asked)
+	if err != nil {
+		failedTest(err).write(w)
+		return
+	}
+	c := result.Counters
+	writeJSON(w, testFramesBody{
+		1, s.router, asked.VLL, asked.End, asked.Revision, result.Sent,
+		testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
+	})
+}
+
+// failedTest answers a request that could not be carried out.
+func failedTest(err error) problem {
 	var notTesting *converge.NotTestingError
 	var tooLong *converge.FrameTooLongError
-	var cannot *linetest.CannotError
+	var cannotSend *linetest.CannotError
+	var cannotTime *roundtrip.CannotError
 	var refused *linetest.RefusedError
-	conflict := func(code, title string) {
-		problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}.write(w)
+	conflict := func(code, title string) problem {
+		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 	}
 	switch {
 	case errors.As(err, &tooLong):
-		invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}}).write(w)
+		return invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}})
 	case errors.As(err, &notTesting):
-		conflict("not-testing", "The line is not held to be tested here")
-	case errors.As(err, &cannot):
-		conflict("cannot-test", "This VPP sends no test frames")
+		return conflict("not-testing", "The line is not held to be tested here")
+	case errors.As(err, &cannotSend):
+		return conflict("cannot-test", "This VPP sends no test frames")
+	case errors.As(err, &cannotTime):
+		return conflict("cannot-test", "This VPP measures no round trips")
 	case errors.As(err, &refused):
-		conflict("vpp-refused", "VPP did not do it")
-	case err != nil:
-		problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+		return conflict("vpp-refused", "VPP did not do it")
 	default:
-		c := result.Counters
-		writeJSON(w, testFramesBody{
-			1, s.router, asked.VLL, asked.End, asked.Revision, result.Sent,
-			testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
-		})
+		return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
 	}
 }

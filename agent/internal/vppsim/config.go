@@ -10,10 +10,12 @@ import (
 
 // Config describes the VPP to play. The zero value is a bare VPP with only local0.
 type Config struct {
-	// APISocket and StatsSocket are the paths to listen on. Left empty in Start, they are
-	// put into a temporary folder that Stop removes.
+	// APISocket and StatsSocket are the paths to listen on. Left empty in Start, they are, with
+	// CLISocket, put into a temporary folder that Stop removes.
 	APISocket   string `json:"-"`
 	StatsSocket string `json:"-"`
+	// CLISocket is that of the CLI, where pings can be asked for; there is none if it is empty.
+	CLISocket string `json:"-"`
 
 	// Version is what show_version answers; empty means DefaultVersion.
 	Version string `json:"version"`

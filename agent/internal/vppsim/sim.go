@@ -40,6 +40,7 @@ func Start(ctx context.Context, config Config) (*Sim, error) {
 		s.folder = folder
 		s.config.APISocket = filepath.Join(folder, "api.sock")
 		s.config.StatsSocket = filepath.Join(folder, "stats.sock")
+		s.config.CLISocket = filepath.Join(folder, "cli.sock")
 	}
 	v, err := boot(s.config)
 	if err != nil {
@@ -60,6 +61,9 @@ func (s *Sim) APISocket() string { return s.config.APISocket }
 // StatsSocket is the path of the stats segment socket.
 func (s *Sim) StatsSocket() string { return s.config.StatsSocket }
 
+// CLISocket is the path of the CLI's socket.
+func (s *Sim) CLISocket() string { return s.config.CLISocket }
+
 // Stop ends the run and removes the sockets. A second call does nothing.
 func (s *Sim) Stop() { s.once.Do(s.stop) }
 
@@ -74,6 +78,9 @@ func (s *Sim) stop() {
 	}
 	os.Remove(s.config.APISocket)
 	os.Remove(s.config.StatsSocket)
+	if s.config.CLISocket != "" {
+		os.Remove(s.config.CLISocket)
+	}
 	if s.folder != "" {
 		os.RemoveAll(s.folder)
 	}

@@ -20,7 +20,7 @@ type underlay struct {
 	sockets map[netip.Addr]*net.UnixConn
 }
 
-// frames are frames on their way from one router to another, as a datagram.
+// frames are frames on their way from one router to another, as a datagram; or an echo is.
 type frames struct {
 	Encapsulation string     `json:"encapsulation"`
 	Family        int        `json:"family"`
@@ -30,6 +30,7 @@ type frames struct {
 	Size          int        `json:"size"` // bytes of each, inside the tunnel
 	Count         int        `json:"count"`
 	Fragments     int        `json:"fragments"` // in which each comes
+	Echo          *echo      `json:"echo,omitempty"`
 }
 
 const (
@@ -57,6 +58,9 @@ func (u *underlay) at(address netip.Addr) *net.UnixAddr {
 }
 
 func (u *underlay) close() {
+	if u == nil {
+		return
+	}
 	for address, socket := range u.sockets {
 		u.leave(address, socket)
 	}
@@ -151,14 +155,16 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 	if packet > links.MTU {
 		return
 	}
-	if data, err := json.Marshal(f); err == nil {
-		v.underlay.send(f.Destination, data)
-	}
+	v.underlay.send(f)
 }
 
 // send is to whoever listens; nobody is a router that is away.
-func (u *underlay) send(to netip.Addr, data []byte) {
-	socket, err := net.DialUnix("unixgram", nil, u.at(to))
+func (u *underlay) send(f frames) {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return
+	}
+	socket, err := net.DialUnix("unixgram", nil, u.at(f.Destination))
 	if err != nil {
 		return
 	}
@@ -175,13 +181,18 @@ func (v *vpp) receive(socket *net.UnixConn) {
 			return
 		}
 		var f frames
-		if json.Unmarshal(data[:n], &f) == nil && f.Count > 0 && f.Size > 0 {
-			v.mu.Lock()
-			if !v.stopped {
-				v.arrive(f)
-			}
-			v.mu.Unlock()
+		if json.Unmarshal(data[:n], &f) != nil {
+			continue
 		}
+		v.mu.Lock()
+		switch {
+		case v.stopped:
+		case f.Echo != nil:
+			v.echoArrives(f)
+		case f.Count > 0 && f.Size > 0:
+			v.arrive(f)
+		}
+		v.mu.Unlock()
 	}
 }
 

@@ -16,9 +16,9 @@ type vpp struct {
 	table  *messageTable
 	pid    uint32
 
-	api, stats net.Listener
-	segment    *segment
-	running    sync.WaitGroup
+	listeners []net.Listener
+	segment   *segment
+	running   sync.WaitGroup
 
 	// main is held by whatever keeps the main thread busy: a request, a client that comes, Sim.Busy. It comes before mu.
 	main   chan struct{}
@@ -50,6 +50,8 @@ type vpp struct {
 	generators map[uint32]uint32 // packet generators: id -> sw_if_index
 	streams    []*stream         // of the packet generators
 	underlay   *underlay         // nil: frames go nowhere
+	echoes     map[int]chan int  // of the pings that wait: id -> the sequence numbers of replies
+	lastEcho   int
 }
 
 // boot starts a run: fresh indices, fresh sockets, the ports of the configuration.
@@ -72,6 +74,7 @@ func boot(config Config) (*vpp, error) {
 		routes:     append([]Route(nil), config.Routes...),
 		counted:    config.Clock(),
 		generators: map[uint32]uint32{},
+		echoes:     map[int]chan int{},
 	}
 	v.turned = sync.NewCond(&v.mu)
 	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))
@@ -79,32 +82,47 @@ func boot(config Config) (*vpp, error) {
 		return nil, err
 	}
 	v.segment = segment
-	if v.underlay, err = openUnderlay(config.Underlay); err != nil {
+	if err := v.open(); err != nil {
+		v.close()
 		segment.close()
 		return nil, err
+	}
+	return v, nil
+}
+
+// open makes ports and sockets, and serves them.
+func (v *vpp) open() (err error) {
+	if v.underlay, err = openUnderlay(v.config.Underlay); err != nil {
+		return err
 	}
 	if err := v.createPorts(); err != nil {
-		v.underlay.close()
-		segment.close()
-		return nil, err
+		return err
 	}
-	api, err := listen("unix", config.APISocket)
-	if err != nil {
-		v.underlay.close()
-		segment.close()
-		return nil, err
+	serve := func(network, path string, serve func(*net.UnixListener)) error {
+		listener, err := listen(network, path)
+		if err == nil {
+			v.listeners = append(v.listeners, listener)
+			v.running.Go(func() { serve(listener) })
+		}
+		return err
 	}
-	stats, err := listen("unixpacket", config.StatsSocket)
-	if err != nil {
-		api.Close()
-		v.underlay.close()
-		segment.close()
-		return nil, err
+	if err := serve("unix", v.config.APISocket, v.serveAPI); err != nil {
+		return err
 	}
-	v.api, v.stats = api, stats
-	v.running.Go(func() { v.serveAPI(api) })
-	v.running.Go(func() { v.segment.serve(stats, v.occupy) })
-	return v, nil
+	if err := serve("unixpacket", v.config.StatsSocket, func(l *net.UnixListener) { v.segment.serve(l, v.occupy) }); err != nil {
+		return err
+	}
+	if v.config.CLISocket == "" {
+		return nil
+	}
+	return serve("unix", v.config.CLISocket, v.serveCLI)
+}
+
+func (v *vpp) close() {
+	for _, listener := range v.listeners {
+		listener.Close()
+	}
+	v.underlay.close()
 }
 
 // occupy waits for the main thread, false when the run has ended. free gives it back.
@@ -124,9 +142,7 @@ func (v *vpp) halt() {
 	v.stopped = true
 	v.turned.Broadcast()
 	close(v.halted)
-	v.api.Close()
-	v.stats.Close()
-	v.underlay.close()
+	v.close()
 	for c := range v.clients {
 		c.conn.Close()
 		c.close()

@@ -49,7 +49,9 @@ class LineTest(models.Model):
     largest_passed = models.PositiveIntegerField(null=True)
     # {"a_to_z": [{"frame", "sent", "received", "fragmented"}, ...], "z_to_a": [...]}
     directions = models.JSONField(default=dict)
-    # What was assumed of the underlay, and who counted: {"path": [...], "routers": {...}}.
+    # {"sent", "received", "min", "avg", "max"}: small packets from A's tunnel address to Z's and back, in µs.
+    round_trip_us = models.JSONField(null=True)
+    # What was assumed of the underlay, and who counted: {"path": {...}, "routers": {...}}.
     conditions = models.JSONField(default=dict)
     finished_at = models.DateTimeField(null=True)
 

@@ -34,11 +34,12 @@ LONGEST_WAIT = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The outcome of a test: ``findings``, or why there are none; ``conditions`` as LineTest has them."""
+    """The outcome of a test: ``findings``, or why there are none. The rest is as LineTest has it."""
 
     findings: Findings | None
     why_not: Untested | None = None
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    round_trip_us: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,7 @@ def _end(test: LineTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
         test.state, test.reason = LineTest.State.NOT_TESTED, why_not.reason
         test.routers = list(why_not.routers)
     test.conditions, test.finished_at = dict(tested.conditions), now
+    test.round_trip_us = None if tested.round_trip_us is None else dict(tested.round_trip_us)
     test.claimed_until = None
     test.save()
     announce(

@@ -40,6 +40,32 @@ class TestedRoutersSerializer(serializers.Serializer[Any]):
     z = TestedRouterSerializer()
 
 
+class RoundTripSerializer(serializers.Serializer[Any]):
+    """Small packets from the A end's router to the Z end's and back, in microseconds."""
+
+    sent = serializers.IntegerField(min_value=1)
+    received = serializers.IntegerField(min_value=1)
+    min = serializers.IntegerField(min_value=0)
+    avg = serializers.IntegerField(min_value=0)
+    max = serializers.IntegerField(min_value=0)
+
+
+class TestedLinkSerializer(serializers.Serializer[Any]):
+    """A backbone link on the path; ``backup``: used after one failure alone."""
+
+    link = serializers.CharField()
+    ip_mtu = serializers.IntegerField(allow_null=True, help_text="Bytes; null: not known.")
+    backup = serializers.BooleanField()
+
+
+class TestedPathSerializer(serializers.Serializer[Any]):
+    """What was assumed of the underlay: IP MTUs in bytes, null where not known."""
+
+    required_ip_mtu = serializers.IntegerField(help_text="What the largest frame needs.")
+    ip_mtu = serializers.IntegerField(allow_null=True, help_text="The smallest of the links'.")
+    links = TestedLinkSerializer(many=True)
+
+
 class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     """A test, from when it was asked for; ``reason`` says why it did not pass or was not made."""
 
@@ -48,6 +74,8 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
         help_text="The outcome as a sentence; null until there is one."
     )
     directions = serializers.SerializerMethodField()
+    round_trip_us = serializers.SerializerMethodField()
+    path = serializers.SerializerMethodField()
     routers = serializers.SerializerMethodField()
 
     class Meta:
@@ -62,6 +90,8 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
             "frame",
             "largest_passed",
             "directions",
+            "round_trip_us",
+            "path",
             "routers",
             "created_at",
             "finished_at",
@@ -77,6 +107,16 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     @extend_schema_field(DirectionsSerializer)
     def get_directions(self, test: LineTest) -> dict[str, Any]:
         return {"a_to_z": [], "z_to_a": [], **test.directions}
+
+    @extend_schema_field(RoundTripSerializer(allow_null=True))
+    def get_round_trip_us(self, test: LineTest) -> dict[str, Any] | None:
+        timed: dict[str, Any] | None = test.round_trip_us
+        return timed
+
+    @extend_schema_field(TestedPathSerializer(allow_null=True))
+    def get_path(self, test: LineTest) -> dict[str, Any] | None:
+        path: dict[str, Any] | None = test.conditions.get("path")
+        return path
 
     @extend_schema_field(TestedRoutersSerializer(allow_null=True))
     def get_routers(self, test: LineTest) -> dict[str, Any] | None:

@@ -1,0 +1,71 @@
+package intent
+
+// TestFrames is a request to send frames through the tunnel of an end that is being tested.
+type TestFrames struct {
+	Key
+	Revision int32
+	Frame    int // bytes of each, without FCS
+	Count    int
+	Rate     int // frames in a second
+}
+
+const (
+	minTestFrame = 64 // the least that Ethernet carries, with its FCS
+	maxTestFrame = 65535
+	maxTestCount = 1000
+	maxTestRate  = 1_000_000
+)
+
+// DecodeTestFrames reads such a request. The error is a *MalformedError or an *InvalidError.
+func DecodeTestFrames(data []byte) (*TestFrames, error) {
+	asked := &TestFrames{}
+	err := decodeRequest(data, func(f *fields) {
+		asked.Key, asked.Revision, _ = decodeKey(f)
+		frame, _ := f.integer("frame", minTestFrame, maxTestFrame)
+		count, counted := f.integer("count", 0, maxTestCount)
+		rate, rated := f.integer("rate_pps", 1, maxTestRate)
+		if counted && rated && count > rate {
+			f.fail("rate_pps", "out_of_range", "%d frames at %d in a second take more than a second", count, rate)
+		}
+		asked.Frame, asked.Count, asked.Rate = int(frame), int(count), int(rate)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return asked, nil
+}
+
+// RoundTrip is a request to measure how long packets take from the one end of an end's tunnel to the other and back.
+type RoundTrip struct {
+	Key
+	Revision int32
+}
+
+// DecodeRoundTrip reads such a request. The error is a *MalformedError or an *InvalidError.
+func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
+	asked := &RoundTrip{}
+	err := decodeRequest(data, func(f *fields) { asked.Key, asked.Revision, _ = decodeKey(f) })
+	if err != nil {
+		return nil, err
+	}
+	return asked, nil
+}
+
+// decodeRequest reads a small request about one end: an object of schema 1 with what read takes out of it, and no more.
+func decodeRequest(data []byte, read func(*fields)) error {
+	tree, err := parse(document{text: data})
+	if err != nil {
+		return &MalformedError{Detail: err.Error()}
+	}
+	var errors []Error
+	f := &fields{object: tree, errors: &errors}
+	if schema, ok := f.integer("schema", -1<<31, 1<<31); ok && schema != 1 {
+		f.fail("schema", "unknown_value", "this agent reads schema 1")
+	}
+	read(f)
+	f.refuseUnknown()
+	if len(errors) > 0 {
+		return &InvalidError{Errors: errors}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package vpp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// Telnet's bytes that VPP's CLI socket speaks (RFC 854, RFC 1091).
+const (
+	telnetIAC  = 255
+	telnetSB   = 250
+	telnetSE   = 240
+	telnetType = 24
+)
+
+// lineClient is the terminal by which VPP knows a program: no echo, prompt or pager, and a NUL after each answer
+// (vlib/unix/cli.c).
+var lineClient = slices.Concat([]byte{telnetIAC, telnetSB, telnetType, 0}, []byte("vppctl"), []byte{telnetIAC, telnetSE})
+
+// maxAnswer is the longest answer of the CLI that is read (bytes).
+const maxAnswer = 1 << 20
+
+// CLI runs a command on VPP's CLI socket and returns what it printed. Each connection there has a process of its own in
+// VPP: a command that waits, as ping does, keeps nobody else waiting, which it would by the binary API.
+func CLI(ctx context.Context, socket, command string) (string, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return "", fmt.Errorf("vpp cli: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	answer, err := converse(conn, command)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", fmt.Errorf("vpp cli: %q: %w", command, err)
+	}
+	return answer, nil
+}
+
+func converse(conn net.Conn, command string) (string, error) {
+	in := bufio.NewReader(conn)
+	var answer bytes.Buffer
+	for asked := false; answer.Len() < maxAnswer; {
+		b, err := in.ReadByte()
+		switch {
+		case err != nil:
+			return "", err
+		case b == telnetIAC:
+			option, err := readOption(in)
+			if err != nil {
+				return "", err
+			}
+			if option == telnetType && !asked {
+				asked = true
+				if _, err := conn.Write(slices.Concat(lineClient, []byte(command+"\n"))); err != nil {
+					return "", err
+				}
+			}
+		case b == 0 && asked:
+			return answer.String(), nil
+		case asked:
+			answer.WriteByte(b)
+		}
+	}
+	return "", fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+}
+
+// readOption reads what follows IAC, and returns the option whose value VPP asks for; 0 if it asks for none.
+func readOption(in *bufio.Reader) (byte, error) {
+	verb, err := in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	option, err := in.ReadByte()
+	if verb != telnetSB || err != nil {
+		return 0, err
+	}
+	_, err = in.ReadSlice(telnetSE)
+	return option, err
+}

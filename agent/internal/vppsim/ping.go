@@ -1,0 +1,102 @@
+package vppsim
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"go.fd.io/govpp/binapi/fib_types"
+)
+
+// echo is an ICMP echo on its way over the underlay.
+type echo struct {
+	ID       int  `json:"id"`
+	Sequence int  `json:"sequence"`
+	Reply    bool `json:"reply"`
+}
+
+// ping prints what plugins/ping/ping.c prints. It waits the whole interval after the last packet too.
+func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Duration) string {
+	v.mu.Lock()
+	from, found := v.sourceAddress(source, to.Is6())
+	v.lastEcho++
+	id, replies := v.lastEcho, make(chan int, repeat)
+	v.echoes[id] = replies
+	v.mu.Unlock()
+	defer func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		delete(v.echoes, id)
+	}()
+	var b strings.Builder
+	sent, received := make([]time.Time, 0, repeat), 0
+	for sequence := range repeat {
+		if !found {
+			b.WriteString("Failed: no source address for egress interface\n")
+			continue
+		}
+		sent = append(sent, time.Now())
+		v.mu.Lock()
+		v.sendEcho(frames{Source: from, Destination: to, Echo: &echo{ID: id, Sequence: sequence}})
+		v.mu.Unlock()
+		for next := time.After(interval); next != nil; {
+			select {
+			case <-v.halted:
+				return ""
+			case <-next:
+				next = nil
+			case n := <-replies:
+				received++
+				fmt.Fprintf(&b, "116 bytes from %s: icmp_seq=%d ttl=64 time=%.4f ms\n", to, n+1, time.Since(sent[n]).Seconds()*1000)
+			}
+		}
+	}
+	lost := 0.0
+	if len(sent) > 0 {
+		lost = 100 * float64(len(sent)-received) / float64(len(sent))
+	}
+	fmt.Fprintf(&b, "\nStatistics: %d sent, %d received, %f%% packet loss\n", len(sent), received, lost)
+	return b.String()
+}
+
+// sourceAddress is the first of its family that an interface has.
+func (v *vpp) sourceAddress(name string, is6 bool) (netip.Addr, bool) {
+	if i := v.named(name); i != nil {
+		for _, prefix := range i.addresses {
+			if address := netipAddr(prefix.Address); address.Is6() == is6 {
+				return address, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// sendEcho is to a router that has the address, this one too.
+func (v *vpp) sendEcho(f frames) {
+	switch v.fib().lookup(f.Destination).path {
+	case fib_types.FIB_API_PATH_TYPE_LOCAL:
+		v.echoArrives(f)
+	case fib_types.FIB_API_PATH_TYPE_NORMAL:
+		if v.underlay.folder != nil {
+			v.underlay.send(f)
+		}
+	}
+}
+
+// echoArrives answers a request, and hands a reply to the ping that waits for it.
+func (v *vpp) echoArrives(f frames) {
+	if v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
+		return
+	}
+	if !f.Echo.Reply {
+		v.sendEcho(frames{Source: f.Destination, Destination: f.Source, Echo: &echo{f.Echo.ID, f.Echo.Sequence, true}})
+		return
+	}
+	if replies := v.echoes[f.Echo.ID]; replies != nil {
+		select {
+		case replies <- f.Echo.Sequence:
+		default: // more than were asked for
+		}
+	}
+}
