@@ -1,6 +1,7 @@
 """Carrying out a line test: frames both ways, by the agents of both routers."""
 
 import logging
+from collections.abc import Iterable
 from contextlib import ExitStack
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from django.conf import settings
 
 from portal.core import clock
 from portal.core.encapsulations import Encapsulation, Transport
+from portal.inventory.models import Router
 from portal.vll.line_mtu_check import path_assumed
 from portal.vll.line_test_procedure import run
 from portal.vll.line_test_rules import Untested
@@ -62,7 +64,7 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
                 )
                 for side, end in ends.items()
             },
-            rate_pps=settings.LONGLINE_LINE_TEST_PPS,
+            rate_pps=_rate_pps(end.port.router for end in ends.values()),
         )
         findings = run(probe, largest=test.frame)
         routers = {
@@ -80,6 +82,11 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
         test.frame,
     )
     return Tested(findings, conditions={"routers": routers, "path": path}, round_trip_us=round_trip_us)
+
+
+def _rate_pps(routers: Iterable[Router]) -> int:
+    """What both the sender and the receiver are allowed, in packet/s."""
+    return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
 
 
 def _round_trip(end: End, test: LineTest) -> dict[str, int] | None:

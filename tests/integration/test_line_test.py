@@ -12,7 +12,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.line_test_setting import LineTestMode
 from portal.events.models import Event, Outbox
-from portal.inventory.models import ObservedRouter
+from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
@@ -66,7 +66,9 @@ class Underlay:
     def send_test_frames(
         self, *, vll: Any, side: Literal["a", "z"], revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        self.asked.append({"side": side, "revision": revision, "frame": frame, "count": count})
+        self.asked.append(
+            {"side": side, "revision": revision, "frame": frame, "count": count, "rate_pps": rate_pps}
+        )
         if self.outcome is not None:
             return self.outcome
         if frame <= self.largest:
@@ -177,6 +179,29 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     vll.refresh_from_db()
     placed.refresh_from_db()
     assert (placed.state, vll.lifecycle, vll.in_sync) == ("completed", "active", True)
+
+
+def test_a_test_is_no_quicker_than_the_slower_of_its_routers_allows(
+    isp: Isp, alice: User, underlay: Underlay, settings: Any
+) -> None:
+    settings.LONGLINE_LINE_TEST_PPS = 5000
+    Router.objects.filter(name="hippo").update(line_test_pps=300)
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    assert {each["rate_pps"] for each in underlay.asked} == {300}
+    Router.objects.update(line_test_pps=None)
+    underlay.asked.clear()
+    modify_after_test(vll, alice)
+    assert {each["rate_pps"] for each in underlay.asked} == {5000}
+
+
+def modify_after_test(vll: Vll, alice: User) -> None:
+    """Hand the line over, and have its next transport tested."""
+    activate(vll)
+    modify(alice, vll, transport="geneve4")
+    built(vll)
+    carry_out(vll)
 
 
 @pytest.mark.parametrize(

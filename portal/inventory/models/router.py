@@ -15,6 +15,8 @@ class Router(models.Model):
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)
     cores = models.PositiveSmallIntegerField(default=1)
+    # Test frames in a second that it may send or get, in packet/s; null: what the deployment says.
+    line_test_pps = models.PositiveIntegerField(null=True, blank=True)
     # The number of the newest intent; only ever counted up, under the row's lock.
     generation = models.BigIntegerField(default=0)
     # Since when it takes no new work; what it has goes on being converged.
@@ -32,6 +34,10 @@ class Router(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(generation__gte=0), name="generation_is_not_negative"),
             models.CheckConstraint(condition=Q(cores__gte=1), name="a_router_has_a_core"),
+            models.CheckConstraint(
+                condition=Q(line_test_pps__isnull=True) | Q(line_test_pps__range=(100, 10**6)),
+                name="a_burst_of_test_frames_takes_a_second_at_most",
+            ),
             models.CheckConstraint(
                 condition=Q(name__regex=r"^[a-z0-9-]{1,63}$"), name="router_name_fits_a_certificate_name"
             ),

@@ -81,6 +81,11 @@ class RouterChangeForm(VersionedForm):
     )
     cpu = forms.CharField(label=_("CPU"), max_length=50, required=False)
     cores = _number(label=_("Cores"), initial=1)
+    line_test_pps = _number(
+        label=_("Test frames a second"),
+        required=False,
+        help_text=_("The most that a line's test sends to or from it; empty: as the deployment says"),
+    )
     accept_affected = forms.BooleanField(
         label=_("Even if fewer cores stay than are booked"),
         required=False,

@@ -85,7 +85,14 @@ def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]
         "sites": (writes.SiteWriteSerializer, {"name": "Thun"}),
         "routers": (
             writes.RouterChangeSerializer,
-            {"site": "Basel", **addresses, "cpu": "Xeon", "cores": 4, "accept_affected": True},
+            {
+                "site": "Basel",
+                **addresses,
+                "cpu": "Xeon",
+                "cores": 4,
+                "line_test_pps": 500,
+                "accept_affected": True,
+            },
         ),
         "ports": (
             writes.PortChangeSerializer,
@@ -162,6 +169,7 @@ def test_an_unknown_member_is_refused_and_nothing_is_made(isp: Isp, nora: User, 
         ("routers", {"agent_url": "http://koala"}, "agent_url", "invalid"),
         ("routers", {"loopback4": "10.0.0.256"}, "loopback4", "invalid"),
         ("routers", {"cores": 0}, "cores", "out-of-range"),
+        ("routers", {"line_test_pps": 99}, "line_test_pps", "out-of-range"),
         ("ports", {"router": "rhino\0"}, "router", "does_not_exist"),
         ("ports", {"customer": "\0"}, "customer", "does_not_exist"),
         ("ports", {"customer": ["Alpine Dairy"]}, "customer", "invalid"),

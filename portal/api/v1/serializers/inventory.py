@@ -31,6 +31,7 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "agent_url",
             "cpu",
             "cores",
+            "line_test_pps",
             "generation",
             "maintenance_since",
             "drained_since",

@@ -51,7 +51,8 @@ class CustomerWriteSerializer(StrictSerializer):
 
 
 class RouterFactsSerializer(StrictSerializer):
-    """``agent_url`` "" for a router that only carries traffic."""
+    """``agent_url`` "" for a router that only carries traffic. ``line_test_pps``: frames in a second that a
+    line's test may send to it or from it; null: as the deployment says."""
 
     site = _named(Site)
     loopback4 = serializers.IPAddressField(protocol="IPv4", allow_null=True, required=False)
@@ -61,6 +62,7 @@ class RouterFactsSerializer(StrictSerializer):
     )
     cpu = StrictCharField(max_length=50, allow_blank=True, required=False)
     cores = _number(required=False)
+    line_test_pps = _number(allow_null=True, required=False)
 
 
 class RouterChangeSerializer(RouterFactsSerializer):
