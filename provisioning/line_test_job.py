@@ -70,6 +70,7 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
         routers = {
             side: {
                 "router": end.port.router.name,
+                "port": end.port.interface,
                 "vpp": probe.said[side].vpp_version,
                 "agent": probe.said[side].agent_version,
             }
@@ -77,11 +78,13 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
         }
         round_trip_us = _round_trip(probe.ends["a"], test) if findings.largest_passed else None
     path = path_assumed(
-        *(ends[side].port.router for side in "az"),
+        ends["a"].port.router,
+        ends["z"].port.router,
         Transport.of(Encapsulation(test.vll.encapsulation), test.vll.family),
         test.frame,
     )
-    return Tested(findings, conditions={"routers": routers, "path": path}, round_trip_us=round_trip_us)
+    conditions = {"routers": routers, "transport": test.vll.transport, "path": path}
+    return Tested(findings, conditions=conditions, round_trip_us=round_trip_us)
 
 
 def _rate_pps(routers: Iterable[Router]) -> int:

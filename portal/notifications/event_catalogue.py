@@ -100,6 +100,39 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
     )
 
 
+def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
+    """About a test of a line with frames that has ended."""
+    return EventType(
+        name=f"line_test.{state}",
+        announced=f"line_test.{state}",
+        about=about,
+        members={
+            "line_test": {
+                "type": "string",
+                "format": "uuid",
+                "description": "GET /api/v1/vlls/<vll>/tests/<id>",
+            },
+            "order": {"type": "string", "format": "uuid", "description": "GET /api/v1/orders/<id>"},
+            "state": {"const": state},
+            "reason": {"type": ["string", "null"], "description": "A code; null where it passed."},
+            "message": {"type": "string", "description": "The outcome as a sentence."},
+            "frame": {"type": "integer", "description": "The largest promised frame, in bytes without FCS."},
+            "largest_passed": {"type": ["integer", "null"], "description": "Bytes; null: no size passed."},
+            **_LINE,
+        },
+        example={
+            "line_test": "a3d5f1c4-0f0b-4f0e-9a56-2f2d5d0c7b11",
+            "order": _ORDER_ID,
+            "state": state,
+            "reason": None,
+            "frame": 1514,
+            "largest_passed": None,
+            **example,
+            **_LINE_EXAMPLE,
+        },
+    )
+
+
 def _router(name: str, about: str | Promise) -> EventType:
     """About a router; only the NOC's own webhooks are told."""
     return EventType(
@@ -162,6 +195,24 @@ TYPES: tuple[EventType, ...] = (
     _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),
     _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
+    _line_test(
+        "passed",
+        _("Frames of every size crossed a line, both ways, before it is handed over."),
+        message="All test frames of up to 1,514 bytes arrived, both ways.",
+        largest_passed=1514,
+    ),
+    _line_test(
+        "failed",
+        _("Test frames were lost: the network carries less than it says, or nothing."),
+        message="No test frame arrives at the other end: the underlay does not carry this tunnel.",
+        reason="nothing-arrives",
+    ),
+    _line_test(
+        "not_tested",
+        _("A line is handed over without a test with frames; the message says why."),
+        message="Both ends are on one router, and there is no tunnel.",
+        reason="no-tunnel",
+    ),
     _router("silent", _("Nobody hears from a router; told to the NOC's own webhooks.")),
     _router("reporting", _("A router that was silent reports again; told to the NOC's own webhooks.")),
     EventType(

@@ -43,6 +43,16 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
             "state": said["state"] if event.kind == "order.overdue" else what,
             "failure": said.get("failure"),
         }
+    if subject == "line_test":
+        return {
+            "line_test": said["line_test"],
+            "order": str(event.order_id),
+            "state": what,
+            "reason": said["code"] or None,
+            "message": said["reason"],
+            "frame": said["frame"],
+            "largest_passed": said["largest_passed"],
+        }
     match what:
         case "described":
             return {"before": said["before"], "after": said["after"]}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +24,8 @@ from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 from portal.vll import queries
-from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import (
     IN_SERVICE,
@@ -44,6 +45,8 @@ SHOWN = 50
 NEARLY_FULL = 0.8
 # Tried so often, a mail has been waiting for twenty minutes; receivers that greylist take it by then.
 TRIES_OF_A_MAIL = 4
+# A link that was mended shows by the next test that passes; a line's own test by then is history.
+FAILED_TESTS_FOR = timedelta(days=7)
 # The relay sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
 
@@ -72,7 +75,7 @@ def alarms(now: datetime) -> list[Alarm]:
     return [
         *_of_orders(now),
         *_of_routers(now),
-        *_of_lines(),
+        *_of_lines(now),
         *_of_links(),
         _full_ports(),
         _full_routers(),
@@ -115,10 +118,11 @@ def _of_routers(now: datetime) -> Iterator[Alarm]:
     yield _alarm(_("Routers held or under maintenance"), withheld, _router)
 
 
-def _of_lines() -> Iterator[Alarm]:
+def _of_lines(now: datetime) -> Iterator[Alarm]:
     active = Vll.objects.filter(lifecycle=Lifecycle.ACTIVE).select_related("customer").order_by("-created_at")
     yield _alarm(_("Lines down"), active.filter(oper_status=OperStatus.DOWN), _line)
     yield _alarm(_("Lines that differ from what is wanted"), active.filter(in_sync=False), _line)
+    yield _alarm(_("Line tests that failed"), _failed_tests(now), _line_test)
     contested = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
     by_router = contested.select_related("vll", "port__router").order_by("port__router__name", "pk")
     yield _alarm(_("Somebody else changes what routers hold of lines"), by_router, _contested)
@@ -129,6 +133,19 @@ def _of_lines() -> Iterator[Alarm]:
     )
     title = _("Lines that no router has confirmed to be gone")
     yield _alarm(title, left.select_related("customer").order_by("-created_at"), _line)
+
+
+def _failed_tests(now: datetime) -> QuerySet[LineTest]:
+    """The latest between two routers, until one of as large frames passes between them, either way round."""
+    a, z = "conditions__routers__a__router", "conditions__routers__z__router"
+    passed = LineTest.objects.filter(
+        Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),
+        state=LineTest.State.PASSED,
+        finished_at__gt=OuterRef("finished_at"),
+        frame__gte=OuterRef("frame"),
+    )
+    failed = LineTest.objects.filter(state=LineTest.State.FAILED, finished_at__gte=now - FAILED_TESTS_FOR)
+    return failed.filter(~Exists(passed)).order_by("-finished_at")
 
 
 def _of_links() -> Iterator[Alarm]:
@@ -254,6 +271,12 @@ def _silent_router(router: Any) -> Row:
 
 def _line(vll: Vll) -> Row:
     return Row(vll, reverse("web:vll", args=[vll.pk]), str(vll.customer))
+
+
+def _line_test(test: LineTest) -> Row:
+    routers = " – ".join(test.conditions["routers"][side]["router"] for side in "az")
+    address = reverse("web:line-test", args=[test.vll_id, test.pk])
+    return Row(routers, address, line_test_sentence(test), test.finished_at)
 
 
 def _contested(end: VllEnd) -> Row:

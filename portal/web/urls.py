@@ -5,6 +5,7 @@ from django.urls import include, path
 from portal.web.views import (
     holds,
     invitation,
+    line_test,
     new_order,
     notifications,
     overview,
@@ -35,6 +36,7 @@ urlpatterns = [
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
     path("vlls/<uuid:vll_id>/months/", vll_months.months, name="vll-months"),
+    path("vlls/<uuid:vll_id>/tests/<uuid:test_id>/", line_test.certificate, name="line-test"),
     path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
     path("vlls/<uuid:vll_id>/change/", vll_change.change, name="vll-change"),
     path("vlls/<uuid:vll_id>/change/check/", vll_change.change_check, name="vll-change-check"),

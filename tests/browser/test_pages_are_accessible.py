@@ -102,6 +102,16 @@ def with_a_test_that_failed(vll: Vll) -> None:
         reason="large-frames-lost",
         largest_passed=1024,
         directions={"a_to_z": counts, "z_to_a": counts[:1]},
+        round_trip_us={"sent": 5, "received": 5, "min": 400, "avg": 520, "max": 900},
+        conditions={
+            "transport": "vxlan4",
+            "routers": {"a": {"router": "rhino", "port": "host-cust1", "vpp": "25.10", "agent": "0.1.0"}},
+            "path": {
+                "required_ip_mtu": 1550,
+                "ip_mtu": None,
+                "links": [{"link": "rhino:bb-next — hippo:bb-prev", "ip_mtu": None, "backup": False}],
+            },
+        },
         finished_at=clock.now(),
     )
 
@@ -216,6 +226,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/remove/",
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
+            f"/vlls/{lines['active'].pk}/tests/{LineTest.objects.get().pk}/",
         ],
         "ada": [
             "/account/notifications/",

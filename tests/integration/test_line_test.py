@@ -18,6 +18,7 @@ from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
 from portal.vll.task_names import TEST_LINE
+from portal.web.noc_alarms import alarms
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
 from provisioning.intent_generations import router_intent
@@ -153,7 +154,12 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     assert (found.state, found.reason, found.largest_passed) == ("passed", "", vll.frame)
     assert [count["frame"] for count in found.directions["a_to_z"]] == [64, 128, 256, 512, 1024, vll.frame]
     assert {count["received"] for way in found.directions.values() for count in way} == {100}
-    assert found.conditions["routers"]["a"] == {"router": "rhino", "vpp": "25.10", "agent": "0.1.0"}
+    assert found.conditions["routers"]["a"] == {
+        "router": "rhino",
+        "port": "host-cust1",
+        "vpp": "25.10",
+        "agent": "0.1.0",
+    }
     assert found.conditions["path"] == {
         "required_ip_mtu": vll.frame + 36,
         "ip_mtu": 9000,
@@ -555,13 +561,66 @@ def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
         "received": 100,
         "fragmented": False,
     }
-    assert found["routers"]["z"] == {"router": "hippo", "vpp": "25.10", "agent": "0.1.0"}
+    assert found["routers"]["z"] == {
+        "router": "hippo",
+        "port": "host-cust1",
+        "vpp": "25.10",
+        "agent": "0.1.0",
+    }
     assert client(alice).get(f"{address}/{found['id']}").json() == found
     assert client(charlie).get(address).status_code == 404
     assert client(charlie).get(f"{address}/{found['id']}").status_code == 404
     ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
     other = order(isp, alice, **ends).vll
     assert client(alice).get(f"/api/v1/vlls/{other.pk}/tests/{found['id']}").status_code == 404
+
+
+def test_a_test_is_a_page_to_print_for_those_who_may_see_its_line(
+    isp: Isp, alice: User, charlie: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    page = f"/vlls/{vll.pk}/tests/{vll.line_tests.get().pk}/"
+    assert signed_in(alice).get(page).status_code == 404, "it has not ended"
+    built(vll)
+    carry_out(vll)
+    shown = text(signed_in(alice).get(page))
+    for said in (
+        f"All test frames of up to {vll.frame:,} bytes arrived, both ways.",
+        "rhino:host-cust1, VPP 25.10, agent 0.1.0",
+        "Round trip between the routers 0.81 ms (0.71 to 1.20).",
+        f"{isp.links['rhino-hippo']} 9000 always",
+        f"{vll.frame} 100 of 100 100 of 100",
+    ):
+        assert said in shown, shown
+    assert signed_in(charlie).get(page).status_code == 404
+    assert f'href="{page}"' in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
+
+
+def test_the_noc_is_alarmed_until_a_test_between_the_same_routers_passes(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    underlay.largest = 1400
+    first = order(isp, alice).vll
+    built(first)
+    carry_out(first)
+
+    def alarmed() -> list[str]:
+        [found] = [each for each in alarms(clock.now()) if each.title == "Line tests that failed"]
+        return [f"{row.name}: {row.note}" for row in found.rows]
+
+    [said] = alarmed()
+    assert said.startswith("rhino – hippo: Frames of 1,024 bytes pass")
+    underlay.largest = 9000
+    ends = {"a_end": end(isp, "hippo:host-cust2", outer=7), "z_end": end(isp, "rhino:host-cust2", outer=7)}
+    small = order(isp, alice, svc_mtu=1000, **ends).vll
+    built(small)
+    carry_out(small)
+    assert alarmed() == [said], "small frames prove nothing of large ones"
+    ends = {"a_end": end(isp, "hippo:host-cust2", outer=8), "z_end": end(isp, "rhino:host-cust2", outer=8)}
+    other_way_round = order(isp, alice, **ends).vll
+    built(other_way_round)
+    carry_out(other_way_round)
+    assert alarmed() == []
 
 
 def test_the_lines_page_says_what_frames_have_said(isp: Isp, alice: User, underlay: Underlay) -> None:

@@ -60,7 +60,7 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 23,
+    "/noc/": 24,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 17,
     "/noc/routers/{router}/drain/": 7,

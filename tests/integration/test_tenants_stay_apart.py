@@ -25,7 +25,7 @@ from portal.core.view_permission import declared
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
-from portal.vll.models import Hold, Order, Vll, VllEnd
+from portal.vll.models import Hold, LineTest, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.isp import Isp, build_isp, member
@@ -100,6 +100,17 @@ def dairys(module_rows: None) -> Dairy:
         "webhook_id": webhook.pk,
         "delivery_id": webhook_test(webhook=webhook, now=clock.now()).pk,
         "vll_id": vll.pk,
+        "test_id": LineTest.objects.create(
+            vll=vll,
+            order=vll.orders.get(),
+            revision=1,
+            admin_status_after="admin-up",
+            frame=vll.frame,
+            created_at=clock.now(),
+            state="not_tested",
+            reason="no-tunnel",
+            finished_at=clock.now(),
+        ).pk,
         "order_id": vll.orders.get().pk,
         "customer_id": dairy.pk,
         "membership_id": Membership.objects.get(user=alice).pk,

@@ -40,6 +40,10 @@ def test_every_transport_is_tested_up_to_the_largest_promised_frame(
     assert (test["state"], test["frame"], test["largest_passed"]) == ("passed", 8014, 8014)
     for counts in test["directions"].values():
         assert [(count["sent"], count["received"]) for count in counts] == [(100, 100)] * 7
+    timed = test["round_trip_us"]
+    assert timed["sent"] == timed["received"] == 5
+    assert 0 < timed["min"] <= timed["avg"] <= timed["max"]
+    assert [link["ip_mtu"] for link in test["path"]["links"] if not link["backup"]] == [9000]
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
 
 
@@ -50,7 +54,9 @@ def test_a_link_that_carries_less_than_it_says_is_found_by_the_next_order(
     with links_that_carry(live_stack, "hippo", **links):
         accepted = alice.order(**an_order(live_stack, vlan=701, transport="vxlan4", svc_mtu=8900))
         # 20 bytes of IPv4, 8 of UDP and 8 of VXLAN.
-        with pytest.raises(NotReached, match=f"{8000 - 36} bytes pass, 8914 do not: a link on this path"):
+        with pytest.raises(
+            NotReached, match=f"those of 8,914 do not; the largest that passed had {8000 - 36:,}: a"
+        ):
             alice.wait_completed(accepted.order, timeout_s=30)
     [test] = alice.tests(accepted.vll)
     assert (test["state"], test["reason"]) == ("failed", "large-frames-lost")

@@ -37,6 +37,7 @@ def test_the_largest_promised_packet_arrives_unchanged_both_ways_and_nothing_sta
         assert (test["state"], test["reason"]) == ("not_tested", "no-tunnel")
     else:
         assert (test["state"], test["largest_passed"]) == ("passed", vll["frame"])
+        assert test["round_trip_us"]["received"] == test["round_trip_us"]["sent"]
     try:
         for of, to in (("a", "z"), ("z", "a")):
             _send(lab, combination, ends, of, to, SMALL_PACKET, tries=20)

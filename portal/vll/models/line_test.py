@@ -3,6 +3,7 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from portal.accounts.models import Customer
 from portal.vll.line_test_procedure import Finding
 from portal.vll.models.order import Order
 from portal.vll.models.vll import Vll
@@ -51,7 +52,7 @@ class LineTest(models.Model):
     directions = models.JSONField(default=dict)
     # {"sent", "received", "min", "avg", "max"}: small packets from A's tunnel address to Z's and back, in µs.
     round_trip_us = models.JSONField(null=True)
-    # What was assumed of the underlay, and who counted: {"path": {...}, "routers": {...}}.
+    # The line then, what was assumed of the underlay, and who counted: {"transport", "path", "routers"}.
     conditions = models.JSONField(default=dict)
     finished_at = models.DateTimeField(null=True)
 
@@ -84,7 +85,14 @@ class LineTest(models.Model):
                 name="a_passed_test_carried_the_largest_frame",
             ),
         ]
-        indexes = [models.Index(fields=["vll", "-created_at"], name="line_test_by_vll")]
+        indexes = [
+            models.Index(fields=["vll", "-created_at"], name="line_test_by_vll"),
+            models.Index(fields=["finished_at"], name="line_test_by_end"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.vll_id} revision {self.revision}: {self.state}"
+
+    @property
+    def customer(self) -> Customer:
+        return self.vll.customer

@@ -29,6 +29,15 @@ def outcome(test: LineTest) -> str:
 
 
 @register.filter
+def round_trip(test: LineTest) -> str:
+    """How long small packets took from router to router and back; "" where nobody timed them."""
+    if test.round_trip_us is None:
+        return ""
+    times = {name: f"{test.round_trip_us[name] / 1000:.2f}" for name in ("min", "avg", "max")}
+    return _("Round trip between the routers {avg} ms ({min} to {max}).").format(**times)
+
+
+@register.filter
 def sizes(test: LineTest) -> list[SizeRow]:
     """A row for each size that was tried."""
     ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}

@@ -248,6 +248,14 @@ class TestCatalogue:
         for kind in (SILENT, REPORTING):
             announce(kind, now=now(), router_id=isp.routers["hippo"].pk)
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
+        for state, code, largest in (
+            ("passed", "", 1514),
+            ("failed", "frames-lost", 64),
+            ("not_tested", "no-tunnel", None),
+        ):
+            said = {"line_test": str(uuid4()), "code": code, "reason": "In words.", "frame": 1514}
+            about = {"customer_id": dairy.pk, "vll_id": active.pk, "order_id": active.orders.get().pk}
+            announce(f"line_test.{state}", now=now(), data={**said, "largest_passed": largest}, **about)
         vll_describe(user=alice, vll=active, description="ZRH – “AMS” \U0001f9c0", now=now())
         order_suspend(user=alice, vll=active, now=now())
         activate(active)

@@ -29,6 +29,7 @@ class TestedRouterSerializer(serializers.Serializer[Any]):
     """The software that sent and counted."""
 
     router = serializers.CharField()
+    port = serializers.CharField(help_text="The interface that the line ended on.")
     vpp = serializers.CharField()
     agent = serializers.CharField()
 
@@ -73,6 +74,7 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     message = serializers.SerializerMethodField(
         help_text="The outcome as a sentence; null until there is one."
     )
+    transport = serializers.SerializerMethodField()
     directions = serializers.SerializerMethodField()
     round_trip_us = serializers.SerializerMethodField()
     path = serializers.SerializerMethodField()
@@ -89,6 +91,7 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
             "message",
             "frame",
             "largest_passed",
+            "transport",
             "directions",
             "round_trip_us",
             "path",
@@ -103,6 +106,11 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
 
     def get_message(self, test: LineTest) -> str | None:
         return None if test.state == LineTest.State.WAITING else line_test_sentence(test)
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_transport(self, test: LineTest) -> str | None:
+        transport: str | None = test.conditions.get("transport")
+        return transport
 
     @extend_schema_field(DirectionsSerializer)
     def get_directions(self, test: LineTest) -> dict[str, Any]:
