@@ -381,7 +381,7 @@ LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 # How long attempts to converge routers are kept that are nobody's last word and of no open order, in days.
 LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
 # Whether a line has to pass a test with frames before it is handed over: required, advisory or off.
-LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="off"))
+LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
 # Test frames are sent at this rate, in packet/s.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
 

@@ -41,11 +41,11 @@ def fresh_limits(pytestconfig: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def live_stack() -> Iterator[Stack]:
-    """The small ISP on stand-in VPPs, on services of its own; lines are tested, agents report every second.
+    """The small ISP on stand-in VPPs, on services of its own; agents report every second.
 
     For all browsers and journeys: it costs as much to start as many of them cost to run. Whole ports are
     sold of memif1/0 alone, VLANs of the others.
     """
     isp = small_isp(extra_ports=(Port("memif1/0", ALPINE_DAIRY),))
-    with simulated(isp, settings={"LONGLINE_LINE_TEST": "required"}) as running:
+    with simulated(isp) as running:
         yield running

@@ -1,6 +1,7 @@
 """Rows that go to the server together are the rows that Django would have written one by one."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from portal.accounts.models import Customer, User
 from portal.core.compiled_insert import insert
+from portal.core.line_test_setting import LineTestMode
 from portal.core.postgres_pipeline import pipelined
 from portal.events.models import Event
 from portal.vll.models import Order, Vll
@@ -26,8 +28,9 @@ def event(kind: str = "router.seen", **also: object) -> Event:
 
 @pytest.mark.parametrize("model", [Vll, VllEnd, Order, Event])
 def test_an_inserted_row_is_the_one_that_django_would_insert(
-    isp: Isp, alice: User, model: type[Model]
+    isp: Isp, alice: User, settings: Any, model: type[Model]
 ) -> None:
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF  # A test is kept for ever, and so would be its order.
     order(isp, alice, description="Zürich", eir_bps=5_000_000_000)
     row = model._default_manager.order_by("pk")[0]
     columns = [field.attname for field in model._meta.concrete_fields]

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.django_db
 # In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
 # Six of an order's, its rows and its tasks, go to the server together.
 API = {
-    "order": 20,
-    "order with a key": 27,
+    "order": 22,
+    "order with a key": 29,
     "validate": 14,
     "list": 3,
     "list, narrowed": 3,

@@ -83,7 +83,6 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
                 family=family,
                 report_interval_s=1,
                 durable=False,
-                settings={"LONGLINE_LINE_TEST": "required"},
             )
         )
         generators = undo.enter_context(netns.namespace("generators"))

@@ -54,6 +54,8 @@ class LineTest(models.Model):
     round_trip_us = models.JSONField(null=True)
     # The line then, what was assumed of the underlay, and who counted: {"transport", "path", "routers"}.
     conditions = models.JSONField(default=dict)
+    # From the first frame on, of the last try.
+    started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
     # The worker at it, and when it may be tried again after it could not be carried out.

@@ -103,7 +103,7 @@ def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
 def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
     """The test, for one worker at a time; None when it has ended, or somebody is at it."""
     waiting = LineTest.objects.filter(_free(now), pk=test_id, state=LineTest.State.WAITING)
-    if not waiting.update(claimed_until=now + CLAIM):
+    if not waiting.update(claimed_until=now + CLAIM, started_at=now):
         return None
     return LineTest.objects.select_related("vll").get(pk=test_id)
 

@@ -97,6 +97,7 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
             "path",
             "routers",
             "created_at",
+            "started_at",
             "finished_at",
         ]
 
