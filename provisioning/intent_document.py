@@ -40,6 +40,7 @@ class EndRow:
     bandwidth: BandwidthProfile | None = None
     # Its tunnel is tested, and the customer not joined to it.
     testing: bool = False
+    gre_key: int | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -144,6 +145,8 @@ def _present(row: EndRow) -> dict[str, Any]:
             "local": _canonical(row.local),
             "remote": _canonical(row.remote),
             "vni": row.vni,
+            # Nor those of before GRE had keys.
+            **({} if row.gre_key is None else {"gre_key": row.gre_key}),
         },
     }
 

@@ -163,7 +163,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """One report; ``sent_ms`` by the agent's clock.
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
-    ``line_tests``: its VPP can send test frames.
+    ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
     """
 
     boot_id: Uuid
@@ -177,6 +177,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ends: Annotated[tuple[EndObservation, ...], _Many] | ListName
     policing: Policing = Policing.NONE
     line_tests: bool = False
+    gre_keys: bool = False
     look: Natural53 | None = None
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
 

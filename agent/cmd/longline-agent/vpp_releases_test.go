@@ -16,8 +16,10 @@ import (
 
 // newerMessages are those that some supported release does not have yet, and since when it is there.
 var newerMessages = map[string]string{
-	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06", "gre_tunnel_add_del_v2": "25.10",
+	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06",
 	"feature_is_enabled": "25.06", "feature_is_enabled_reply": "25.06",
+	"gre_tunnel_add_del_v2": "25.10", "gre_tunnel_add_del_v2_reply": "25.10",
+	"gre_tunnel_dump_v2": "25.10", "gre_tunnel_details_v2": "25.10",
 }
 
 // TestNoReleaseChangedAMessageThatTheAgentUses compares the bindings with the CRCs in the API definitions of
@@ -72,7 +74,7 @@ func as(release string) func(*vppsim.Config) {
 var pluginMessages = map[string][]string{
 	"vxlan":  {"vxlan_add_del_tunnel_v3", "vxlan_tunnel_v2_dump"},
 	"geneve": {"geneve_add_del_tunnel2", "geneve_tunnel_dump"},
-	"gre":    {"gre_tunnel_add_del", "gre_tunnel_add_del_v2", "gre_tunnel_dump"},
+	"gre":    {"gre_tunnel_add_del", "gre_tunnel_add_del_v2", "gre_tunnel_dump", "gre_tunnel_dump_v2"},
 }
 
 // oneOfEach is an intent with a VLL of each encapsulation that has a tunnel.
@@ -118,6 +120,9 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 			policing := "port"
 			if release >= "26.06" {
 				policing = "subinterface"
+			}
+			if keys := release >= "25.10"; report["gre_keys"] != keys {
+				t.Errorf("reports that GRE has keys: %v", report["gre_keys"])
 			}
 			if report["policing"] != policing || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
 				t.Errorf("reports %v and %v", report["policing"], report["vpp"])

@@ -297,6 +297,8 @@ func createdIndex(reply api.Message) (index, bool) {
 		return m.SwIfIndex, true
 	case *gre.GreTunnelAddDelReply:
 		return m.SwIfIndex, true
+	case *gre.GreTunnelAddDelV2Reply:
+		return m.SwIfIndex, true
 	}
 	return 0, false
 }

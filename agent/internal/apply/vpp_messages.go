@@ -96,6 +96,11 @@ func tunnel(t intent.Tunnel, add bool) api.Message {
 			McastSwIfIndex: index(none), DecapNextIndex: none,
 		}
 	}
+	if t.GREKey != 0 {
+		return &gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey,
+		}}
+	}
 	return &gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
 		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote,
 	}}

@@ -125,7 +125,7 @@ func (r *router) newKeys() []step {
 }
 
 // otherKinds is the way to GENEVE with two tags, GRE with two others and a local cross-connect, to changes of these
-// in place, and to nothing.
+// in place, with a key for the GRE tunnel, and to nothing.
 func (r *router) otherKinds() []step {
 	geneve, gre := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])
 	geneve.Tunnel.Encapsulation, geneve.Access.Tagging, geneve.Access.Inner = intent.GENEVE, intent.QinQ, 7
@@ -139,6 +139,9 @@ func (r *router) otherKinds() []step {
 	var gone []intent.Tombstone
 	for _, end := range first {
 		end.Revision, end.AdminUp, end.Frame = 2, false, 9500
+		if end.Tunnel.Encapsulation == intent.GRE {
+			end.Tunnel.GREKey = 100
+		}
 		second, gone = append(second, end), append(gone, tombstone(end))
 	}
 	return []step{{first, nil, "verified"}, {second, nil, "verified"}, {nil, gone, "removed"}}

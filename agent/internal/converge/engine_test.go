@@ -14,10 +14,21 @@ import (
 type wire struct {
 	encapsulation intent.Encapsulation
 	family        int
+	greKey        uint32
 }
 
 var wires = []wire{
-	{intent.L2XC, 0}, {intent.VXLAN, 4}, {intent.VXLAN, 6}, {intent.GENEVE, 4}, {intent.GENEVE, 6}, {intent.GRE, 4}, {intent.GRE, 6},
+	{intent.L2XC, 0, 0}, {intent.VXLAN, 4, 0}, {intent.VXLAN, 6, 0}, {intent.GENEVE, 4, 0}, {intent.GENEVE, 6, 0},
+	{intent.GRE, 4, 0}, {intent.GRE, 6, 0}, {intent.GRE, 4, 1<<32 - 1}, {intent.GRE, 6, 100},
+}
+
+// name is as in "vxlan4" and "gre4 with the key 100".
+func (w wire) name() string {
+	name := fmt.Sprint(w.encapsulation, w.family)
+	if w.greKey != 0 {
+		name += fmt.Sprint(" with the key ", w.greKey)
+	}
+	return name
 }
 
 func accessOf(t intent.Tagging, port string) intent.Access {
@@ -35,7 +46,7 @@ func accessOf(t intent.Tagging, port string) intent.Access {
 func (r *router) ends(w wire, t intent.Tagging) []intent.End {
 	end := intent.End{
 		Key: intent.Key{VLL: vllID(1), End: "a"}, Revision: 1, AdminUp: true, Frame: 9018, Access: accessOf(t, r.ports[0]),
-		Tunnel: intent.Tunnel{Encapsulation: w.encapsulation, Local: locals[w.family], Remote: remotes[w.family]},
+		Tunnel: intent.Tunnel{Encapsulation: w.encapsulation, Local: locals[w.family], Remote: remotes[w.family], GREKey: w.greKey},
 	}
 	switch w.encapsulation {
 	case intent.VXLAN, intent.GENEVE:
@@ -52,7 +63,7 @@ func TestEveryEncapsulationWithEveryTaggingConvergesOnceAndLeavesNothingBehind(t
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range wires {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
-				t.Run(fmt.Sprintf("%s%d/%s", w.encapsulation, w.family, tagging), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
 					before := comparable(r.snapshot())
 					ends := r.ends(w, tagging)
 					r.put(ends).mustAllBe(t, "verified")

@@ -60,7 +60,9 @@ func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
 	case intent.GENEVE:
 		r.must(&geneve.GeneveAddDelTunnel2{LocalAddress: local, RemoteAddress: remote, Vni: t.VNI, McastSwIfIndex: nowhere, DecapNextIndex: none})
 	case intent.GRE:
-		r.must(&gre.GreTunnelAddDel{Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote}})
+		r.must(&gre.GreTunnelAddDelV2{Tunnel: gre.GreTunnelV2{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey,
+		}})
 	}
 }
 

@@ -116,6 +116,8 @@ func (r *router) randomEnd(random *rand.Rand, n int) intent.End {
 		Local: locals[family], Remote: remotes[family]}
 	if e.Tunnel.Encapsulation != intent.GRE {
 		e.Tunnel.VNI = uint32(1 + random.IntN(3))
+	} else {
+		e.Tunnel.GREKey = uint32(random.IntN(3))
 	}
 	if random.IntN(3) == 0 {
 		e.Bandwidth = intent.Bandwidth{CIR: 1e6, CBS: 64000}

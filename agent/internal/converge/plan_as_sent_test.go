@@ -90,7 +90,7 @@ func TestWhatWasPlannedIsWhatIsSent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range wires {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
-				t.Run(fmt.Sprintf("%s%d/%s", w.encapsulation, w.family, tagging), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
 					ends := r.ends(w, tagging)
 					var gone []intent.Tombstone
 					for i := range ends {

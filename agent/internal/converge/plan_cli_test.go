@@ -21,9 +21,9 @@ func (r *router) typeIn(ops []plan.Op) {
 	r.t.Helper()
 	given := make(map[string]string)
 	byAPI := func(op plan.Op, t intent.Tunnel, add bool) {
-		reply := r.must(&gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote),
-		}}).(*gre.GreTunnelAddDelReply)
+		reply := r.must(&gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote), Key: t.GREKey,
+		}}).(*gre.GreTunnelAddDelV2Reply)
 		if add {
 			given[op.Action.Target().Name] = r.snapshot().ByIndex(uint32(reply.SwIfIndex)).Name
 		}
@@ -65,7 +65,7 @@ func TestTheLinesOfAPlanDoWhatItsMessagesDo(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 	for _, w := range wires {
 		for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
-			t.Run(fmt.Sprintf("%s%d/%s", w.encapsulation, w.family, tagging), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
 				r := shared(t, real)
 				before := comparable(r.snapshot())
 				made := r.ends(w, tagging)

@@ -194,8 +194,8 @@ func (r *router) deleteTunnel(name string) {
 	i := s.ByName(name)
 	for _, t := range s.Tunnels {
 		if t.Index == i.Index {
-			r.must(&gre.GreTunnelAddDel{Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0),
-				Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote)}})
+			r.must(&gre.GreTunnelAddDelV2{Tunnel: gre.GreTunnelV2{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0),
+				Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote), Key: t.GREKey}})
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
 		for _, w := range wires {
 			for _, tag := range []string{"", "rack 3, blue cable"} {
 				for _, restarted := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s%d/%q/%v", w.encapsulation, w.family, tag, restarted), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%q/%v", w.name(), tag, restarted), func(t *testing.T) {
 						ends := r.ends(w, intent.Dot1q)
 						before := comparable(r.snapshot())
 						r.put(ends).mustAllBe(t, "verified")

@@ -98,6 +98,7 @@ type Identity struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
 	VNI           uint32
+	GREKey        uint32
 }
 
 // Identity leaves out what VPP's lookup key leaves out: VXLAN over IPv6 and GENEVE omit the local address.

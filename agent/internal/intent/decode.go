@@ -165,6 +165,7 @@ func decodeTransport(f *fields) Tunnel {
 		for _, name := range []string{"family", "local", "remote", "vni"} {
 			f.get(name)
 		}
+		f.asked = append(f.asked, "gre_key")
 		return tunnel
 	}
 	tunnel.Encapsulation = Encapsulation(encapsulation)
@@ -180,7 +181,23 @@ func decodeTransport(f *fields) Tunnel {
 		vni, _ := f.asInteger("vni", value, 1, 1<<24-1)
 		tunnel.VNI = uint32(vni)
 	}
+	tunnel.GREKey = decodeGREKey(f, tunnel.Encapsulation)
 	return tunnel
+}
+
+// decodeGREKey reads the key of a GRE tunnel (RFC 2890). It may be absent or null: then the tunnel has none, which VPP
+// writes as 0.
+func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
+	f.asked = append(f.asked, "gre_key")
+	if value, _ := f.object.get("gre_key"); value == nil {
+		return 0
+	}
+	value, ok := f.needed("gre_key", encapsulation == GRE, string(encapsulation))
+	if !ok {
+		return 0
+	}
+	key, _ := f.asInteger("gre_key", value, 1, math.MaxUint32)
+	return uint32(key)
 }
 
 // decodeFamily returns 4, 6, or 0 when it is not known.

@@ -56,8 +56,11 @@ func (t text) end(e *End) text {
 	if e.Testing {
 		t = t.raw(`,"testing":true`)
 	}
-	t = t.raw(`,"transport":{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family())).
-		raw(`,"local":`)
+	t = t.raw(`,"transport":{"encapsulation":`).quoted(string(u.Encapsulation)).raw(`,"family":`).orNull(int64(u.Family()))
+	if u.GREKey != 0 {
+		t = t.raw(`,"gre_key":`).integer(int64(u.GREKey))
+	}
+	t = t.raw(`,"local":`)
 	if u.Family() == 0 {
 		t = t.raw(`null,"remote":null`)
 	} else {

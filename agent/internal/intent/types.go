@@ -100,11 +100,13 @@ type Access struct {
 	Exact     bool   // VPP's exact-match
 }
 
-// Tunnel is the backbone's side; the addresses are invalid for L2XC, VNI is 0 for L2XC and GRE.
+// Tunnel is the backbone's side; the addresses are invalid for L2XC, VNI is 0 for L2XC and GRE. GREKey is the key of
+// RFC 2890, 0 for a tunnel without one and for all that is not GRE.
 type Tunnel struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
 	VNI           uint32
+	GREKey        uint32
 }
 
 // Tombstone is one end of a VLL that is to be gone.

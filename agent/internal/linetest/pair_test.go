@@ -178,10 +178,24 @@ func (r *router) tunnelTo(far *router, encapsulation intent.Encapsulation, famil
 		index = r.must(&geneve.GeneveAddDelTunnel2{IsAdd: true, LocalAddress: local, RemoteAddress: remote, Vni: 7,
 			McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none}).(*geneve.GeneveAddDelTunnel2Reply).SwIfIndex
 	default:
-		index = r.must(&gre.GreTunnelAddDel{IsAdd: true, Tunnel: gre.GreTunnel{Type: gre.GRE_API_TUNNEL_TYPE_TEB,
-			Mode: tunnel_types.TUNNEL_API_MODE_P2P, Instance: none, Src: local, Dst: remote}}).(*gre.GreTunnelAddDelReply).SwIfIndex
-		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+		return r.greTo(far, family, 0)
 	}
+	return r.tunnelAt(index)
+}
+
+// greTo makes the end here of a GRE tunnel with that key, 0 for none, and sets it up.
+func (r *router) greTo(far *router, family int, key uint32) tunnel {
+	r.t.Helper()
+	index := r.must(&gre.GreTunnelAddDelV2{IsAdd: true, Tunnel: gre.GreTunnelV2{
+		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Mode: tunnel_types.TUNNEL_API_MODE_P2P, Instance: none,
+		Src: vpp.IPAddress(r.local[family]), Dst: vpp.IPAddress(far.local[family]), Key: key,
+	}}).(*gre.GreTunnelAddDelV2Reply).SwIfIndex
+	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	return r.tunnelAt(index)
+}
+
+func (r *router) tunnelAt(index interface_types.InterfaceIndex) tunnel {
+	r.t.Helper()
 	for name, i := range r.interfaces() {
 		if i.SwIfIndex == index {
 			return tunnel{r, name, uint32(index)}

@@ -25,13 +25,20 @@ func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
 		for _, c := range []struct {
 			encapsulation intent.Encapsulation
 			family        int
+			greKey        uint32
 			largest       int
 		}{
-			{intent.VXLAN, 4, 8964}, {intent.GENEVE, 4, 8964}, {intent.GRE, 4, 8976},
-			{intent.VXLAN, 6, 8944}, {intent.GENEVE, 6, 8944}, {intent.GRE, 6, 8956},
+			{intent.VXLAN, 4, 0, 8964}, {intent.GENEVE, 4, 0, 8964}, {intent.GRE, 4, 0, 8976}, {intent.GRE, 4, 100, 8972},
+			{intent.VXLAN, 6, 0, 8944}, {intent.GENEVE, 6, 0, 8944}, {intent.GRE, 6, 0, 8956}, {intent.GRE, 6, 100, 8952},
 		} {
-			t.Run(fmt.Sprint(c.encapsulation, c.family), func(t *testing.T) {
-				near, far := a.tunnelTo(z, c.encapsulation, c.family), z.tunnelTo(a, c.encapsulation, c.family)
+			t.Run(fmt.Sprint(c.encapsulation, c.family, " ", c.greKey), func(t *testing.T) {
+				end := func(from, to *router) tunnel {
+					if c.greKey != 0 {
+						return from.greTo(to, c.family, c.greKey)
+					}
+					return from.tunnelTo(to, c.encapsulation, c.family)
+				}
+				near, far := end(a, z), end(z, a)
 				for name, way := range map[string][2]tunnel{"there": {near, far}, "back": {far, near}} {
 					before := way[0].counters().Tx
 					for _, size := range []int{64, 1518, c.largest} {
@@ -50,6 +57,33 @@ func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
 		}
 		a.mustBeTidy(t, "afterwards")
 		z.mustBeTidy(t, "afterwards")
+	})
+}
+
+// TestFramesOfAGREKeyArriveAtItsTunnelAlone, though all tunnels are between the same two addresses.
+func TestFramesOfAGREKeyArriveAtItsTunnelAlone(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		for _, family := range []int{4, 6} {
+			keys := []uint32{0, 100, 200, 1<<32 - 1}
+			near, far := make(map[uint32]tunnel), make(map[uint32]tunnel)
+			for _, key := range keys {
+				near[key], far[key] = a.greTo(z, family, key), z.greTo(a, family, key)
+			}
+			for _, sent := range keys {
+				before := make(map[uint32]uint64)
+				for _, key := range keys {
+					before[key] = far[key].counters().Rx
+				}
+				if got := arrived(t, near[sent], far[sent], 1518, 20); got != 20 {
+					t.Errorf("IPv%d: %d of 20 frames with the key %d arrive", family, got, sent)
+				}
+				for _, key := range keys {
+					if got := far[key].counters().Rx - before[key]; key != sent && got != 0 {
+						t.Errorf("IPv%d: %d frames with the key %d arrive at the tunnel with the key %d", family, got, sent, key)
+					}
+				}
+			}
+		}
 	})
 }
 

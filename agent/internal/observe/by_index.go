@@ -9,6 +9,8 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
+
+	"longline.dev/agent/internal/intent"
 )
 
 // NamedByIndex are things that messages name by index. VPP gives indices out again.
@@ -40,6 +42,9 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 	}
 	for _, t := range named.Tunnels {
 		s.Supported = map[Capability]bool{Capability(t.Encapsulation): true}
+		if t.Encapsulation == intent.GRE {
+			s.Supported[CanGREKeys] = capabilities(session)[CanGREKeys]
+		}
 		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
 	}
 	first := len(dumps)

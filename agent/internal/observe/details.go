@@ -71,12 +71,16 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 	}
 }
 
-func greOf(m *gre.GreTunnelDetails) *Tunnel {
-	return &Tunnel{
-		Index: uint32(m.Tunnel.SwIfIndex),
-		Tunnel: intent.Tunnel{
-			Encapsulation: intent.GRE, Local: vpp.NetipAddr(m.Tunnel.Src), Remote: vpp.NetipAddr(m.Tunnel.Dst),
-		},
-		Default: m.Tunnel.OuterTableID == 0 && m.Tunnel.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
+// addGRE takes in a GRE tunnel if it carries Ethernet frames (TEB).
+func (s *Snapshot) addGRE(t gre.GreTunnelV2) {
+	if t.Type != gre.GRE_API_TUNNEL_TYPE_TEB {
+		return
 	}
+	s.Tunnels = append(s.Tunnels, &Tunnel{
+		Index: uint32(t.SwIfIndex),
+		Tunnel: intent.Tunnel{
+			Encapsulation: intent.GRE, Local: vpp.NetipAddr(t.Src), Remote: vpp.NetipAddr(t.Dst), GREKey: t.Key,
+		},
+		Default: t.OuterTableID == 0 && t.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
+	})
 }

@@ -70,11 +70,12 @@ func capabilities(session Session) map[Capability]bool {
 		return true
 	}
 	return map[Capability]bool{
-		CanL2XC:   all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
-		CanVXLAN:  all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
-		CanGENEVE: all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
-		CanGRE:    all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
-		CanTest:   linetest.Missing(session.Has) == "",
+		CanL2XC:    all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
+		CanVXLAN:   all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
+		CanGENEVE:  all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
+		CanGRE:     all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
+		CanGREKeys: all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
+		CanTest:    linetest.Missing(session.Has) == "",
 	}
 }
 
@@ -94,7 +95,9 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	if s.Supported[CanGENEVE] {
 		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
 	}
-	if s.Supported[CanGRE] {
+	if s.Supported[CanGREKeys] { // where there are keys, the first dump leaves them out
+		dumps = append(dumps, &gre.GreTunnelDumpV2{SwIfIndex: at})
+	} else if s.Supported[CanGRE] {
 		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
 	}
 	return dumps
@@ -156,9 +159,10 @@ func (s *Snapshot) add(msg api.Message) {
 	case *geneve.GeneveTunnelDetails:
 		s.Tunnels = append(s.Tunnels, geneveOf(m))
 	case *gre.GreTunnelDetails:
-		if m.Tunnel.Type == gre.GRE_API_TUNNEL_TYPE_TEB {
-			s.Tunnels = append(s.Tunnels, greOf(m))
-		}
+		t := m.Tunnel
+		s.addGRE(gre.GreTunnelV2{Type: t.Type, Mode: t.Mode, OuterTableID: t.OuterTableID, SwIfIndex: t.SwIfIndex, Src: t.Src, Dst: t.Dst})
+	case *gre.GreTunnelDetailsV2:
+		s.addGRE(m.Tunnel)
 	case *l2.L2XconnectDetails:
 		s.Connects[uint32(m.RxSwIfIndex)] = uint32(m.TxSwIfIndex)
 	case *l2.BridgeDomainDetails:

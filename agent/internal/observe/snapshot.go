@@ -89,11 +89,12 @@ type Snapshot struct {
 type Capability string
 
 const (
-	CanL2XC   Capability = "l2xc"
-	CanVXLAN  Capability = "vxlan"
-	CanGENEVE Capability = "geneve"
-	CanGRE    Capability = "gre"
-	CanTest   Capability = "line_tests" // send test frames
+	CanL2XC    Capability = "l2xc"
+	CanVXLAN   Capability = "vxlan"
+	CanGENEVE  Capability = "geneve"
+	CanGRE     Capability = "gre"
+	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, told apart by their keys
+	CanTest    Capability = "line_tests" // send test frames
 )
 
 // Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice

@@ -59,11 +59,12 @@ type Tunnel struct {
 	Local         string `json:"local"`
 	Remote        string `json:"remote"`
 	VNI           uint32 `json:"vni"`
+	GREKey        uint32 `json:"gre_key,omitempty"`
 }
 
 // TunnelOf is how the journal names a tunnel.
 func TunnelOf(t intent.Tunnel) Tunnel {
-	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI}
+	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI, t.GREKey}
 }
 
 // Journal is what the agent claims in one run of VPP.

@@ -87,6 +87,9 @@ func tunnelMessage(t intent.Tunnel) string {
 	case intent.GENEVE:
 		return "geneve_add_del_tunnel2"
 	}
+	if t.GREKey != 0 {
+		return "gre_tunnel_add_del_v2"
+	}
 	return "gre_tunnel_add_del"
 }
 
@@ -139,7 +142,11 @@ func tunnelCLI(t intent.Tunnel, del string) string {
 	case intent.GENEVE:
 		return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d%s", t.Local, t.Remote, t.VNI, del)
 	}
-	line := fmt.Sprintf("create gre tunnel src %s dst %s teb%s", t.Local, t.Remote, del)
+	key := ""
+	if t.GREKey != 0 {
+		key = fmt.Sprintf(" key %d", t.GREKey)
+	}
+	line := fmt.Sprintf("create gre tunnel src %s dst %s teb%s%s", t.Local, t.Remote, key, del)
 	if t.Local.Is6() {
 		return "comment { VPP's CLI has no GRE over IPv6, only its API: " + line + " }"
 	}

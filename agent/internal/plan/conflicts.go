@@ -215,6 +215,10 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return &Reason{Status: "failed", Code: "unsupported",
 			Message: fmt.Sprintf("this VPP has no %s: its messages are absent from the message table", t.Encapsulation)}
 	}
+	if t.GREKey != 0 && !d.Supported[observe.CanGREKeys] {
+		return &Reason{Status: "failed", Code: "unsupported",
+			Message: "this VPP has no GRE keys: gre_tunnel_add_del_v2 and gre_tunnel_dump_v2 are absent from the message table"}
+	}
 	if t.Encapsulation == intent.L2XC {
 		return nil
 	}

@@ -61,6 +61,8 @@ func gre(e *intent.End) {
 	e.Tunnel = intent.Tunnel{Encapsulation: intent.GRE, Local: local4, Remote: remote4}
 }
 
+func greKey(e *intent.End) { e.Tunnel.GREKey = 100 }
+
 func TestAChangedKeyRecreatesOnlyWhatItIsTheKeyOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*intent.End)
@@ -149,6 +151,12 @@ func TestWhatIsInTheWayIsNamedAndNothingIsDone(t *testing.T) {
 			func(*model) {}, end(1, func(e *intent.End) { e.Tunnel.Local = netip.MustParseAddr("10.255.0.9") }), "pending", "local_address_missing", "10.255.0.9"},
 		"no such messages": {
 			func(m *model) { m.s.Supported[observe.CanVXLAN] = false }, end(1), "failed", "unsupported", ""},
+		"no GRE keys, where GRE itself is there": {
+			func(m *model) { m.s.Supported[observe.CanGREKeys] = false }, end(1, gre, greKey), "failed", "unsupported", ""},
+		"a GRE tunnel with the same key": {
+			func(m *model) {
+				m.tunnel(intent.Tunnel{Encapsulation: intent.GRE, Local: local4, Remote: remote4, GREKey: 100}, "")
+			}, end(1, gre, greKey), "conflict", "foreign_tunnel", "gre_tunnel5 (sw_if_index 5)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t)

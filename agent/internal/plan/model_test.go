@@ -30,7 +30,9 @@ func newModel(t testing.TB) *model {
 	m := &model{t: t, working: map[uint32]string{}, s: &observe.Snapshot{
 		Boot: ownership.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
 		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
-		Supported: map[observe.Capability]bool{observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true},
+		Supported: map[observe.Capability]bool{
+			observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true, observe.CanGREKeys: true,
+		},
 	}}
 	loop := m.add(observe.Interface{Name: "loop0", AdminUp: true})
 	loop.Addresses = []netip.Prefix{netip.PrefixFrom(local4, 32), netip.PrefixFrom(local6, 128)}

@@ -34,6 +34,9 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 		local, remote := tunnel.Local.As16(), tunnel.Remote.As16()
 		bytes = append(append(bytes, local[:]...), remote[:]...)
 		number(tunnel.VNI)
+		if tunnel.GREKey != 0 { // what was noted before there were keys stays true
+			number(tunnel.GREKey)
+		}
 		flag(tunnel.Default)
 		bytes = append(bytes, tunnel.Encapsulation...)
 	} else {

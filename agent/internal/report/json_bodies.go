@@ -87,6 +87,7 @@ type observedBody struct {
 	Encapsulations []string        `json:"encapsulations"`
 	Policing       string          `json:"policing"`
 	LineTests      bool            `json:"line_tests"`
+	GREKeys        bool            `json:"gre_keys"`
 	Generation     generationBody  `json:"generation"`
 	Interfaces     []interfaceBody `json:"interfaces"`
 	Routes         []routeBody     `json:"routes"`

@@ -2,6 +2,7 @@ package vppcontract
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -75,15 +76,84 @@ func TestGREIsKeyedByTheAddressPair(t *testing.T) {
 	})
 }
 
+func keyed(src, dst string, key uint32) *gre.GreTunnelAddDelV2 {
+	return &gre.GreTunnelAddDelV2{IsAdd: true, Tunnel: gre.GreTunnelV2{Type: gre.GRE_API_TUNNEL_TYPE_TEB,
+		Instance: none, Src: address(src), Dst: address(dst), Key: key}}
+}
+
+func keyedDelete(src, dst string, key uint32) *gre.GreTunnelAddDelV2 {
+	request := keyed(src, dst, key)
+	request.IsAdd = false
+	return request
+}
+
+// greKeys are the keys that VPP reads back, by tunnel.
+func (d *device) greKeys() map[index]uint32 {
+	d.Helper()
+	keys := make(map[index]uint32)
+	for _, each := range dump[*gre.GreTunnelDetailsV2](d, &gre.GreTunnelDumpV2{SwIfIndex: anyIndex}) {
+		keys[each.Tunnel.SwIfIndex] = each.Tunnel.Key
+	}
+	return keys
+}
+
 func TestAGREKeySeparatesTunnelsOfOneAddressPair(t *testing.T) {
+	for name, c := range map[string]struct{ src, dst string }{
+		"IPv4": {"10.0.0.1", "10.0.0.2"}, "IPv6": {"fd00::1", "fd00::2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(d *device) {
+				want := map[index]uint32{d.gre(c.src, c.dst): 0}
+				for _, key := range []uint32{7, 1 << 24, 1<<32 - 1} {
+					want[do(d, keyed(c.src, c.dst, key), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex] = key
+				}
+				refused(d, keyed(c.src, c.dst, 7), &gre.GreTunnelAddDelV2Reply{}, interfaceExists)
+				refused(d, keyed(c.src, c.dst, 0), &gre.GreTunnelAddDelV2Reply{}, interfaceExists)
+				if got := d.greKeys(); !maps.Equal(got, want) {
+					d.Errorf("reads %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestAGRETunnelIsDeletedByItsKey(t *testing.T) {
 	both(t, func(d *device) {
-		d.gre("10.0.0.1", "10.0.0.2")
-		keyed := &gre.GreTunnelAddDelV2{IsAdd: true, Tunnel: gre.GreTunnelV2{Type: gre.GRE_API_TUNNEL_TYPE_TEB,
-			Instance: none, Src: address("10.0.0.1"), Dst: address("10.0.0.2"), Key: 7}}
-		do(d, keyed, &gre.GreTunnelAddDelV2Reply{})
-		all := dump[*gre.GreTunnelDetailsV2](d, &gre.GreTunnelDumpV2{SwIfIndex: anyIndex})
-		if len(all) != 2 || all[0].Tunnel.Key+all[1].Tunnel.Key != 7 {
+		plain := d.gre("10.0.0.1", "10.0.0.2")
+		made := do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex
+		refused(d, keyedDelete("10.0.0.1", "10.0.0.2", 8), &gre.GreTunnelAddDelV2Reply{}, noSuchEntry)
+		do(d, greDelete("10.0.0.1", "10.0.0.2"), &gre.GreTunnelAddDelReply{})
+		if got := d.greKeys(); !maps.Equal(got, map[index]uint32{made: 7}) {
+			d.Errorf("reads %v, want the tunnel with the key alone", got)
+		}
+		refused(d, greDelete("10.0.0.1", "10.0.0.2"), &gre.GreTunnelAddDelReply{}, noSuchEntry)
+		do(d, keyedDelete("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{})
+		if again := d.gre("10.0.0.1", "10.0.0.2"); again != made && again != plain {
+			d.Errorf("index %d, want one of %d and %d", again, plain, made)
+		}
+	})
+}
+
+// TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys: where there are keys, only the second dump tells tunnels apart.
+func TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys(t *testing.T) {
+	both(t, func(d *device) {
+		made := do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex
+		all := dump[*gre.GreTunnelDetails](d, &gre.GreTunnelDump{SwIfIndex: anyIndex})
+		if len(all) != 1 || all[0].Tunnel.SwIfIndex != made || all[0].Tunnel.Dst != address("10.0.0.2") {
 			d.Errorf("%+v", all)
+		}
+		one := dump[*gre.GreTunnelDetailsV2](d, &gre.GreTunnelDumpV2{SwIfIndex: made})
+		if len(one) != 1 || one[0].Tunnel.Key != 7 || one[0].Tunnel.Type != gre.GRE_API_TUNNEL_TYPE_TEB {
+			d.Errorf("%+v", one)
+		}
+	})
+}
+
+func TestAKeyedGRETunnelIsDownWithMTU9000(t *testing.T) {
+	both(t, func(d *device) {
+		i := d.at(do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex)
+		if i.InterfaceDevType != "GRE tunnel device" || i.Flags != 0 || i.Mtu[0] != 9000 {
+			d.Errorf("device %q, flags %v, mtu %v", i.InterfaceDevType, i.Flags, i.Mtu)
 		}
 	})
 }
@@ -123,28 +193,34 @@ func TestADeletedGRETunnelFreesItsIndex(t *testing.T) {
 }
 
 func TestAGREDumpEndsWithoutItsReply(t *testing.T) {
-	both(t, func(d *device) {
-		d.gre("10.0.0.1", "10.0.0.2")
-		stream, err := d.conn.NewStream(context.Background())
-		if err != nil {
-			d.Fatal(err)
-		}
-		defer stream.Close()
-		for _, m := range []api.Message{&gre.GreTunnelDump{SwIfIndex: anyIndex}, &memclnt.ControlPing{}} {
-			if err := stream.SendMsg(m); err != nil {
-				d.Fatal(err)
-			}
-		}
-		var got []string
-		for len(got) < 2 {
-			m, err := stream.RecvMsg()
-			if err != nil {
-				d.Fatal(err)
-			}
-			got = append(got, m.GetMessageName())
-		}
-		if got[0] != "gre_tunnel_details" || got[1] != "control_ping_reply" {
-			d.Errorf("answers %v", got)
-		}
-	})
+	for name, request := range map[string]api.Message{
+		"gre_tunnel_details": &gre.GreTunnelDump{SwIfIndex: anyIndex}, "gre_tunnel_details_v2": &gre.GreTunnelDumpV2{SwIfIndex: anyIndex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(d *device) {
+				d.gre("10.0.0.1", "10.0.0.2")
+				stream, err := d.conn.NewStream(context.Background())
+				if err != nil {
+					d.Fatal(err)
+				}
+				defer stream.Close()
+				for _, m := range []api.Message{request, &memclnt.ControlPing{}} {
+					if err := stream.SendMsg(m); err != nil {
+						d.Fatal(err)
+					}
+				}
+				var got []string
+				for len(got) < 2 {
+					m, err := stream.RecvMsg()
+					if err != nil {
+						d.Fatal(err)
+					}
+					got = append(got, m.GetMessageName())
+				}
+				if got[0] != name || got[1] != "control_ping_reply" {
+					d.Errorf("answers %v", got)
+				}
+			})
+		})
+	}
 }

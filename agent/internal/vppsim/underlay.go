@@ -27,6 +27,7 @@ type frames struct {
 	Source        netip.Addr `json:"source"`
 	Destination   netip.Addr `json:"destination"`
 	VNI           uint32     `json:"vni"`
+	GREKey        uint32     `json:"gre_key"`
 	Size          int        `json:"size"` // bytes of each, inside the tunnel
 	Count         int        `json:"count"`
 	Fragments     int        `json:"fragments"` // in which each comes
@@ -128,6 +129,9 @@ func (t *tunnel) encapsulation() (name string, overhead int) {
 	case *geneve.GeneveAddDelTunnel2:
 		return "geneve", ip + 16
 	}
+	if t.key.key != 0 {
+		return "gre", ip + 8
+	}
 	return "gre", ip + 4
 }
 
@@ -141,7 +145,7 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 	}
 	name, overhead := t.encapsulation()
 	f := frames{
-		Encapsulation: name, Family: 4, Source: netipAddr(t.local), Destination: netipAddr(t.remote), VNI: t.vni & vniMask,
+		Encapsulation: name, Family: 4, Source: netipAddr(t.local), Destination: netipAddr(t.remote), VNI: t.vni & vniMask, GREKey: t.key.key,
 		Size: size, Count: count, Fragments: 1,
 	}
 	links, packet := v.links(), size+overhead
@@ -201,7 +205,8 @@ func (v *vpp) arrive(f frames) {
 	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
 		ts.each(everyIndex, func(t *tunnel) {
 			name, overhead := t.encapsulation()
-			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI
+			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI &&
+				t.key.key == f.GREKey
 			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > v.links().MTU ||
 				v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
 				return
