@@ -358,7 +358,7 @@ NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
 # "planning" leaves room for options, keys and any single failure; "exact" does not (docs/mtu.md).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
-# How long a released VNI or GRE pair rests before it may serve another customer.
+# How long a released VNI, GRE key or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)

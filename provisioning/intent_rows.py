@@ -33,6 +33,7 @@ _LINE = (
     "encapsulation",
     "family",
     "vni",
+    "gre_key",
     "frame",
     "cir_bps",
     "eir_bps",
@@ -136,6 +137,7 @@ def _row(row: dict[str, Any]) -> EndRow:
         local=end.tunnel_address if tunnelled else None,
         remote=row["far_address"] if tunnelled else None,
         vni=vll.vni,
+        gre_key=vll.gre_key,
         bandwidth=profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
     )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
@@ -32,6 +33,7 @@ def sweep(*, now: datetime) -> None:
         routers_resend,
         behind_agents_announce,
         rested_vnis_free,
+        rested_gre_keys_free,
         rested_gre_pairs_free,
         published_forget,
     )

@@ -21,6 +21,7 @@ TEXTS |= {
     errors.VniPoolExhausted: gettext_noop(
         "Every VNI is leased, resting or reserved. Ask the NOC to widen the pool."
     ),
+    errors.GreKeysExhausted: gettext_noop("No free GRE key was found. Choose VXLAN or GENEVE."),
     errors.GrePairsExhausted: gettext_noop(
         "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
         " routed. Choose VXLAN or GENEVE, or ask the NOC for more tunnel addresses."

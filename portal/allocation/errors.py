@@ -60,6 +60,12 @@ class VniPoolExhausted(Conflict):
     field: str = "transport"
 
 
+class GreKeysExhausted(Conflict):
+    """No free GRE key was found."""
+
+    field: str = "transport"
+
+
 class GrePairsExhausted(Conflict):
     """No pair of observed and routed tunnel addresses is free between these routers."""
 

@@ -1,4 +1,4 @@
-"""Leasing pairs of tunnel addresses for GRE, of which VPP before 25.10 has one TEB tunnel each."""
+"""Leasing pairs of tunnel addresses for GRE without keys, of which VPP has one TEB tunnel each."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The end of a lease of a VNI or of a pair of tunnel addresses: it rests before anybody gets it again."""
+"""The end of a lease of a VNI, a GRE key or an address pair: it rests before anybody gets it again."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -56,8 +56,31 @@ class ReservedVniRange(models.Model):
         return f"{self.first}-{self.last}: {self.reason}"
 
 
+# A 32-bit number (RFC 2890); VPP writes 0 for a tunnel without a key.
+LAST_GRE_KEY = 2**32 - 1
+
+
+class GreKeyLease(Lease):
+    """The key of a GRE tunnel, by which VPP since 25.10 tells tunnels between the same addresses apart."""
+
+    gre_key = models.BigIntegerField(unique=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(gre_key__range=(1, LAST_GRE_KEY)), name="gre_key_fits_32_bits"
+            ),
+            models.UniqueConstraint(
+                fields=["holder"], condition=Q(released_at__isnull=True), name="a_vll_holds_one_gre_key"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"GRE key {self.gre_key}"
+
+
 class GrePairLease(Lease):
-    """An unordered pair of tunnel addresses: VPP before 25.10 has one TEB tunnel per pair."""
+    """An unordered pair of tunnel addresses: without a key VPP has one TEB tunnel per pair."""
 
     low = models.GenericIPAddressField()
     high = models.GenericIPAddressField()

@@ -1,4 +1,4 @@
-"""The free part of what lines lease: VNIs, GRE address pairs, bandwidth of ports, cores of routers."""
+"""The free part of what lines lease: VNIs, GRE keys and address pairs, bandwidth, cores of routers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from django.db.models import Count, FloatField, Q
 from django.db.models.functions import Cast
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
-from portal.allocation.models import GrePairLease, PortVlanLease, RouterLoad, VniLease
+from portal.allocation.models import GreKeyLease, GrePairLease, PortVlanLease, RouterLoad, VniLease
 from portal.allocation.vni_leases import FIRST_VNI, LAST_VNI
 from portal.inventory.models import Port, Router
 
@@ -41,6 +41,7 @@ class PoolCounts:
     vni_total: int
     vni_reserved: int
     vnis: Leases
+    gre_keys: Leases
     gre_pairs: Leases
 
     @property
@@ -62,11 +63,12 @@ class Pools:
 
 
 def pool_counts() -> PoolCounts:
-    """Three statements, which read whole tables."""
+    """Four statements, which read whole tables."""
     return PoolCounts(
         vni_total=LAST_VNI - FIRST_VNI + 1,
         vni_reserved=_reserved(),
         vnis=_leases(VniLease),
+        gre_keys=_leases(GreKeyLease),
         gre_pairs=_leases(GrePairLease),
     )
 
@@ -87,7 +89,7 @@ def _reserved() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _leases(model: type[VniLease] | type[GrePairLease]) -> Leases:
+def _leases(model: type[VniLease] | type[GreKeyLease] | type[GrePairLease]) -> Leases:
     released = Q(released_at__isnull=False)
     counts = model.objects.aggregate(
         leased=Count("pk", filter=~released),

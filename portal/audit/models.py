@@ -42,8 +42,8 @@ TRACKED: dict[type[models.Model], str] = {
     " ipv4 ipv6 in_service",
     ReservedVniRange: "id first last reason",
     Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
-    " eir_bps requested_ebs_bytes requested_transport encapsulation family vni frame revision wanted_present"
-    " decommission_at",
+    " eir_bps requested_ebs_bytes requested_transport encapsulation family vni gre_key frame revision"
+    " wanted_present decommission_at",
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
     " after described forced",
@@ -85,6 +85,7 @@ NOT_AUDITED: dict[str, str] = {
     "accounts.User_user_permissions": _UNUSED,
     "allocation.BandwidthBooking": _BY_ORDERS,
     "allocation.CoreBooking": _BY_ORDERS,
+    "allocation.GreKeyLease": _BY_ORDERS,
     "allocation.GrePairLease": _BY_ORDERS,
     "allocation.PortVlanLease": _BY_ORDERS,
     "allocation.RouterLoad": _BY_ORDERS,

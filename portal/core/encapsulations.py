@@ -78,7 +78,8 @@ COST = {
     Transport.GENEVE6: Cost(8.32, 368.09),
 }
 
-# Cheapest first. GRE only when asked for: before VPP 25.10 each GRE tunnel needs an address pair of its own.
+# Cheapest first. GRE only when asked for: before VPP 25.10, which has keys, each GRE tunnel needs an address
+# pair of its own.
 AUTO_TUNNELS = tuple(
     sorted(
         (tunnel for tunnel in TUNNELS if tunnel.encapsulation is not Encapsulation.GRE),

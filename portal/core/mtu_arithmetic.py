@@ -62,7 +62,7 @@ def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
 def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) -> int:
     """The bytes from the outer IP header up to the carried frame; 0 for L2XC.
 
-    ``gre_key``: GRE tunnels carry a key (VPP 25.10 and later); planning has room for it already.
+    ``gre_key``: GRE tunnels carry a key (RFC 2890); planning has room for it already.
     """
     if transport.family is None:
         return 0

@@ -56,8 +56,8 @@ def custom_fields(vll: Vll, base_url: str) -> dict[str, str]:
 
 
 def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
-    """The values that are kept up to date: the VNI (null where the transport has none), tenant and status."""
-    found: dict[str, Any] = {"identifier": vll.vni, "tenant": tenant}
+    """The values that are kept up to date: the VNI or GRE key (null where there is none), tenant, status."""
+    found: dict[str, Any] = {"identifier": vll.gre_key if vll.vni is None else vll.vni, "tenant": tenant}
     if version >= WITH_L2VPN_STATUS:
         found["status"] = _STATUS[Lifecycle(vll.lifecycle)]
     return found

@@ -8,11 +8,10 @@ from portal.core.mtu_arithmetic import MtuPolicy
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
     """``any_single_failure``: the path must carry the frame after any one failure too. Left out, planning
-    asks for that and exact does not. ``gre_key``: GRE tunnels carry a key (VPP 25.10 and later)."""
+    asks for that and exact does not."""
 
     mtu: MtuPolicy = MtuPolicy.PLANNING
     any_single_failure: bool | None = None
-    gre_key: bool = False
 
     @property
     def survives_one_failure(self) -> bool:

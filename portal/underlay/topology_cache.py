@@ -98,6 +98,7 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
             encapsulations=None if can is None else frozenset(map(Encapsulation, can)),
             addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
             routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
+            gre_keys=seen is not None and seen.gre_keys,
         )
 
     return end(a_router), end(z_router)

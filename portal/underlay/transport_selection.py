@@ -1,10 +1,10 @@
 """The choice of the transport that carries a VLL, or why none does."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Family, Transport
+from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Encapsulation, Family, Transport
 from portal.core.mtu_arithmetic import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead, required_ip_mtu
 from portal.underlay.errors import (
     Capacity,
@@ -30,13 +30,14 @@ class SelectedTransport:
     """A transport that carries the VLL. Sizes in bytes.
 
     ``frame``: the largest carried frame; ``required``: the IP MTU that this asks of the underlay. L2XC has
-    no underlay: there ``required`` and ``path`` are None.
+    no underlay: there ``required`` and ``path`` are None. ``gre_key``: it is GRE, and its tunnel has a key.
     """
 
     transport: Transport
     frame: int
     required: int | None = None
     path: PathReport | None = None
+    gre_key: bool = False
 
 
 def select_transport(
@@ -51,12 +52,13 @@ def select_transport(
     requested: Transport | None,
     policy: PathPolicy,
     barred: Barred = NOTHING,
+    gre_keys: Collection[Family] = (),
 ) -> SelectedTransport:
     """The transport for a VLL between routers ``a`` and ``z``; ``requested`` None is ``auto``.
 
     ``a_families`` and ``z_families``: those of which each end has a tunnel endpoint. ``barred``: what the
-    routers cannot do, and why. ``auto`` takes L2XC on one router, else the cheapest tunnel that fits, GRE
-    never.
+    routers cannot do, and why. ``gre_keys``: the families over which GRE has a key. ``auto`` takes L2XC on
+    one router, else the cheapest tunnel that fits, GRE never.
 
     Raises SvcMtuOutOfRange, or a TransportRefused that knows all that would fit instead; KeyError when a
     router is unknown.
@@ -88,16 +90,21 @@ def select_transport(
             lacking = tuple(router for router, present in families.items() if family not in present)
             refusals.append((FamilyMissing(routers=lacking, family=family), *against))
         else:
-            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+            gre_key = _has_gre_key(transport, gre_keys)
+            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)
             report = path(family)
             refusal = None if required is None else report.refusal(required)
             if refusal is None and not against:
-                return SelectedTransport(transport, frame, required, report)
+                return SelectedTransport(transport, frame, required, report, gre_key)
             refusals.append(against if refusal is None else (refusal, *against))
 
     error = _told(_most_telling(refusals))
     error.capacities = _capacities(
-        {family: path(family) for family in shared}, carried_tags=carried_tags, policy=policy, barred=barred
+        {family: path(family) for family in shared},
+        carried_tags=carried_tags,
+        policy=policy,
+        barred=barred,
+        gre_keys=gre_keys,
     )
     error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
     raise error
@@ -128,6 +135,7 @@ def options(
     carried_tags: int,
     policy: PathPolicy,
     barred: Barred = NOTHING,
+    gre_keys: Collection[Family] = (),
 ) -> tuple[Option, ...]:
     """Every transport between routers ``a`` and ``z``, cheapest first. KeyError when one is unknown."""
     if a == z:
@@ -140,12 +148,14 @@ def options(
     }
     largest = {
         c.transport: c.largest_svc_mtu
-        for c in _capacities(paths, carried_tags=carried_tags, policy=policy, barred=barred)
+        for c in _capacities(
+            paths, carried_tags=carried_tags, policy=policy, barred=barred, gre_keys=gre_keys
+        )
     }
     found = [
         Option(
             tunnel,
-            overhead(tunnel, policy.mtu, gre_key=policy.gre_key),
+            overhead(tunnel, policy.mtu, gre_key=_has_gre_key(tunnel, gre_keys)),
             largest.get(tunnel),
             COST[tunnel],
             barred.get(tunnel, ()),
@@ -181,16 +191,26 @@ def _told(against: tuple[TransportRefused, ...]) -> TransportRefused:
     return against[0]
 
 
+def _has_gre_key(transport: Transport, gre_keys: Collection[Family]) -> bool:
+    return transport.encapsulation is Encapsulation.GRE and transport.family in gre_keys
+
+
 def _capacities(
-    paths: dict[Family, PathReport], *, carried_tags: int, policy: PathPolicy, barred: Barred
+    paths: dict[Family, PathReport],
+    *,
+    carried_tags: int,
+    policy: PathPolicy,
+    barred: Barred,
+    gre_keys: Collection[Family],
 ) -> tuple[Capacity, ...]:
     capacities = []
     for transport in TUNNELS:
         path = paths.get(transport.family) if transport.family else None
         if path is None or path.path_mtu is None or transport in barred:
             continue
+        gre_key = _has_gre_key(transport, gre_keys)
         largest = largest_svc_mtu(
-            path.path_mtu, transport, policy.mtu, carried_tags=carried_tags, gre_key=policy.gre_key
+            path.path_mtu, transport, policy.mtu, carried_tags=carried_tags, gre_key=gre_key
         )
         if largest is not None:
             capacities.append(Capacity(transport, largest))

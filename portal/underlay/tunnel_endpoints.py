@@ -4,7 +4,7 @@ What a router's agent has reported counts; of a router that has not reported yet
 then an assumption, and said to be one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
@@ -17,7 +17,7 @@ class LineEnd:
     """One of the two routers. ``loopbacks`` are declared; None stands for what no agent has reported yet.
 
     ``addresses``: those of the loopbacks that are on the router. ``routes``: to loopbacks of the other
-    router, and whether they are other than a drop.
+    router, and whether they are other than a drop. ``gre_keys``: its VPP tells GRE tunnels apart by keys.
     """
 
     router: Router
@@ -25,6 +25,7 @@ class LineEnd:
     encapsulations: frozenset[Encapsulation] | None = None
     addresses: frozenset[str] | None = None
     routes: Mapping[str, bool] = field(default_factory=dict)
+    gre_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +38,40 @@ class Assumption:
 
 
 def barred(
-    a: LineEnd, z: LineEnd, transports: Iterable[Transport]
+    a: LineEnd, z: LineEnd, transports: Iterable[Transport], *, gre_keys: Collection[Family] = ()
 ) -> dict[Transport, tuple[TransportRefused, ...]]:
     """The transports that the two routers cannot do, and why. A family that an end lacks is not looked at.
 
-    GRE leases a pair out of many addresses, and looks at them itself.
+    ``gre_keys``: the families over which GRE has a key. Without one it leases a pair out of many addresses,
+    and looks at them itself.
     """
-    found = {transport: tuple(_against(a, z, transport)) for transport in transports}
+    found = {transport: tuple(_against(a, z, transport, gre_keys)) for transport in transports}
     return {transport: against for transport, against in found.items() if against}
 
 
-def _against(a: LineEnd, z: LineEnd, transport: Transport) -> Iterable[TransportRefused]:
+def _against(
+    a: LineEnd, z: LineEnd, transport: Transport, gre_keys: Collection[Family]
+) -> Iterable[TransportRefused]:
     for end in _routers(a, z):
         if end.encapsulations is not None and transport.encapsulation not in end.encapsulations:
             yield EncapsulationMissing(router=end.router, transport=transport)
-    for end, far, address in _endpoints(a, z, transport):
+    for end, far, address in _endpoints(a, z, transport, gre_keys):
         if end.addresses is not None and address not in end.addresses:
             yield EndpointMissing(router=end.router, address=address)
         elif far.routes.get(address) is False:
             yield EndpointUnrouted(router=end.router, address=address, far=far.router)
 
 
-def assumptions(a: LineEnd, z: LineEnd, transport: Transport) -> list[Assumption]:
+def assumptions(
+    a: LineEnd, z: LineEnd, transport: Transport, *, gre_keys: Collection[Family] = ()
+) -> list[Assumption]:
     """The facts taken as declared, because no agent has said anything about them."""
     found = [
         Assumption(end.router, "encapsulation", transport.encapsulation.value)
         for end in _routers(a, z)
         if end.encapsulations is None
     ]
-    for end, far, address in _endpoints(a, z, transport):
+    for end, far, address in _endpoints(a, z, transport, gre_keys):
         if end.addresses is None:
             found.append(Assumption(end.router, "address", address))
         if address not in far.routes:
@@ -77,9 +83,13 @@ def _routers(a: LineEnd, z: LineEnd) -> list[LineEnd]:
     return [a] if a.router == z.router else [a, z]
 
 
-def _endpoints(a: LineEnd, z: LineEnd, transport: Transport) -> Iterable[tuple[LineEnd, LineEnd, str]]:
+def _endpoints(
+    a: LineEnd, z: LineEnd, transport: Transport, gre_keys: Collection[Family]
+) -> Iterable[tuple[LineEnd, LineEnd, str]]:
     """(end, far end, address) of a tunnel's two ends."""
-    if transport.family is None or transport.encapsulation is Encapsulation.GRE or a.router == z.router:
+    if transport.family is None or a.router == z.router:
+        return
+    if transport.encapsulation is Encapsulation.GRE and transport.family not in gre_keys:
         return
     for end, far in ((a, z), (z, a)):
         address = end.loopbacks.get(transport.family)

@@ -98,6 +98,10 @@ TEXTS |= {
         "A router has moved on since this plan was made, or it is not made yet; nothing was done."
         " Look at a new plan, then approve."
     ),
+    errors.GreKeysGone: gettext_noop(
+        "This order's tunnel was to have a GRE key, and the VPPs of {a_router} and {z_router} no longer both"
+        " have keys. Give them such VPPs again, or reject the order: anew, it gets a pair of addresses."
+    ),
     errors.TunnelAddressGone: gettext_noop(
         "This order's tunnel was to end on {address}, which is not to be had on {router} any more."
         " Give the router that address again, or reject the order: ordered anew, it gets another one."

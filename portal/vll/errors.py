@@ -211,6 +211,14 @@ class PlanIsIncomplete(Conflict):
     field: str = "plan"
 
 
+class GreKeysGone(Conflict):
+    """A held order's tunnel has a GRE key, and these routers' VPPs no longer both have keys."""
+
+    a_router: str
+    z_router: str
+    field: str = "transport"
+
+
 class TunnelAddressGone(Conflict):
     """The address that a held order was given for its tunnel is no longer to be had on the router."""
 

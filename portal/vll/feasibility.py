@@ -14,7 +14,7 @@ from portal.allocation.gre_pair_leases import gre_pair_look
 from portal.allocation.vlan_leases import free_outer_vlans, vlan_choose, vlans_taken
 from portal.allocation.vlan_ranges import Keys, tag_keys
 from portal.allocation.vni_leases import vni_available
-from portal.core.encapsulations import Encapsulation, Transport
+from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
 from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG
 from portal.core.vlan_tags import Tagging
@@ -24,6 +24,7 @@ from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import Option, SelectedTransport, options
 from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
+from portal.vll.gre_key_rules import gre_key_families, same_tunnel
 from portal.vll.operations.feasibility_rules import (
     AUTO,
     LineCheck,
@@ -35,7 +36,7 @@ from portal.vll.operations.feasibility_rules import (
 )
 from portal.vll.operations.holds import hold_look
 from portal.vll.operations.modify_line import check_tombstones
-from portal.vll.operations.resource_leases import Leased, same_tunnel
+from portal.vll.operations.resource_leases import Leased
 from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
@@ -69,6 +70,7 @@ class Feasibility:
     """``refusals`` is empty where an order would be accepted. Sizes in bytes.
 
     ``largest_svc_mtu``: with the transport that was asked for, over these ports; None where there is none.
+    ``gre_keys``: the families over which GRE would have a key.
     """
 
     refusals: list[DomainError]
@@ -79,6 +81,7 @@ class Feasibility:
     ends: dict[str, EndFeasibility]
     routers: list[RouterCapacity]
     assumptions: list[Assumption]
+    gre_keys: frozenset[Family] = frozenset()
 
     @property
     def feasible(self) -> bool:
@@ -125,6 +128,7 @@ def feasibility_of(
         now=now,
         lock=False,
         owner=line.customer if line else None,
+        line=line.leased.line if line else None,
         preferred=line.preferred if line else None,
         unchanged_path=line.unchanged_path if line else None,
         own=own,
@@ -137,13 +141,16 @@ def feasibility_of(
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
     assumed: list[Assumption] = []
+    gre_keys: frozenset[Family] = frozenset()
     if found.can_end:
         transport = likely_transport(found, request)
         loads = core_loads(found.ports, cir_bps=request.cir_bps, transport=transport)
         capacities = router_capacities(ends=loads, transport=transport)
         routers = {side: port.router for side, port in found.ports.items()}
         between = line_ends(routers["a"], routers["z"])
-        assumed = assumptions(*between, transport)
+        before = line.leased.line if line else None
+        gre_keys = gre_key_families(*between, line=before, ports=found.ports)
+        assumed = assumptions(*between, transport, gre_keys=gre_keys)
         offered = options(
             topology,
             routers["a"].pk,
@@ -152,7 +159,8 @@ def feasibility_of(
             z_families=families(routers["z"]),
             carried_tags=request.carried_tags,
             policy=path_policy(),
-            barred=barred(*between, Transport),
+            barred=barred(*between, Transport, gre_keys=gre_keys),
+            gre_keys=gre_keys,
         )
     return Feasibility(
         refusals=unknown + found.refusals,
@@ -163,6 +171,7 @@ def feasibility_of(
         ends=ends,
         routers=capacities,
         assumptions=assumed,
+        gre_keys=gre_keys,
     )
 
 
@@ -204,15 +213,16 @@ def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | Non
             booked[port.pk] = besides + request.cir_bps - own_bps
     if found.selected is not None:
         with found.noting():
-            _look_at_transport(found.selected.transport, found.ports, leased.line if leased else None)
+            _look_at_transport(found.selected, found.ports, leased.line if leased else None)
 
 
-def _look_at_transport(transport: Transport, ports: Mapping[str, Port], line: Content | None) -> None:
+def _look_at_transport(selected: SelectedTransport, ports: Mapping[str, Port], line: Content | None) -> None:
+    transport = selected.transport
     has_vni = line is not None and line.vni is not None
     if transport.encapsulation.leases_vni and not has_vni and not vni_available():
         raise VniPoolExhausted
-    if transport.encapsulation is Encapsulation.GRE and transport.family is not None:
-        if line is not None and same_tunnel(line, transport, ports):
+    if transport.encapsulation is Encapsulation.GRE and transport.family is not None and not selected.gre_key:
+        if line is not None and line.gre_key is None and same_tunnel(line, transport, ports):
             return
         gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
 

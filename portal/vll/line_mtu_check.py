@@ -22,6 +22,13 @@ class _Tunnel(NamedTuple):
     family: Family
 
 
+class _Line(NamedTuple):
+    pk: UUID
+    transport: Transport
+    frame: int
+    gre_key: bool
+
+
 def lines_off_the_path() -> set[UUID]:
     """The lines whose largest frame does not get through between their routers, after a failure included.
 
@@ -38,8 +45,8 @@ def lines_off_the_path() -> set[UUID]:
             family=tunnel.family,
             any_single_failure=policy.survives_one_failure,
         )
-        for line, transport, frame in lines:
-            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+        for line, transport, frame, gre_key in lines:
+            required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)
             if required is not None and report.refusal(required) is not None:
                 found.add(line)
     return found
@@ -75,20 +82,20 @@ def lines_too_large_for(port: Port) -> set[UUID]:
     }
 
 
-def _tunnels() -> dict[_Tunnel, list[tuple[UUID, Transport, int]]]:
+def _tunnels() -> dict[_Tunnel, list[_Line]]:
     """The lines with a tunnel, by the routers and the family that it runs between."""
     ends = live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
     routers: dict[UUID, dict[str, int]] = defaultdict(dict)
-    facts: dict[UUID, tuple[Transport, int]] = {}
-    columns = ("vll", "side", "port__router", "vll__encapsulation", "vll__family", "vll__frame")
-    for line, side, router, encapsulation, family, frame in ends.values_list(*columns):
-        routers[line][side] = router
-        facts[line] = Transport.of(Encapsulation(encapsulation), family), frame
-    found: dict[_Tunnel, list[tuple[UUID, Transport, int]]] = defaultdict(list)
-    for line, (transport, frame) in facts.items():
-        assert transport.family is not None  # noqa: S101 - L2XC is left out above
-        a, z = routers[line]["a"], routers[line]["z"]
-        found[_Tunnel(a, z, transport.family)].append((line, transport, frame))
+    lines: dict[UUID, _Line] = {}
+    columns = ("side", "port__router", "vll__encapsulation", "vll__family", "vll__frame", "vll__gre_key")
+    for pk, side, router, encapsulation, family, frame, key in ends.values_list("vll", *columns):
+        routers[pk][side] = router
+        lines[pk] = _Line(pk, Transport.of(Encapsulation(encapsulation), family), frame, key is not None)
+    found: dict[_Tunnel, list[_Line]] = defaultdict(list)
+    for line in lines.values():
+        assert line.transport.family is not None  # noqa: S101 - L2XC is left out above
+        a, z = routers[line.pk]["a"], routers[line.pk]["z"]
+        found[_Tunnel(a, z, line.transport.family)].append(line)
     return found
 
 

@@ -41,4 +41,4 @@ def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
 
 def _way(content: Content) -> tuple[object, ...]:
     addresses = [content.ends[side].tunnel_address for side in "az"]
-    return content.encapsulation, content.family, content.vni, *addresses
+    return content.encapsulation, content.family, content.vni, content.gre_key, *addresses

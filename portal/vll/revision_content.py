@@ -18,6 +18,7 @@ LINE = (
     "encapsulation",
     "family",
     "vni",
+    "gre_key",
     "frame",
     "admin_status",
     "decommission_at",
@@ -58,6 +59,7 @@ class Content:
     eir_bps: int = 0
     requested_cbs_bytes: int | None = None
     requested_ebs_bytes: int | None = None
+    gre_key: int | None = None
     a: EndContent
     z: EndContent
 
@@ -73,9 +75,11 @@ class Content:
 
     @property
     def gre_pair(self) -> tuple[str, str] | None:
-        """The tunnel's addresses where nobody else may have a tunnel between these."""
+        """The tunnel's addresses where nobody else may have one without a key between these."""
         a_address, z_address = self.a.tunnel_address, self.z.tunnel_address
-        if self.encapsulation != Encapsulation.GRE or a_address is None or z_address is None:
+        if self.encapsulation != Encapsulation.GRE or self.gre_key is not None:
+            return None
+        if a_address is None or z_address is None:
             return None
         return a_address, z_address
 

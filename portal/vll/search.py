@@ -10,11 +10,13 @@ from django.db.models.lookups import IsNull
 
 from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
+from portal.allocation.models import LAST_GRE_KEY
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll, VllEnd
 
 _TRIGRAM = 3
 _FEW_PORTS = 500
+_KEY_DIGITS = len(str(LAST_GRE_KEY))
 
 
 def vlls_found(text: str, *, user: User) -> Q:
@@ -36,6 +38,8 @@ def _found(text: str) -> Q:
     ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
     # As a list PostgreSQL counts them; as a query it guesses far too many.
     lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
+    if text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS:
+        lines.append(Q(gre_key=int(text)))
     if text.isascii() and text.isdigit() and len(text) < 9:
         number = int(text)
         lines.append(Q(vni=number))

@@ -46,6 +46,7 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
         a=ports["a"].router,
         z=ports["z"].router,
         transport=content.transport,
+        gre_key=content.gre_key is not None,
         frame=content.frame,
         now=now,
     )

@@ -66,7 +66,14 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
     except SvcMtuOutOfRange:
         return None
     routers = {side: end.port.router for side, end in found.ends.items()}
-    return line_path(a=routers["a"], z=routers["z"], transport=transport, frame=frame, now=now)
+    return line_path(
+        a=routers["a"],
+        z=routers["z"],
+        transport=transport,
+        gre_key=transport.family in found.gre_keys,
+        frame=frame,
+        now=now,
+    )
 
 
 def _looked_at(found: Feasibility, request: LineRequest) -> Transport | None:

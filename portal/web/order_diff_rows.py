@@ -28,6 +28,7 @@ _NAMES = {
     "encapsulation": gettext_noop("Encapsulation"),
     "family": gettext_noop("IP version"),
     "vni": gettext_noop("VNI"),
+    "gre_key": gettext_noop("GRE key"),
     "admin_status": gettext_noop("Admin status"),
     "port": gettext_noop("Port"),
     "tagging": gettext_noop("Tagging"),

@@ -54,10 +54,15 @@ class LinePath:
         return -self.margin if self.margin is not None and self.margin < 0 else None
 
 
-def line_path(*, a: Router, z: Router, transport: Transport, frame: int, now: datetime) -> LinePath | None:
-    """The path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router."""
+def line_path(
+    *, a: Router, z: Router, transport: Transport, gre_key: bool, frame: int, now: datetime
+) -> LinePath | None:
+    """The path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router.
+
+    ``gre_key``: it is GRE with a key.
+    """
     policy = path_policy()
-    required = required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key)
+    required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)
     if a.pk == z.pk or required is None or transport.family is None:
         return None
     topology = current_topology(now=now)
@@ -68,7 +73,7 @@ def line_path(*, a: Router, z: Router, transport: Transport, frame: int, now: da
     return LinePath(
         transport=transport,
         frame=frame,
-        overhead=overhead(transport, policy.mtu, gre_key=policy.gre_key),
+        overhead=overhead(transport, policy.mtu, gre_key=gre_key),
         required=required,
         path_mtu=report.path_mtu,
         hops=hops,

@@ -1,4 +1,4 @@
-"""I1: no VNI, no (port, VLAN), no bandwidth, no core is booked twice, recounted from the VLLs."""
+"""I1: no VNI, no GRE key, no (port, VLAN), no bandwidth, no core is booked twice, recounted from the VLLs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WITH live AS (SELECT * FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cance
                   WHEN 'vxlan6' THEN 8.54 WHEN 'geneve6' THEN 8.32 WHEN 'gre6' THEN 9.93 END END)) AS needed
               FROM live_end e JOIN live v ON v.id = e.vll_id JOIN inventory_port p ON p.id = e.port_id
               GROUP BY p.router_id),
-     gre AS (SELECT v.id, a.tunnel_address AS a, z.tunnel_address AS z FROM live v
+     gre AS (SELECT v.id, v.gre_key, a.tunnel_address AS a, z.tunnel_address AS z FROM live v
              JOIN live_end a ON a.vll_id = v.id AND a.side = 'a'
              JOIN live_end z ON z.vll_id = v.id AND z.side = 'z' WHERE v.encapsulation = 'gre')
 """
@@ -29,9 +29,13 @@ _QUESTIONS = {
     "VNI {vni} is leased for good by {holder}, which does not live": """
         SELECT vni, holder FROM allocation_vnilease
         WHERE released_at IS NULL AND holder NOT IN (SELECT id FROM live)""",
-    "{first} and {second} share a pair of GRE addresses": """
+    "GRE key {gre_key} is held by {n} VLLs": """
+        SELECT gre_key, count(*) AS n FROM live WHERE gre_key IS NOT NULL
+        GROUP BY gre_key HAVING count(*) > 1""",
+    "{first} and {second} share a pair of GRE addresses and have no keys": """
         SELECT g.id AS first, h.id AS second FROM gre g
-        JOIN gre h ON g.id < h.id AND (g.a, g.z) IN ((h.a, h.z), (h.z, h.a))""",
+        JOIN gre h ON g.id < h.id AND (g.a, g.z) IN ((h.a, h.z), (h.z, h.a))
+          AND g.gre_key IS NULL AND h.gre_key IS NULL""",
     "port {port} serves the same frames for {first} and {second}": """
         SELECT e.port_id AS port, e.vll_id AS first, f.vll_id AS second
         FROM live_end e JOIN live_end f ON f.port_id = e.port_id AND f.id > e.id

@@ -151,6 +151,7 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "router": ["rhino"],
         "site": ["Zürich"],
         "vni": [str(vll.vni)],
+        "gre_key": ["1"],  # hers has a VNI instead
         "vlan": ["100"],
         "q": list(words),
         "lifecycle": ["active"],

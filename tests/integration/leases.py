@@ -5,6 +5,7 @@ from uuid import UUID
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
+    GreKeyLease,
     GrePairLease,
     PortVlanLease,
     RouterLoad,
@@ -52,5 +53,6 @@ def holders() -> set[UUID]:
         | set(BandwidthBooking.objects.values_list("holder", flat=True))
         | set(CoreBooking.objects.values_list("holder", flat=True))
         | set(VniLease.objects.filter(released_at=None).values_list("holder", flat=True))
+        | set(GreKeyLease.objects.filter(released_at=None).values_list("holder", flat=True))
         | set(GrePairLease.objects.filter(released_at=None).values_list("holder", flat=True))
     )

@@ -21,8 +21,16 @@ from hypothesis.stateful import (
 )
 
 from portal.accounts.models import Customer, User
+from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
-from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.models import (
+    BandwidthBooking,
+    CoreBooking,
+    GreKeyLease,
+    GrePairLease,
+    PortVlanLease,
+    VniLease,
+)
 from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import rested_vnis_free
@@ -30,7 +38,7 @@ from portal.core import clock
 from portal.core.encapsulations import Encapsulation, Transport
 from portal.core.errors import DomainError
 from portal.core.vlan_tags import Tagging
-from portal.inventory.models import ObservedRoute, Port, Router, TunnelAddress
+from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations import (
     Changes,
@@ -283,6 +291,12 @@ class Histories(RuleBasedStateMachine):
 
     # Routers, and the portal by itself.
 
+    @rule(number=which, has=st.booleans())
+    def upgrade(self, number: int, has: bool) -> None:
+        """Its VPP becomes one with GRE keys, or one without."""
+        router = self.routers[number % len(self.routers)].router
+        ObservedRouter.objects.filter(router=router).update(gre_keys=has)
+
     @rule(number=which, how=st.sampled_from(["silent", "silent", "refusing", "well"]))
     def become(self, number: int, how: str) -> None:
         router = self.routers[number % len(self.routers)]
@@ -306,7 +320,8 @@ class Histories(RuleBasedStateMachine):
     @rule(passes=st.sampled_from([timedelta(seconds=5), timedelta(days=2)]))
     def sweep(self, passes: timedelta) -> None:
         self.now += passes
-        for part in (coolings_off_end, dead_routers_settle, rested_vnis_free, rested_gre_pairs_free):
+        rested = (rested_vnis_free, rested_gre_keys_free, rested_gre_pairs_free)
+        for part in (coolings_off_end, dead_routers_settle, *rested):
             part(now=self.now)
 
     # What holds at any time, and what in the end.
@@ -350,7 +365,7 @@ class Histories(RuleBasedStateMachine):
             alive.values_list("pk", flat=True)
         )
         assert holders() == set(alive.values_list("pk", flat=True))
-        for model in (VniLease, GrePairLease):
+        for model in (VniLease, GreKeyLease, GrePairLease):
             assert not model.objects.filter(released_at__isnull=False, free_at__isnull=True).exists()
         assert PortVlanLease.objects.count() == BandwidthBooking.objects.count() == 2 * alive.count()
 
@@ -384,11 +399,11 @@ def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
         *VllTombstone.objects.filter(vll=row.vll).values_list("leases", flat=True),
     }
     port = Port.objects.get(router=router, interface=row.interface)
-    keys = tag_keys(
+    tagged = tag_keys(
         Tagging(row.tagging), outer=row.outer_vlan, inner=row.inner_vlan, exact_match=row.exact_match
     )
     vlans = PortVlanLease.objects.filter(port=port, holder__in=keep, side=row.side)
-    if not any(lease.keys.lower <= keys[0] and keys[1] <= lease.keys.upper for lease in vlans):
+    if not any(lease.keys.lower <= tagged[0] and tagged[1] <= lease.keys.upper for lease in vlans):
         yield f"{row.tagging} {row.outer_vlan} of {port} is not leased"
     booked = BandwidthBooking.objects.filter(port=port, holder__in=keep, side=row.side)
     if sum(booking.cir_bps for booking in booked) < cir_bps:
@@ -400,7 +415,10 @@ def not_leased(router: Router, row: EndRow, cir_bps: int) -> Iterator[str]:
     vnis = VniLease.objects.filter(vni=row.vni, holder__in=keep, free_at=None)
     if row.vni is not None and not vnis.exists():
         yield f"VNI {row.vni} is not leased"
-    if row.encapsulation == Encapsulation.GRE:
+    keys = GreKeyLease.objects.filter(gre_key=row.gre_key, holder__in=keep, free_at=None)
+    if row.gre_key is not None and not keys.exists():
+        yield f"GRE key {row.gre_key} is not leased"
+    if row.encapsulation == Encapsulation.GRE and row.gre_key is None:
         pair = (row.local, row.remote)
         pairs = GrePairLease.objects.filter(low__in=pair, high__in=pair, holder__in=keep, free_at=None)
         if not pairs.exists():

@@ -72,7 +72,7 @@ PAGES = {
     "/noc/vni-ranges/": 4,
     # One of them: whether the topology that orders count with is still the newest; another: what links carry.
     "/noc/map/": 8,
-    "/noc/pools/": 11,
+    "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,
     "/noc/people/{person}/": 7,

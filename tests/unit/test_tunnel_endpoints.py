@@ -116,9 +116,20 @@ def test_a_loopback_without_a_route_from_the_far_end_is_no_endpoint() -> None:
     )
 
 
-def test_gre_looks_for_its_addresses_itself() -> None:
+def test_gre_without_a_key_looks_for_its_addresses_itself() -> None:
     z = replace(HIPPO, addresses=frozenset(), routes={"10.255.0.1": False})
     assert ask(RHINO, z, Transport.GRE4).transport is Transport.GRE4
+    assert assumptions(SILENT, HIPPO, Transport.GRE4) == [Assumption(SILENT.router, "encapsulation", "gre")]
+
+
+def test_gre_with_a_key_ends_on_the_loopbacks_as_all_others_do() -> None:
+    z = replace(HIPPO, addresses=frozenset({"fd00::2"}))
+    assert [type(each) for each in barred(RHINO, z, Transport, gre_keys=BOTH)[Transport.GRE4]] == [
+        EndpointMissing
+    ]
+    assert Transport.GRE4 not in barred(RHINO, z, Transport, gre_keys={Family.V6})
+    assert Transport.GRE6 not in barred(RHINO, z, Transport, gre_keys=BOTH)
+    assert len(assumptions(SILENT, HIPPO, Transport.GRE4, gre_keys=BOTH)) == 3
 
 
 def test_a_router_that_has_not_reported_counts_as_declared_and_that_is_said() -> None:

@@ -41,6 +41,7 @@ _BY_NAME: dict[str, Any] = {
     "transport": "vxlan4",
     "requested_transport": "auto",
     "vni": 4711,
+    "gre_key": None,
     "lifecycle": "active",
     "state": "completed",
     "status": "verified",

@@ -12,6 +12,7 @@ from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 
 from portal.accounts.models import Membership
+from portal.allocation.models import LAST_GRE_KEY
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
@@ -98,11 +99,12 @@ class VllFilters(Filters):
     router = text(method="at_router", about="The name of a router at either end.")
     customer = text(field_name="customer__name", about="A customer's name.")
     vni = whole_number(1, LARGEST_VNI)
+    gre_key = whole_number(1, LAST_GRE_KEY)
     vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="A VLAN, outer or inner, of either end.")
     q = text(
         method="found",
         about="Part of a description (shorter than three characters: the beginning of a word) or of a port's"
-        " name; a VNI, a VLAN; an id of a VLL or an order.",
+        " name; a VNI, a GRE key, a VLAN; an id of a VLL or an order.",
     )
 
     def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:

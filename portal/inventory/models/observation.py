@@ -38,6 +38,8 @@ class ObservedRouter(models.Model):
     set_aside = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     # Whether it can send test frames; while VPP is away, whether it could.
     line_tests = models.BooleanField(default=False, db_default=False)
+    # Whether it tells GRE tunnels apart by keys; while VPP is away, whether it did.
+    gre_keys = models.BooleanField(default=False, db_default=False)
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.

@@ -26,7 +26,7 @@ from portal.inventory.operations.interface_loads import loads_store
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
-_OF_VPP = ("encapsulations", "policing", "line_tests", "vpp_workers", "vpp_plugins")
+_OF_VPP = ("encapsulations", "policing", "line_tests", "gre_keys", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
 _OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.
@@ -132,6 +132,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "encapsulations": report.encapsulations if vpp.connected else None,
         "policing": report.policing,
         "line_tests": report.line_tests,
+        "gre_keys": report.gre_keys,
         "generation_held": report.generation.held,
         "generation_applied": report.generation.applied,
     }

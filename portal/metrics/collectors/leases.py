@@ -17,7 +17,8 @@ def families(now: datetime) -> Iterator[Metric]:
         "Leases: leased, resting until they may serve again, or quarantined until a router confirms.",
         labels=["pool", "state"],
     )
-    for pool, of_pool in (("vni", counts.vnis), ("gre_pair", counts.gre_pairs)):
+    pools = (("vni", counts.vnis), ("gre_key", counts.gre_keys), ("gre_pair", counts.gre_pairs))
+    for pool, of_pool in pools:
         leases.add_metric([pool, "leased"], of_pool.leased)
         leases.add_metric([pool, "resting"], of_pool.resting)
         leases.add_metric([pool, "quarantined"], of_pool.quarantined)

@@ -3,7 +3,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from portal.allocation.models import GrePairLease, VniLease
+from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.inventory.models import Router
 from portal.vll.models.vll import Vll, VllEnd
 
@@ -41,7 +41,7 @@ class VllTombstone(models.Model):
 
 
 class TombstoneTunnel(models.Model):
-    """A VNI or a pair of tunnel addresses that the router of a tombstone may still send to and take from.
+    """A VNI, GRE key or pair of tunnel addresses that a tombstone's router may still send to and take from.
 
     While it is named here its lease cannot be deleted, so that nobody else gets it; when its line has let
     it go, it is quarantined.
@@ -49,18 +49,21 @@ class TombstoneTunnel(models.Model):
 
     tombstone = models.ForeignKey(VllTombstone, on_delete=models.CASCADE, related_name="tunnels")
     vni = models.ForeignKey(VniLease, on_delete=models.PROTECT, null=True, related_name="+")
+    gre_key = models.ForeignKey(GreKeyLease, on_delete=models.PROTECT, null=True, related_name="+")
     gre_pair = models.ForeignKey(GrePairLease, on_delete=models.PROTECT, null=True, related_name="+")
 
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(vni__isnull=False) ^ Q(gre_pair__isnull=False),
-                name="a_tunnel_has_a_vni_or_a_gre_pair",
+                condition=Q(vni__isnull=False, gre_key__isnull=True, gre_pair__isnull=True)
+                | Q(vni__isnull=True, gre_key__isnull=False, gre_pair__isnull=True)
+                | Q(vni__isnull=True, gre_key__isnull=True, gre_pair__isnull=False),
+                name="a_tunnel_has_a_vni_a_gre_key_or_a_gre_pair",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.tombstone} with {self.vni or self.gre_pair}"
+        return f"{self.tombstone} with {self.vni or self.gre_key or self.gre_pair}"
 
 
 class EndMove(models.Model):

@@ -6,6 +6,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Upper
 
 from portal.accounts.models import Customer
+from portal.allocation.models import LAST_GRE_KEY
 from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
 from portal.core.tenant_scope import TenantQuerySet
 from portal.core.vlan_tags import Tagging
@@ -44,6 +45,8 @@ class Vll(models.Model):
     encapsulation = models.CharField(max_length=10)
     family = models.PositiveSmallIntegerField(null=True)
     vni = models.IntegerField(null=True)
+    # Null too for GRE whose tunnel has a pair of addresses to itself.
+    gre_key = models.BigIntegerField(null=True)
     frame = models.PositiveIntegerField()
 
     revision = models.PositiveIntegerField(default=1)
@@ -92,6 +95,11 @@ class Vll(models.Model):
                 name="transport_has_what_it_needs",
             ),
             models.CheckConstraint(
+                condition=Q(gre_key__isnull=True)
+                | (Q(encapsulation="gre") & Q(gre_key__range=(1, LAST_GRE_KEY))),
+                name="only_gre_has_a_gre_key",
+            ),
+            models.CheckConstraint(
                 condition=~Q(lifecycle__in=["active", "suspended"]) | Q(wanted_present=True),
                 name="a_vll_in_service_is_wanted",
             ),
@@ -105,6 +113,7 @@ class Vll(models.Model):
             models.Index(fields=["customer", "-created_at", "-id"], name="vll_by_customer"),
             models.Index(fields=["-created_at", "-id"], name="vll_by_age"),
             models.Index(fields=["vni"], condition=Q(vni__isnull=False), name="vll_by_vni"),
+            models.Index(fields=["gre_key"], condition=Q(gre_key__isnull=False), name="vll_by_gre_key"),
             # As `description__icontains` asks for it.
             GinIndex(OpClass(Upper("description"), name="gin_trgm_ops"), name="vll_by_part_of_description"),
             models.Index(

@@ -17,7 +17,13 @@ from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check
 from portal.vll.operations.holds import hold_take
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
-from portal.vll.operations.resource_leases import cores_lease, ends_lease, leases_settle, transport_lease
+from portal.vll.operations.resource_leases import (
+    LeasedTunnel,
+    cores_lease,
+    ends_lease,
+    leases_settle,
+    transport_lease,
+)
 from portal.vll.queries import with_ends
 from portal.vll.revision_content import Content, EndContent
 from portal.vll.states import AdminStatus, OrderAction
@@ -69,8 +75,8 @@ def order_add(
     ends = ends_lease(
         ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, holder=vll_id, leased=leased, now=now
     )
-    vni, addresses = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
-    content = content_for(accepted, ends=ends, vni=vni, addresses=addresses)
+    tunnel = transport_lease(accepted=accepted, holder=vll_id, leased=None, now=now)
+    content = content_for(accepted, ends=ends, tunnel=tunnel)
     test = line_test_plan(None, content, (port.router for port in accepted.ports.values()))
     held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     with pipelined():
@@ -83,7 +89,7 @@ def order_add(
             now=now,
             held=held,
             retry_of=retry_of,
-            data={"transport": vll.transport, "vni": vll.vni},
+            data={"transport": vll.transport, "vni": vll.vni, "gre_key": vll.gre_key},
         )
         test.note(vll, order, now=now)
         if not held:
@@ -100,14 +106,13 @@ def content_for(
     accepted: Accepted,
     *,
     ends: dict[str, EndContent],
-    vni: int | None,
-    addresses: dict[str, str | None],
+    tunnel: LeasedTunnel,
     admin_status: str = AdminStatus.UP,
 ) -> Content:
     """The request and its allocations, as the content of a revision."""
     request, selected = accepted.request, accepted.selected
     family = selected.transport.family
-    with_addresses = {side: replace(end, tunnel_address=addresses[side]) for side, end in ends.items()}
+    with_addresses = {side: replace(end, tunnel_address=tunnel.addresses[side]) for side, end in ends.items()}
     return Content(
         svc_mtu=request.svc_mtu,
         cir_bps=request.cir_bps,
@@ -117,7 +122,8 @@ def content_for(
         requested_transport=request.transport,
         encapsulation=selected.transport.encapsulation.value,
         family=None if family is None else family.value,
-        vni=vni,
+        vni=tunnel.vni,
+        gre_key=tunnel.gre_key,
         frame=selected.frame,
         admin_status=admin_status,
         decommission_at=None,

@@ -11,8 +11,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import cores_check
 from portal.allocation.gre_pair_leases import usable_gre_addresses
-from portal.core.encapsulations import Encapsulation
-from portal.vll.errors import NotForYouToDecide, TunnelAddressGone, WrongOrderState
+from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import held_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
@@ -29,7 +28,7 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
     """Let a held order go to the routers, if it would still be accepted as it was.
 
     ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
-    PlanIsStale, PlanIsIncomplete, TunnelAddressGone, and whatever would refuse the order today.
+    PlanIsStale, PlanIsIncomplete, GreKeysGone, TunnelAddressGone, and whatever would refuse the order today.
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
@@ -83,7 +82,9 @@ def _check_again(vll: Vll, content: Content, *, own: Collection[UUID], now: date
     """
     request = replace(request_of(content), transport=content.transport.value)
     noc = User(noc_role=User.NocRole.NOC)
-    found = check_line(user=noc, request=request, now=now, lock=True, owner=vll.customer, own=own)
+    found = check_line(
+        user=noc, request=request, now=now, lock=True, owner=vll.customer, line=content, own=own
+    )
     accepted = found.accepted(request)
     _check_tunnel_addresses(content, accepted)
     # What is leased is there; the routers may have fewer cores than when it was booked.
@@ -92,16 +93,18 @@ def _check_again(vll: Vll, content: Content, *, own: Collection[UUID], now: date
 
 
 def _check_tunnel_addresses(content: Content, accepted: Accepted) -> None:
-    """Whether the tunnel can still end where the order was told. Raises TunnelAddressGone."""
+    """Whether the tunnel can still end where the order was told. Raises GreKeysGone, TunnelAddressGone."""
     family = content.transport.family
     if family is None:
         return
     routers = {side: port.router for side, port in accepted.ports.items()}
+    if content.gre_key is not None and not accepted.selected.gre_key:
+        raise GreKeysGone(a_router=routers["a"].name, z_router=routers["z"].name)
     for side, far in (("a", "z"), ("z", "a")):
         router, address = routers[side], content.ends[side].tunnel_address
         usable: Collection[str | None] = (
             usable_gre_addresses(router, far=routers[far], family=family)
-            if content.encapsulation == Encapsulation.GRE
+            if content.gre_pair is not None
             else [router.loopback(family)]
         )
         if address not in usable:

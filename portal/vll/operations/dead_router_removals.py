@@ -1,7 +1,7 @@
 """Routers that a NOC admin has declared dead: removals do not wait for them.
 
 A line that is gone from its other router ends then, and its port there is free. What it had of the dead
-router, and its VNI or pair of tunnel addresses, stays leased until that router has acknowledged that
+router, and its VNI, GRE key or pair of tunnel addresses, stays leased until that router has acknowledged that
 nothing of the line is left on it, however long that takes: it may be forwarding all the time, and by then
 the port or the tunnel would be another customer's.
 """

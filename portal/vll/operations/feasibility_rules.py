@@ -20,6 +20,7 @@ from portal.underlay.topology_cache import current_topology, line_ends, path_pol
 from portal.underlay.transport_selection import SelectedTransport, select_transport
 from portal.underlay.tunnel_endpoints import barred
 from portal.vll.errors import CirOutOfRange, FrameTooLargeForPort, PortUnknown
+from portal.vll.gre_key_rules import gre_key_families
 from portal.vll.operations.bandwidth_profile_rules import profile_refusals
 from portal.vll.operations.end_validation import (
     EndRequest,
@@ -30,6 +31,7 @@ from portal.vll.operations.end_validation import (
     customer_of,
     ports_of,
 )
+from portal.vll.revision_content import Content
 
 AUTO = "auto"
 # 1 bit/s to 1 Tbit/s: beyond what a port could be.
@@ -128,6 +130,7 @@ def check_line(
     now: datetime,
     lock: bool,
     owner: Customer | None = None,
+    line: Content | None = None,
     preferred: Transport | None = None,
     unchanged_path: SelectedTransport | None = None,
     more_ports: Iterable[int] = (),
@@ -136,9 +139,9 @@ def check_line(
     """Look at every rule, each as far as those before it allow. Writes nothing.
 
     ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
-    For a line that exists: ``owner`` is its customer, ``preferred`` what ``auto`` keeps while it fits,
-    ``unchanged_path`` spares asking the underlay again for what it carries already. What the holders of
-    ``own`` have booked on the routers is the line's already.
+    For a line that exists: ``owner`` is its customer, ``line`` what it is so far, ``preferred`` what ``auto``
+    keeps while it fits, ``unchanged_path`` spares asking the underlay again for what it carries already. What
+    the holders of ``own`` have booked on the routers is the line's already.
     """
     found = check_ports(
         user=user,
@@ -149,8 +152,10 @@ def check_line(
         more_ports=more_ports,
     )
     if found.can_end:
+        if unchanged_path is not None and unchanged_path.gre_key and not _both_have_gre_keys(found.ports):
+            unchanged_path = None
         with found.noting():
-            found.selected = _selected(found, request, preferred, unchanged_path, own, now)
+            found.selected = _selected(found, request, line, preferred, unchanged_path, own, now)
         transport = likely_transport(found, request)
         found.refusals += _look_at_cores(found.ports, request.cir_bps, transport, own)
     for side, port in found.ports.items():
@@ -213,6 +218,7 @@ def _check_frame(port: Port, side: str, request: LineRequest) -> None:
 def _selected(
     found: LineCheck,
     request: LineRequest,
+    line: Content | None,
     preferred: Transport | None,
     unchanged_path: SelectedTransport | None,
     own: Collection[UUID],
@@ -221,10 +227,10 @@ def _selected(
     """The transport for the request. ``auto`` leaves what the line has for something cheaper if the cores are
     full; among what it tries itself the first that fits is the cheapest, so that no other would do."""
     if request.transport != AUTO:
-        return unchanged_path or carried_by(found.ports, request, Transport(request.transport), now)
+        return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
     if unchanged_path is not None or preferred is not None:
         try:
-            kept = unchanged_path or carried_by(found.ports, request, preferred, now)
+            kept = unchanged_path or carried_by(found.ports, request, preferred, line, now)
         except TransportRefused:
             pass  # then whatever auto finds
         else:
@@ -232,7 +238,7 @@ def _selected(
             if not full:
                 return kept
             found.passed_over = full
-    return carried_by(found.ports, request, None, now)
+    return carried_by(found.ports, request, None, line, now)
 
 
 def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
@@ -252,11 +258,24 @@ def _look_at_cores(
     return cores_look(ends=ends, transport=transport, own=own)
 
 
+def _both_have_gre_keys(ports: Mapping[str, Port]) -> bool:
+    return all(end.gre_keys for end in line_ends(ports["a"].router, ports["z"].router))
+
+
 def carried_by(
-    ports: Mapping[str, Port], request: LineRequest, transport: Transport | None, now: datetime
+    ports: Mapping[str, Port],
+    request: LineRequest,
+    transport: Transport | None,
+    line: Content | None,
+    now: datetime,
 ) -> SelectedTransport:
-    """The transport between these ports; ``transport`` None is auto. Raises a TransportRefused."""
+    """The transport between these ports, for a line that is ``line`` so far; ``transport`` None is auto.
+
+    Raises a TransportRefused.
+    """
     a_router, z_router = ports["a"].router, ports["z"].router
+    between = line_ends(a_router, z_router)
+    gre_keys = gre_key_families(*between, line=line, ports=ports)
     return select_transport(
         current_topology(now=now),
         a_router.pk,
@@ -267,7 +286,8 @@ def carried_by(
         carried_tags=request.carried_tags,
         requested=transport,
         policy=path_policy(),
-        barred=barred(*line_ends(a_router, z_router), Transport),
+        barred=barred(*between, Transport, gre_keys=gre_keys),
+        gre_keys=gre_keys,
     )
 
 

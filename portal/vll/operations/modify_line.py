@@ -175,6 +175,7 @@ def _content_after(
         now=now,
         lock=True,
         owner=vll.customer,
+        line=before,
         preferred=Transport(vll.transport) if changes.transport is None else None,
         unchanged_path=unchanged_path(before, request),
         own=[vll.pk],
@@ -189,9 +190,9 @@ def _content_after(
         leased=leased,
         now=now,
     )
-    vni, addresses = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
+    tunnel = transport_lease(accepted=accepted, holder=order_id, leased=leased, now=now)
     cores_lease(accepted=accepted, holder=order_id, own=[vll.pk])
-    content = content_for(accepted, ends=ends, vni=vni, addresses=addresses, admin_status=before.admin_status)
+    content = content_for(accepted, ends=ends, tunnel=tunnel, admin_status=before.admin_status)
     return content, accepted
 
 
@@ -279,7 +280,7 @@ def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport |
     same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
     same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
     if same_ports and same_size and request.transport == now_asked.transport:
-        return SelectedTransport(before.transport, before.frame)
+        return SelectedTransport(before.transport, before.frame, gre_key=before.gre_key is not None)
     return None
 
 

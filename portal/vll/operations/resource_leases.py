@@ -14,15 +14,24 @@ from django.db.models import QuerySet
 
 from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_release, bandwidth_settle
 from portal.allocation.cpu_core_bookings import cores_book, cores_release, cores_settle
+from portal.allocation.gre_key_leases import gre_key_lease, gre_key_release, gre_key_settle
 from portal.allocation.gre_pair_leases import gre_pair_lease, gre_pair_release, gre_pair_settle
 from portal.allocation.lease_cooldown import cooldown_begin
-from portal.allocation.models import BandwidthBooking, CoreBooking, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.models import (
+    BandwidthBooking,
+    CoreBooking,
+    GreKeyLease,
+    GrePairLease,
+    PortVlanLease,
+    VniLease,
+)
 from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_leases import vlan_lease, vlans_release, vlans_settle
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release, vni_settle
-from portal.core.encapsulations import Encapsulation, Transport
+from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import Port
+from portal.vll.gre_key_rules import same_tunnel
 from portal.vll.models import TombstoneTunnel
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import Accepted, core_loads
@@ -84,28 +93,42 @@ def ends_lease(
     return contents
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedTunnel:
+    """By what the line's tunnel is told apart, as far as its transport has it; ``addresses`` by side."""
+
+    vni: int | None = None
+    gre_key: int | None = None
+    addresses: Mapping[str, str | None]
+
+
 def transport_lease(
     *, accepted: Accepted, holder: UUID, leased: Leased | None, now: datetime
-) -> tuple[int | None, dict[str, str | None]]:
-    """The VNI, if this transport has one, and the tunnel's address at each side.
+) -> LeasedTunnel:
+    """Lease what the transport needs, as far as the line does not have it.
 
-    Raises VniPoolExhausted, GrePairsExhausted.
+    Raises VniPoolExhausted, GreKeysExhausted, GrePairsExhausted.
     """
     transport = accepted.selected.transport
     routers = {side: port.router for side, port in accepted.ports.items()}
     line = leased.line if leased else None
     if transport.family is None:
-        return None, {"a": None, "z": None}
+        return LeasedTunnel(addresses={"a": None, "z": None})
+    loopbacks = {side: router.loopback(transport.family) for side, router in routers.items()}
+    if accepted.selected.gre_key:
+        kept = line.gre_key if line is not None else None
+        key = gre_key_lease(holder=holder, now=now) if kept is None else kept
+        return LeasedTunnel(gre_key=key, addresses=loopbacks)
     if transport.encapsulation is Encapsulation.GRE:
-        if line is not None and same_tunnel(line, transport, accepted.ports):
-            return None, {side: end.tunnel_address for side, end in line.ends.items()}
+        if line is not None and line.gre_key is None and same_tunnel(line, transport, accepted.ports):
+            return LeasedTunnel(addresses={side: end.tunnel_address for side, end in line.ends.items()})
         a_address, z_address = gre_pair_lease(
             a_router=routers["a"], z_router=routers["z"], family=transport.family, holder=holder, now=now
         )
-        return None, {"a": a_address, "z": z_address}
+        return LeasedTunnel(addresses={"a": a_address, "z": z_address})
     kept = line.vni if line is not None else None
     vni = vni_lease(holder=holder, now=now) if kept is None else kept
-    return vni, {side: router.loopback(transport.family) for side, router in routers.items()}
+    return LeasedTunnel(vni=vni, addresses=loopbacks)
 
 
 def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
@@ -133,6 +156,8 @@ def leases_settle(
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
     vni_settle(holder=holder, spare=spare, wanted=content.vni, kept=_kept_vnis(), rest=_rest(), now=now)
+    key, keys = content.gre_key, _kept_gre_keys()
+    gre_key_settle(holder=holder, spare=spare, wanted=key, kept=keys, rest=_rest(), now=now)
     wanted, kept = content.gre_pair, _kept_gre_pairs()
     gre_pair_settle(holder=holder, spare=spare, wanted=wanted, kept=kept, rest=_rest(), now=now)
 
@@ -168,7 +193,7 @@ def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapp
 
 
 def leases_release(holder: UUID, *, now: datetime) -> None:
-    """Give everything back: VLANs and bandwidth at once, VNI and GRE pair after their hold-down."""
+    """Give everything back: VLANs and bandwidth at once; VNI, GRE key and pair after their hold-down."""
     ports_release(holder)
     tunnel_release(holder, now=now)
 
@@ -188,22 +213,32 @@ def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
 
 
 def tunnel_release(holder: UUID, *, now: datetime) -> None:
-    """Give VNI and GRE pair back after their hold-down, or quarantine them while a tombstone names them."""
+    """Give VNI, GRE key and pair back after their hold-down; those that a tombstone names are quarantined."""
     vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
+    gre_key_release(holder=holder, kept=_kept_gre_keys(), rest=_rest(), now=now)
     gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
 
 
-def tunnels_rest(*, vnis: Collection[int], gre_pairs: Collection[int], now: datetime) -> None:
+def tunnels_rest(
+    *, vnis: Collection[int], gre_keys: Collection[int], gre_pairs: Collection[int], now: datetime
+) -> None:
     """End the quarantine of those of these leases (ids) that no tombstone names any more."""
     unnamed_vnis = VniLease.objects.filter(pk__in=vnis).exclude(pk__in=_kept_vnis())
+    unnamed_keys = GreKeyLease.objects.filter(pk__in=gre_keys).exclude(pk__in=_kept_gre_keys())
     unnamed_pairs = GrePairLease.objects.filter(pk__in=gre_pairs).exclude(pk__in=_kept_gre_pairs())
     cooldown_begin(unnamed_vnis, rest=_rest(), now=now)
+    cooldown_begin(unnamed_keys, rest=_rest(), now=now)
     cooldown_begin(unnamed_pairs, rest=_rest(), now=now)
 
 
 def _kept_vnis() -> QuerySet[VniLease]:
     named = TombstoneTunnel.objects.filter(vni__isnull=False)
     return VniLease.objects.filter(pk__in=named.values("vni"))
+
+
+def _kept_gre_keys() -> QuerySet[GreKeyLease]:
+    named = TombstoneTunnel.objects.filter(gre_key__isnull=False)
+    return GreKeyLease.objects.filter(pk__in=named.values("gre_key"))
 
 
 def _kept_gre_pairs() -> QuerySet[GrePairLease]:
@@ -224,14 +259,6 @@ def _same_frames(before: EndContent, end: EndRequest) -> bool:
         end.inner_vlan,
         end.exact_match,
     ) and asked in (None, before.outer_vlan)
-
-
-def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
-    """Whether the line's tunnel serves it between these ports (by side) too, addresses and all."""
-    same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
-    before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
-    routers = dict(before)
-    return same and all(routers[end.port] == ports[side].router_id for side, end in line.ends.items())
 
 
 def _keys(end: EndContent) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from portal.allocation.gre_pair_leases import is_pair
-from portal.allocation.models import GrePairLease, VniLease
+from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.inventory.models import Router
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.resource_leases import leases_release, tunnels_rest
@@ -25,14 +25,18 @@ def tombstone_create(
     )
     holders = [vll.pk, *vll.orders.values_list("pk", flat=True)]
     vnis = VniLease.objects.filter(holder__in=holders, released_at__isnull=True)
+    keys = GreKeyLease.objects.filter(holder__in=holders, released_at__isnull=True)
     pairs = GrePairLease.objects.filter(holder__in=holders, released_at__isnull=True)
     if before is not None and after is not None:
         if after.vni is not None and after.vni != before.vni:
             vnis = vnis.exclude(vni=after.vni)
+        if after.gre_key is not None and after.gre_key != before.gre_key:
+            keys = keys.exclude(gre_key=after.gre_key)
         if after.gre_pair is not None and after.gre_pair != before.gre_pair:
             pairs = pairs.exclude(is_pair(after.gre_pair))
     TombstoneTunnel.objects.bulk_create(
         [TombstoneTunnel(tombstone=tombstone, vni=lease) for lease in vnis]
+        + [TombstoneTunnel(tombstone=tombstone, gre_key=lease) for lease in keys]
         + [TombstoneTunnel(tombstone=tombstone, gre_pair=lease) for lease in pairs]
     )
     return tombstone
@@ -59,6 +63,7 @@ def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *,
         leases_release(tombstone.leases, now=now)
         tunnels_rest(
             vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
+            gre_keys=[tunnel.gre_key_id for tunnel in tunnels if tunnel.gre_key_id],
             gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],
             now=now,
         )

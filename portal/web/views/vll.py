@@ -73,7 +73,14 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return None
     a, z = (end.port.router for end in vll.ends.all())
-    return line_path(a=a, z=z, transport=Transport(vll.transport), frame=vll.frame, now=now)
+    return line_path(
+        a=a,
+        z=z,
+        transport=Transport(vll.transport),
+        gre_key=vll.gre_key is not None,
+        frame=vll.frame,
+        now=now,
+    )
 
 
 def _cooling_off(request: SignedInRequest) -> timedelta | None:

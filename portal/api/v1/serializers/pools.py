@@ -52,6 +52,7 @@ class PoolsSerializer(serializers.Serializer[Any]):
     """The fullest ten come first: ports by bandwidth, ports by VLANs, routers by cores."""
 
     vnis = VnisSerializer()
+    gre_keys = LeasesSerializer()
     gre_pairs = LeasesSerializer()
     fullest_ports = FullPortSerializer(many=True)
     busiest_ports = BusyPortSerializer(many=True)

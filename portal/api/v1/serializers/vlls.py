@@ -78,6 +78,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "requested_transport",
             "transport",
             "vni",
+            "gre_key",
             "svc_mtu",
             "frame",
             "cir_bps",

@@ -42,7 +42,8 @@ def _rows(vlls: Iterator[Vll]) -> Iterator[list[object]]:
     """A heading, then a row per VLL; rates in bit/s, svc_mtu in bytes."""
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
-        *("admin_status", "oper_status", "in_sync", "transport", "vni", "svc_mtu", "cir_bps", "eir_bps"),
+        *("admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
+        *("svc_mtu", "cir_bps", "eir_bps"),
         *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
     ]
     for vll in vlls:
@@ -58,6 +59,7 @@ def _rows(vlls: Iterator[Vll]) -> Iterator[list[object]]:
             vll.in_sync,
             vll.transport,
             vll.vni,
+            vll.gre_key,
             vll.svc_mtu,
             vll.cir_bps,
             vll.eir_bps,

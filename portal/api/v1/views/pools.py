@@ -13,7 +13,7 @@ from portal.api.v1.serializers.pools import PoolsSerializer
 
 
 class PoolsView(APIView):
-    """The free part of VNIs, GRE address pairs, bandwidth, VLANs and cores."""
+    """The free part of VNIs, GRE keys and address pairs, bandwidth, VLANs and cores."""
 
     permission_classes = [IsNoc]
 
@@ -29,6 +29,7 @@ class PoolsView(APIView):
                 "free": counts.vni_free,
                 **asdict(counts.vnis),
             },
+            "gre_keys": asdict(counts.gre_keys),
             "gre_pairs": asdict(counts.gre_pairs),
             "fullest_ports": found.fullest_ports,
             "busiest_ports": found.busiest_ports,

@@ -1,0 +1,33 @@
+"""Which GRE tunnels have a key: new ones, where both routers' VPPs tell tunnels apart by keys.
+
+A tunnel that has none keeps its own pair of addresses until it has to be made anew, so that no line in
+service stops for a key.
+"""
+
+from collections.abc import Mapping
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.inventory.models import Port
+from portal.underlay.tunnel_endpoints import LineEnd
+from portal.vll.revision_content import Content
+
+
+def gre_key_families(
+    a: LineEnd, z: LineEnd, *, line: Content | None, ports: Mapping[str, Port]
+) -> frozenset[Family]:
+    """The families over which GRE between these routers has a key, for a line that is ``line`` so far."""
+    if not (a.gre_keys and z.gre_keys):
+        return frozenset()
+    families = frozenset(Family)
+    if line is None or line.encapsulation != Encapsulation.GRE or line.gre_key is not None:
+        return families
+    stays = same_tunnel(line, line.transport, ports)
+    return families - {line.transport.family} if stays else families
+
+
+def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
+    """Whether the line's tunnel serves it between these ports (by side) too, addresses and all."""
+    same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
+    before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
+    routers = dict(before)
+    return same and all(routers[end.port] == ports[side].router_id for side, end in line.ends.items())

@@ -1,0 +1,327 @@
+"""GRE lines that share one pair of loopbacks, told apart by keys, and routers that gain or lose keys."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from portal.accounts.models import Customer, User
+from portal.allocation import gre_key_leases
+from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
+from portal.allocation.models import GreKeyLease, GrePairLease
+from portal.core import clock
+from portal.core.line_test_setting import LineTestMode
+from portal.inventory.models import ObservedRouter, TunnelAddress
+from portal.netbox_sync.l2vpn import fields
+from portal.telemetry.observation_ingest import observation_take
+from portal.underlay.errors import EndpointMissing, PathTooNarrow
+from portal.vll.errors import GreKeysGone
+from portal.vll.feasibility import feasibility_of
+from portal.vll.line_mtu_check import lines_off_the_path
+from portal.vll.models import Vll
+from portal.vll.operations import LineRequest, order_approve, order_delete, order_reject
+from provisioning.intent_generations import router_intent
+from tests.integration.isp import GBIT, Isp, build_isp
+from tests.integration.leases import holders, sums_are_right
+from tests.integration.observed_reports import observed_report
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, left, refuse
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+LOOPBACKS = {"10.255.0.1", "10.255.0.2"}
+
+
+@pytest.fixture
+def isp(dairy: Customer) -> Isp:
+    """With a third router, to which lines may move."""
+    return build_isp(owner=dairy, agents=("rhino", "hippo", "zebra"))
+
+
+@pytest.fixture
+def keyed(isp: Isp) -> Isp:
+    """All routers' VPPs tell GRE tunnels apart by keys."""
+    ObservedRouter.objects.update(gre_keys=True)
+    return isp
+
+
+def lose_keys(*names: str) -> None:
+    """As an agent reports beside an earlier VPP."""
+    ObservedRouter.objects.filter(router__name__in=names).update(gre_keys=False)
+
+
+def line(isp: Isp, user: User, number: int = 1, **changes: Any) -> Vll:
+    """A GRE line between Rhino and Hippo, in service."""
+    ends = {
+        "a_end": end(isp, "rhino:host-cust1", outer=100 + number),
+        "z_end": end(isp, "hippo:host-cust1", outer=100 + number),
+    }
+    vll: Vll = order(isp, user, **{**ends, "cir_bps": GBIT // 100, "transport": "gre4", **changes}).vll
+    activate(vll)
+    return vll
+
+
+def addresses(vll: Vll) -> set[str]:
+    return {str(end.tunnel_address) for end in vll.ends.all()}
+
+
+def transports(isp: Isp, router: str) -> list[dict[str, Any]]:
+    document = json.loads(router_intent(isp.routers[router], generation=1).document())
+    return [end["transport"] for end in document["present"]]
+
+
+def test_one_pair_of_loopbacks_serves_all(keyed: Isp, alice: User) -> None:
+    lines = [line(keyed, alice, number) for number in range(20)]
+    assert all(addresses(each) == LOOPBACKS for each in lines)
+    keys = {each.gre_key for each in lines}
+    assert len(keys) == 20
+    assert all(each.vni is None for each in lines)
+    assert {lease.gre_key: lease.holder for lease in GreKeyLease.objects.all()} == {
+        each.gre_key: each.pk for each in lines
+    }
+    assert not GrePairLease.objects.exists()
+    for router in ("rhino", "hippo"):
+        assert {sent["gre_key"] for sent in transports(keyed, router)} == keys
+
+
+@pytest.mark.parametrize("old", [("rhino",), ("hippo",), ("rhino", "hippo")])
+def test_where_one_of_the_two_has_no_keys_a_pair_is_leased_as_before(
+    keyed: Isp, alice: User, old: tuple[str, ...]
+) -> None:
+    lose_keys(*old)
+    vll = line(keyed, alice)
+    assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
+    assert GrePairLease.objects.get().holder == vll.pk
+    assert "gre_key" not in transports(keyed, "rhino")[0]
+    with pytest.raises(GrePairsExhausted):
+        line(keyed, alice, 2)
+
+
+def test_a_keyed_tunnel_needs_its_loopbacks(keyed: Isp, alice: User) -> None:
+    TunnelAddress.objects.filter(address="10.255.0.2").delete()
+    with pytest.raises(EndpointMissing):
+        line(keyed, alice)
+
+
+class TestMtu:
+    """Over links of 9,000 bytes, by the exact policy: 8,972 bytes of frame with a key, 8,976 without."""
+
+    @pytest.fixture(autouse=True)
+    def exact(self, settings: Any) -> None:
+        settings.LONGLINE_MTU_POLICY = "exact"
+
+    def whole_ports(self, isp: Isp) -> dict[str, Any]:
+        """Two customer tags are promised: 22 bytes beside the packet."""
+        return {
+            "a_end": end(isp, "rhino:host-cust1", "untagged"),
+            "z_end": end(isp, "hippo:host-cust1", "untagged"),
+        }
+
+    @pytest.mark.parametrize(("has_keys", "largest"), [(True, 8950), (False, 8954)])
+    def test_the_key_counts(self, isp: Isp, alice: User, has_keys: bool, largest: int) -> None:
+        ObservedRouter.objects.update(gre_keys=has_keys)
+        with pytest.raises(PathTooNarrow) as refusal:
+            line(isp, alice, svc_mtu=largest + 1, **self.whole_ports(isp))
+        assert (refusal.value.required, refusal.value.available) == (9001, 9000)
+        vll = line(isp, alice, svc_mtu=largest, **self.whole_ports(isp))
+        assert ((vll.gre_key is not None), vll.frame) == (has_keys, largest + 22)
+        assert not lines_off_the_path()
+
+    def test_what_is_said_before_ordering_counts_it_too(self, keyed: Isp, alice: User) -> None:
+        request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
+        found = feasibility_of(user=alice, request=request, now=clock.now())
+        assert (found.feasible, found.largest_svc_mtu) == (True, 8950)
+        lose_keys("hippo")
+        assert feasibility_of(user=alice, request=request, now=clock.now()).largest_svc_mtu == 8954
+
+    def test_a_line_without_a_key_is_not_counted_one_when_its_routers_get_keys(
+        self, isp: Isp, alice: User
+    ) -> None:
+        vll = line(isp, alice, svc_mtu=8954, **self.whole_ports(isp))
+        ObservedRouter.objects.update(gre_keys=True)
+        assert not lines_off_the_path()
+        modify(alice, vll, cir_bps=2 * GBIT)
+        activate(vll)
+        assert (vll.gre_key, vll.frame) == (None, 8976)
+
+
+class TestLinesThatExist:
+    """They stay as they are until their tunnel has to be made anew."""
+
+    def test_a_change_in_place_leaves_a_pair_a_pair(self, isp: Isp, alice: User) -> None:
+        vll = line(isp, alice)
+        ObservedRouter.objects.update(gre_keys=True)
+        for changes in ({"cir_bps": GBIT}, {"svc_mtu": 1400}, {"a_end": {"outer_vlan": 7}}):
+            modify(alice, vll, **changes)
+            activate(vll)
+            assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
+        assert GrePairLease.objects.get().holder == vll.pk
+        assert line(isp, alice, 2).gre_key is not None  # between the same two addresses
+
+    def test_a_tunnel_that_leads_elsewhere_gets_a_key_and_its_pair_goes_back(
+        self, isp: Isp, alice: User
+    ) -> None:
+        vll = line(isp, alice)
+        ObservedRouter.objects.update(gre_keys=True)
+        placed = modify(alice, vll, z_end={"port": isp.ports["zebra:host-cust1"].pk})
+        assert GreKeyLease.objects.get().holder == placed.pk
+        assert GrePairLease.objects.get().released_at is None
+        activate(vll)
+        assert GreKeyLease.objects.get() == GreKeyLease.objects.get(holder=vll.pk, gre_key=vll.gre_key)
+        assert (GrePairLease.objects.get().released_at is None, addresses(vll)) == (
+            False,
+            {"10.255.0.1", "10.255.0.3"},
+        )
+
+    def test_a_key_stays_the_lines_over_family_and_routers(self, keyed: Isp, alice: User) -> None:
+        vll = line(keyed, alice)
+        key = vll.gre_key
+        for changes in (
+            {"transport": "gre6"},
+            {"z_end": {"port": keyed.ports["zebra:host-cust1"].pk}},
+            {"cir_bps": GBIT},
+        ):
+            modify(alice, vll, **changes)
+            activate(vll)
+            assert vll.gre_key == key
+        left(vll, "z", keyed.routers["hippo"])
+        modify(alice, vll, transport="vxlan4")
+        activate(vll)
+        lease = GreKeyLease.objects.get(gre_key=key)
+        assert (vll.gre_key, lease.released_at is not None, lease.free_at is not None) == (None, True, True)
+
+    def test_a_refused_change_gives_the_new_key_back_and_keeps_the_pair(self, isp: Isp, alice: User) -> None:
+        vll = line(isp, alice)
+        ObservedRouter.objects.update(gre_keys=True)
+        modify(alice, vll, transport="gre6")
+        key = vll.gre_key
+        refuse(vll, "z")
+        activate(vll)
+        assert (vll.transport, vll.gre_key, addresses(vll)) == ("gre4", None, LOOPBACKS)
+        assert GreKeyLease.objects.get(gre_key=key).released_at is not None
+        assert holders() == {vll.pk}
+        assert sums_are_right()
+
+
+class TestARouterThatLosesItsKeys:
+    """An earlier VPP is put back: its agent fails the keyed ends, and a change gives them pairs."""
+
+    def test_any_change_gives_the_line_a_pair(self, keyed: Isp, alice: User) -> None:
+        vll = line(keyed, alice)
+        key = vll.gre_key
+        lose_keys("hippo")
+        assert transports(keyed, "hippo")[0]["gre_key"] == key  # nothing is changed by itself
+        modify(alice, vll, cir_bps=GBIT)
+        activate(vll)
+        assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
+        assert GrePairLease.objects.get().holder == vll.pk
+        assert GreKeyLease.objects.get(gre_key=key).free_at is not None
+
+    def test_another_transport_is_there_where_the_pairs_do_not_suffice(self, keyed: Isp, alice: User) -> None:
+        first, second = line(keyed, alice, 1), line(keyed, alice, 2)
+        lose_keys("hippo")
+        modify(alice, first, cir_bps=GBIT)
+        activate(first)
+        with pytest.raises(GrePairsExhausted):
+            modify(alice, second, cir_bps=GBIT)
+        modify(alice, second, transport="vxlan4")
+        activate(second)
+        assert holders() == {first.pk, second.pk}
+
+    def test_a_held_order_with_a_key_is_not_approved(
+        self, keyed: Isp, alice: User, nora: User, dairy: Customer
+    ) -> None:
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+        held = order(keyed, alice, transport="gre4")
+        lose_keys("rhino")
+        with pytest.raises(GreKeysGone) as refusal:
+            order_approve(user=nora, order=held, now=clock.now())
+        assert "rhino and hippo" in refusal.value.sentence
+        order_reject(user=nora, order=held, reason="no keys", now=clock.now())
+        assert GreKeyLease.objects.get().released_at is not None
+
+    def test_a_held_order_without_one_is_approved_though_there_are_keys_now(
+        self, isp: Isp, alice: User, nora: User, dairy: Customer
+    ) -> None:
+        Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
+        held = order(isp, alice, transport="gre4")
+        ObservedRouter.objects.update(gre_keys=True)
+        assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"
+        activate(held.vll)
+        assert held.vll.gre_key is None
+
+
+def test_a_key_rests_and_is_quarantined_as_a_vni_is(keyed: Isp, alice: User) -> None:
+    vll = line(keyed, alice)
+    modify(alice, vll, a_end={"port": keyed.ports["zebra:host-cust1"].pk})
+    activate(vll)
+    order_delete(user=alice, vll=vll, now=clock.now())
+    for side in "az":
+        answer(vll, side, "removed")
+    lease = GreKeyLease.objects.get(gre_key=vll.gre_key)
+    assert (lease.released_at is not None, lease.free_at) == (True, None)
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM allocation_grekeylease")
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    left(vll, "a", keyed.routers["rhino"])
+    lease.refresh_from_db()
+    assert lease.free_at is not None
+    assert gre_key_leases.rested_gre_keys_free(now=lease.free_at) == 1
+    assert not GreKeyLease.objects.exists()
+
+
+def test_a_key_that_is_taken_is_not_leased_twice(
+    keyed: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter([7, 7, 8])
+    monkeypatch.setattr(gre_key_leases.random, "randint", lambda low, high: next(drawn))
+    assert [line(keyed, alice, number).gre_key for number in (1, 2)] == [7, 8]
+    monkeypatch.setattr(gre_key_leases.random, "randint", lambda low, high: 7)
+    with pytest.raises(GreKeysExhausted):
+        line(keyed, alice, 3)
+
+
+@pytest.mark.parametrize(("encapsulation", "key"), [("gre", 0), ("gre", 2**32), ("gre", -1), ("vxlan", 5)])
+def test_the_database_takes_no_impossible_key(vll: Vll, encapsulation: str, key: int) -> None:
+    family = {"encapsulation": "gre", "vni": None} if encapsulation == "gre" else {}
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Vll.objects.filter(pk=vll.pk).update(gre_key=key, **family)
+
+
+def test_a_line_that_gets_a_key_is_tested_anew(isp: Isp, alice: User, settings: Any) -> None:
+    vll = line(isp, alice)
+    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
+    ObservedRouter.objects.update(gre_keys=True, line_tests=True)
+    modify(alice, vll, cir_bps=GBIT)
+    assert vll.line_tests.count() == 0
+    activate(vll)
+    modify(alice, vll, transport="gre6")
+    assert vll.line_tests.get().state == "waiting"
+
+
+def test_the_key_is_shown_and_found(keyed: Isp, alice: User) -> None:
+    vll, other = line(keyed, alice, 1), line(keyed, alice, 2)
+    api = client(alice)
+    assert api.get(f"/api/v1/vlls/{vll.pk}").json()["gre_key"] == vll.gre_key
+    for asked in ({"gre_key": vll.gre_key}, {"q": vll.gre_key}):
+        found = api.get("/api/v1/vlls", asked).json()["results"]
+        assert [each["id"] for each in found] == [str(vll.pk)]
+    table = b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
+    assert f",gre4,,{other.gre_key}," in table
+    assert f"GRE key {vll.gre_key}" in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    assert fields(vll, None, (4, 4))["identifier"] == vll.gre_key
+
+
+def test_a_report_says_whether_there_are_keys_and_one_without_a_vpp_nothing_new(isp: Isp) -> None:
+    rhino = isp.routers["rhino"]
+
+    def told(**report: Any) -> bool:
+        observation_take(router=rhino, report=observed_report(**report), now=clock.now())
+        return ObservedRouter.objects.get(router=rhino).gre_keys
+
+    assert told(sent_ms=1, gre_keys=True)
+    assert told(sent_ms=2, vpp_connected=False, vpp_version=None, gre_keys=False)
+    assert not told(sent_ms=3, gre_keys=False)
+    assert not told(sent_ms=4)
