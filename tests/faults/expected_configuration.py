@@ -18,7 +18,7 @@ TAGS = {"untagged": 0, "dot1q": 1, "qinq": 2, "dot1ad": 2}
 
 _ENDS = """
 SELECT v.id AS vll, e.side, v.revision, v.lifecycle, v.admin_status, r.name AS router, p.interface,
-       e.tagging, e.outer_vlan AS outer, e.inner_vlan AS inner, v.encapsulation, v.vni,
+       e.tagging, e.outer_vlan AS outer, e.inner_vlan AS inner, v.encapsulation, v.vni, v.gre_key,
        host(e.tunnel_address) AS local, host(far.tunnel_address) AS remote
 FROM vll_vll v
 JOIN vll_vllend e ON e.vll_id = v.id
@@ -43,6 +43,7 @@ class End:
     inner: int | None
     encapsulation: str
     vni: int | None
+    gre_key: int | None
     local: str | None
     remote: str | None
 
@@ -88,11 +89,12 @@ class End:
 
     def _tunnel(self, config: VppConfig) -> dict[str, Any] | None:
         for each in config.shown["tunnels"]:
-            if (each["kind"], each["local"], each["remote"], each["vni"]) == (
+            if (each["kind"], each["local"], each["remote"], each["vni"], each["gre_key"]) == (
                 self.encapsulation,
                 self.local,
                 self.remote,
                 self.vni or 0,
+                self.gre_key or 0,
             ):
                 tunnel = config.interfaces[each["index"]]
                 return tunnel if tunnel["tag"] == self.tag else None

@@ -39,6 +39,7 @@ type tunnel struct {
 	Local  string `json:"local"`
 	Remote string `json:"remote"`
 	VNI    uint32 `json:"vni"`
+	GREKey uint32 `json:"gre_key"`
 }
 
 // connect is one direction of a cross-connect, by indices.
@@ -59,9 +60,12 @@ func show(ctx context.Context, session *vpp.Session) (shown, error) {
 		return shown{}, err
 	}
 	s := shown{Interfaces: all, Tunnels: []tunnel{}, Connects: []connect{}}
+	var greDump api.Message = &gre.GreTunnelDump{SwIfIndex: every}
+	if keys := (&gre.GreTunnelDumpV2{SwIfIndex: every}); session.Has(keys) {
+		greDump = keys
+	}
 	err = session.Dump(ctx, []api.Message{
-		&vxlan.VxlanTunnelV2Dump{SwIfIndex: every}, &geneve.GeneveTunnelDump{SwIfIndex: every},
-		&gre.GreTunnelDump{SwIfIndex: every}, &l2.L2XconnectDump{},
+		&vxlan.VxlanTunnelV2Dump{SwIfIndex: every}, &geneve.GeneveTunnelDump{SwIfIndex: every}, greDump, &l2.L2XconnectDump{},
 	}, s.add)
 	return s, err
 }
@@ -70,13 +74,16 @@ func (s *shown) add(message api.Message) {
 	switch m := message.(type) {
 	case *vxlan.VxlanTunnelV2Details:
 		s.Tunnels = append(s.Tunnels,
-			tunnel{uint32(m.SwIfIndex), "vxlan", m.SrcAddress.String(), m.DstAddress.String(), m.Vni})
+			tunnel{uint32(m.SwIfIndex), "vxlan", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0})
 	case *geneve.GeneveTunnelDetails:
 		s.Tunnels = append(s.Tunnels,
-			tunnel{uint32(m.SwIfIndex), "geneve", m.SrcAddress.String(), m.DstAddress.String(), m.Vni})
+			tunnel{uint32(m.SwIfIndex), "geneve", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0})
 	case *gre.GreTunnelDetails:
 		t := m.Tunnel
-		s.Tunnels = append(s.Tunnels, tunnel{uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0})
+		s.Tunnels = append(s.Tunnels, tunnel{uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, 0})
+	case *gre.GreTunnelDetailsV2:
+		t := m.Tunnel
+		s.Tunnels = append(s.Tunnels, tunnel{uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, t.Key})
 	case *l2.L2XconnectDetails:
 		s.Connects = append(s.Connects, connect{uint32(m.RxSwIfIndex), uint32(m.TxSwIfIndex)})
 	}
