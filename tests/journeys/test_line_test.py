@@ -47,6 +47,25 @@ def test_every_transport_is_tested_up_to_the_largest_promised_frame(
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
 
 
+@pytest.mark.parametrize("transport", ["gre4", "gre6"])
+def test_gre_lines_between_the_same_addresses_are_tested_and_removed_apart(
+    live_stack: Stack, alice: Client, transport: str
+) -> None:
+    accepted = [
+        alice.order(**an_order(live_stack, vlan=vlan, transport=transport, svc_mtu=8000))
+        for vlan in (710, 711, 712)
+    ]
+    for each in accepted:
+        alice.wait_completed(each.order, timeout_s=30)
+    lines = [alice.vll(each.vll) for each in accepted]
+    assert len({line["gre_key"] for line in lines} - {None}) == 3
+    for side in ("a_end", "z_end"):
+        assert len({line[side]["tunnel_address"] for line in lines}) == 1
+    assert {alice.tests(each.vll)[0]["state"] for each in accepted} == {"passed"}
+    for each in accepted:
+        alice.wait_completed(alice.remove(each.vll), timeout_s=30)
+
+
 @pytest.mark.parametrize("links", [{"mtu": 8000}, {"fragments_over": 8000}], ids=["black hole", "fragments"])
 def test_a_link_that_carries_less_than_it_says_is_found_by_the_next_order(
     live_stack: Stack, alice: Client, links: dict[str, int]
