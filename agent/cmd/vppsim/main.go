@@ -32,7 +32,7 @@ The configuration; every member may be left out:
     }],
     "routes": [{"prefix": "10.255.0.2/32", "drop": false}],
     "traffic": {"rate_bps": 20000000, "frame_bytes": 700},
-    "without_messages": ["gre_tunnel_add_del_v2"],
+    "without_messages": ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"],
     "lcp_pairs": [{"interface": "host-cust1", "host": "cust1"}],
     "underlay": "/run/network",           a folder that the stand-ins of one network share
     "links": {"mtu": 9000,                what its links let through, IP packets of that many bytes
