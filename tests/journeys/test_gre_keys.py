@@ -1,0 +1,67 @@
+"""A router's VPP is put back to a release without GRE keys, and upgraded again: what becomes of its lines."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from devstack.client import Client
+from devstack.stack import Stack
+from devstack.vppsim import SimulatedDataplane
+from tests.journeys.test_order_to_traffic import an_order
+
+# Releases are told apart by their message tables alone.
+KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
+
+
+@pytest.fixture
+def alice(live_stack: Stack) -> Client:
+    return live_stack.client("customer")
+
+
+@contextmanager
+def without_gre_keys(stack: Stack, router: str) -> Iterator[None]:
+    """For a while, the router has a VPP of before there were keys. Each VPP begins empty."""
+    assert isinstance(stack.dataplane, SimulatedDataplane)
+    file, vpp = stack.dataplane.folder / router / "vppsim.json", stack.family[f"vppsim-{router}"]
+    before = file.read_text()
+
+    def becomes(config: str) -> None:
+        file.write_text(config)
+        vpp.end()
+        vpp.restart()
+
+    becomes(json.dumps(json.loads(before) | {"without_messages": KEYS}))
+    try:
+        yield
+    finally:
+        becomes(before)
+
+
+def test_a_line_with_a_key_outlives_a_vpp_without_keys(live_stack: Stack, alice: Client) -> None:
+    changed, waiting, plain = (
+        alice.order(**an_order(live_stack, vlan=vlan, transport=transport, svc_mtu=1500))
+        for vlan, transport in ((720, "gre4"), (721, "gre4"), (722, "vxlan4"))
+    )
+    for each in (changed, waiting, plain):
+        alice.wait_completed(each.order, timeout_s=30)
+
+    def are_in_sync(*lines: str) -> bool:
+        return all(alice.vll(line)["in_sync"] for line in lines)
+
+    key = alice.vll(waiting.vll)["gre_key"]
+    with without_gre_keys(live_stack, "hippo"):
+        assert alice.wait(
+            lambda: are_in_sync(plain.vll) and not are_in_sync(changed.vll) and not are_in_sync(waiting.vll),
+            timeout_s=60,
+        )
+        alice.wait_completed(alice.change(changed.vll, cir_bps=20_000_000), timeout_s=30)
+        line = alice.vll(changed.vll)
+        assert (line["transport"], line["gre_key"], line["in_sync"]) == ("gre4", None, True)
+        assert not are_in_sync(waiting.vll)
+    lines = [each.vll for each in (changed, waiting, plain)]
+    assert alice.wait(lambda: are_in_sync(*lines), timeout_s=60)
+    assert [alice.vll(line)["gre_key"] for line in lines] == [None, key, None]
+    for line in lines:
+        alice.wait_completed(alice.remove(line), timeout_s=30)
