@@ -14,7 +14,7 @@ from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
-from portal.inventory.models import Port
+from portal.inventory.models import ObservedRouter, Port
 from portal.vll.change_feasibility import ChangeFeasibility, change_feasibility_of
 from portal.vll.errors import EndsSwapped, NothingToChange
 from portal.vll.models import Order, Vll
@@ -147,9 +147,11 @@ def test_over_450_random_changes_it_says_what_ordering_then_does(
         fill(isp, "rhino", but_for=4 * GBIT)
         fill(isp, "hippo", but_for=3 * GBIT)
     now, draw, accepted, reasons = clock.now(), random.Random(5), 0, set()
+    keys = random.Random(6)
     for _ in range(150):
         vll.refresh_from_db()
         changes = _some_change(draw, isp)
+        ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
         said = change_feasibility_of(user=alice, vll=vll, changes=changes, now=now)
         keep = draw.random() < 0.3
         refusal = _change(alice, vll, changes, now=now, keep=keep)

@@ -13,7 +13,7 @@ from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
-from portal.inventory.models import BackboneLink, Port, Router
+from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Hold, Order, Vll
 from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
@@ -169,8 +169,10 @@ def test_over_750_random_orders_it_says_what_ordering_then_does(
         fill(busy_isp, "hippo", but_for=3 * GBIT)
     # One moment for all: on a slow machine the agents would else count as silent before the end.
     now, draw, accepted, reasons = clock.now(), random.Random(4), 0, set()
+    keys = random.Random(6)
     for _ in range(250):
         request = _some_request(draw, busy_isp)
+        ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
         said = feasibility_of(user=alice, request=request, now=now)
         refusal = _order(alice, request, now=now, keep=draw.random() < 0.5)
         assert said.feasible is (refusal is None), (request, refusal, said.refusals)
