@@ -8,7 +8,6 @@ from uuid import UUID
 from django.conf import settings
 
 from portal.core import clock
-from portal.core.encapsulations import Encapsulation, Transport
 from portal.inventory.models import Router
 from portal.vll.line_mtu_check import path_assumed
 from portal.vll.line_test_procedure import run
@@ -77,12 +76,7 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
             for side, end in ends.items()
         }
         round_trip_us = _round_trip(probe.ends["a"], test) if findings.largest_passed else None
-    path = path_assumed(
-        ends["a"].port.router,
-        ends["z"].port.router,
-        Transport.of(Encapsulation(test.vll.encapsulation), test.vll.family),
-        test.frame,
-    )
+    path = path_assumed(test.vll, ends["a"].port.router, ends["z"].port.router)
     conditions = {"routers": routers, "transport": test.vll.transport, "path": path}
     return Tested(findings, conditions=conditions, round_trip_us=round_trip_us)
 

@@ -12,7 +12,7 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port, Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology_cache import path_policy, topology_when_all_report
-from portal.vll.models import VllEnd
+from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 
@@ -52,18 +52,19 @@ def lines_off_the_path() -> set[UUID]:
     return found
 
 
-def path_assumed(a: Router, z: Router, transport: Transport, frame: int) -> dict[str, Any]:
-    """The links on which a tunnel between two routers counts, and their IP MTUs (bytes; None: not known).
+def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
+    """The links that count for the tunnel of a line, and their IP MTUs (bytes; None: not known).
 
     ``required_ip_mtu`` is what the tunnel's largest frame needs; ``backup`` links are used after a failure.
     """
-    topology, policy = topology_when_all_report(), path_policy()
+    topology, policy, transport = topology_when_all_report(), path_policy(), Transport(vll.transport)
+    gre_key = vll.gre_key is not None
     assert transport.family is not None  # noqa: S101 - a tunnel has one
     report = path_check(
         topology, a.pk, z.pk, family=transport.family, any_single_failure=policy.survives_one_failure
     )
     return {
-        "required_ip_mtu": required_ip_mtu(frame, transport, policy.mtu, gre_key=policy.gre_key),
+        "required_ip_mtu": required_ip_mtu(vll.frame, transport, policy.mtu, gre_key=gre_key),
         "ip_mtu": report.path_mtu,
         "links": [
             {"link": link.name, "ip_mtu": topology.ip_mtu(link), "backup": link in report.used.backup}

@@ -5,13 +5,13 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0001_initial"),
+        ("inventory", "0003_line_test_rate"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="vllevent",
-            name="gre_key",
-            field=models.BigIntegerField(null=True),
+            model_name="observedrouter",
+            name="gre_keys",
+            field=models.BooleanField(db_default=False, default=False),
         ),
     ]

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0001_initial"),
         ("allocation", "0002_gre_keys"),
-        ("vll", "0002_line_tests"),
+        ("vll", "0003_round_trips_of_line_tests"),
     ]
 
     operations = [
