@@ -60,8 +60,13 @@ func (d *device) generated() (in, out index) {
 	return in, out
 }
 
-// send lets a thousand frames come in on pg0 at once, and waits until all are received.
 func (d *device) send(client *statsclient.StatsClient, in index, vlan string) {
+	d.Helper()
+	d.sendTo(client, in, vlan, "00:00:00:00:00:02")
+}
+
+// sendTo lets a thousand frames come in on pg0 at once, and waits until all are received.
+func (d *device) sendTo(client *statsclient.StatsClient, in index, vlan, mac string) {
 	d.Helper()
 	payload := frameSize - 14 - 20 - 8
 	if vlan != "" {
@@ -69,8 +74,8 @@ func (d *device) send(client *statsclient.StatsClient, in index, vlan string) {
 	}
 	before := d.combined(client, "/if/rx", uint32(in))
 	d.cli(fmt.Sprintf("packet-generator new { name burst limit %d size %d-%d interface pg0 node ethernet-input "+
-		"data { IP4: 00:00:00:00:00:01 -> 00:00:00:00:00:02 %s UDP: 192.0.2.1 -> 192.0.2.2 UDP: 1 -> 2 incrementing %d } }",
-		frames, frameSize, frameSize, vlan, payload))
+		"data { IP4: 00:00:00:00:00:01 -> %s %s UDP: 192.0.2.1 -> 192.0.2.2 UDP: 1 -> 2 incrementing %d } }",
+		frames, frameSize, frameSize, mac, vlan, payload))
 	d.cli("packet-generator enable-stream burst")
 	for deadline := time.Now().Add(answerIn); d.combined(client, "/if/rx", uint32(in)).Packets()-before.Packets() < frames; {
 		if time.Now().After(deadline) {
@@ -172,9 +177,26 @@ func (d *device) mustPolice(
 	client *statsclient.StatsClient, port, in, out index, vlan string, config policer_types.PolicerConfig, passing, exceeding uint64,
 ) {
 	d.Helper()
-	const more = 15 // s: the machine may be slow
 	made := d.police(in, config)
 	d.send(client, port, vlan)
+	sent := d.mustHaveDropped(client, made, out, passing, exceeding)
+	faster := committed()
+	do(d, &policer.PolicerUpdate{PolicerIndex: made, Infos: faster}, &policer.PolicerUpdateReply{})
+	conform, exceed, violate := d.colours(client, made)
+	if conform != exceed || exceed != violate || violate.Packets() != 0 {
+		d.Errorf("after an update the counters are %v, %v, %v", conform, exceed, violate)
+	}
+	d.send(client, port, vlan)
+	conform, _, _ = d.colours(client, made)
+	if passed := d.combined(client, "/if/tx", uint32(out)).Packets() - sent; passed < 64 || passed != conform.Packets() {
+		d.Errorf("after an update in place %d frames passed, and %d by its counters; want the 64 of its bucket", passed, conform.Packets())
+	}
+}
+
+// mustHaveDropped looks what became of a burst, and returns how many frames came out.
+func (d *device) mustHaveDropped(client *statsclient.StatsClient, made uint32, out index, passing, exceeding uint64) uint64 {
+	d.Helper()
+	const more = 15 // s: the machine may be slow
 	conform, exceed, violate := d.colours(client, made)
 	sent := d.combined(client, "/if/tx", uint32(out))
 	d.Logf("conform %v exceed %v violate %v, sent %v", conform, exceed, violate, sent)
@@ -190,17 +212,7 @@ func (d *device) mustPolice(
 	if violate.Bytes() != violate.Packets()*frameSize {
 		d.Errorf("%d frames of %d bytes violated, and %d bytes", violate.Packets(), frameSize, violate.Bytes())
 	}
-	faster := committed()
-	do(d, &policer.PolicerUpdate{PolicerIndex: made, Infos: faster}, &policer.PolicerUpdateReply{})
-	if conform, exceed, violate = d.colours(client, made); conform != exceed || exceed != violate || violate.Packets() != 0 {
-		d.Errorf("after an update the counters are %v, %v, %v", conform, exceed, violate)
-	}
-	before := sent.Packets()
-	d.send(client, port, vlan)
-	conform, _, _ = d.colours(client, made)
-	if passed := d.combined(client, "/if/tx", uint32(out)).Packets() - before; passed < 64 || passed != conform.Packets() {
-		d.Errorf("after an update in place %d frames passed, and %d by its counters; want the 64 of its bucket", passed, conform.Packets())
-	}
+	return sent.Packets()
 }
 
 func TestAPolicerHasItsCountersAtItsIndexFromZero(t *testing.T) {

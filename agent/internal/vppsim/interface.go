@@ -89,6 +89,7 @@ func (v *vpp) remove(i *iface) {
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	delete(v.policers.applied, index)
+	delete(v.classifiers.works, index)
 	v.freed = append(v.freed, index)
 	v.segment.deleteInterface(index)
 }

@@ -58,6 +58,7 @@ func (v *vpp) leaveL2(i *iface) {
 	if a := v.policers.applied[i.index]; a != nil {
 		a.l2 = false
 	}
+	delete(v.classifiers.works, i.index)
 }
 
 func (v *vpp) xconnectDump(c *call, _ *l2.L2XconnectDump) {

@@ -35,7 +35,7 @@ func operations() []operation {
 	return slices.Concat(
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
 		l2Operations(), vtrOperations(), bridgeOperations(), bondOperations(), ipOperations(), ipUseOperations(), routeOperations(),
-		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(), policerOperations(), generatorOperations(),
+		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(), policerOperations(), classifierOperations(), generatorOperations(),
 	)
 }
 

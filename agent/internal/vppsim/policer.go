@@ -202,16 +202,18 @@ func (v *vpp) showFeatures(name string) *vlib.CliInbandReply {
 			b.WriteString("  none configured\n")
 		}
 	}
+	b.WriteString(v.showL2Input(i))
 	return &vlib.CliInbandReply{Reply: b.String()}
 }
 
-// working is the policer that frames from the interface pass, nil for none.
-func (v *vpp) working(i *iface) *namedPolicer {
+// working is the policer that frames from the interface pass, nil for none, with its index.
+func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
 	a := v.policers.applied[i.index]
 	if a == nil || v.policesSubInterfaces() && !a.l2 || !v.policesSubInterfaces() && i.isSub() {
-		return nil
+		index, _ := v.classified(i)
+		return v.policerAt(index), index
 	}
-	return v.policerAt(a.policer)
+	return v.policerAt(a.policer), a.policer
 }
 
 // Policed tells which policer frames from the named interface pass and how often it was applied: more than
@@ -222,8 +224,14 @@ func (s *Sim) Policed(name string) (policer string, times int) {
 		if i == nil {
 			return nil
 		}
-		if p := v.working(i); p != nil {
-			policer, times = p.name, v.policers.applied[i.index].times
+		if p, _ := v.working(i); p != nil {
+			policer = p.name
+		}
+		if a := v.policers.applied[i.index]; a != nil && policer != "" {
+			times = a.times
+		}
+		if _, classified := v.classified(i); classified && policer != "" {
+			times++
 		}
 		return nil
 	})

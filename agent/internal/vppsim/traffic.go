@@ -54,13 +54,13 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 
 // police counts what came in during a while by the colours of the access's policer, and returns what passes.
 func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
-	p := v.working(i)
+	p, index := v.working(i)
 	if p == nil {
 		return bytes
 	}
 	passed, size := uint64(0), v.config.Traffic.FrameBytes
 	count := func(class int, bytes uint64) {
-		v.segment.police(v.policers.applied[i.index].policer, class, bytes/size, bytes/size*size)
+		v.segment.police(index, class, bytes/size, bytes/size*size)
 	}
 	// The second rate is the peak: what conforms counts against it too.
 	for class, kbps := range []uint32{p.config.Cir, max(p.config.Eir, p.config.Cir) - p.config.Cir} {

@@ -33,48 +33,50 @@ type vpp struct {
 	overlooked int           // clients that are gone and still among clients
 	turned     *sync.Cond    // errno, stopped
 
-	interfaces []*iface // by sw_if_index; nil where deleted
-	freed      []uint32 // sw_if_index, the last freed is the next given out
-	loopbacks  map[uint32]bool
-	subs       map[subKey]uint32
-	vlans      map[vlanKey]uint32    // the ports' VLAN tables: whose frames these tags are
-	rewrites   map[uint32]tagRewrite // by sw_if_index
-	vxlans     tunnels
-	geneves    tunnels
-	gres       tunnels
-	bridges    map[uint32]*bridge
-	tables     [2]map[uint32]bool // the IPv4 and IPv6 tables besides 0
-	policers   policers
-	routes     []Route
-	counted    time.Time         // traffic is counted up to here
-	generators map[uint32]uint32 // packet generators: id -> sw_if_index
-	streams    []*stream         // of the packet generators
-	underlay   *underlay         // nil: frames go nowhere
-	echoes     map[int]chan int  // of the pings that wait: id -> the sequence numbers of replies
-	lastEcho   int
+	interfaces  []*iface // by sw_if_index; nil where deleted
+	freed       []uint32 // sw_if_index, the last freed is the next given out
+	loopbacks   map[uint32]bool
+	subs        map[subKey]uint32
+	vlans       map[vlanKey]uint32    // the ports' VLAN tables: whose frames these tags are
+	rewrites    map[uint32]tagRewrite // by sw_if_index
+	vxlans      tunnels
+	geneves     tunnels
+	gres        tunnels
+	bridges     map[uint32]*bridge
+	tables      [2]map[uint32]bool // the IPv4 and IPv6 tables besides 0
+	policers    policers
+	classifiers classifiers
+	routes      []Route
+	counted     time.Time         // traffic is counted up to here
+	generators  map[uint32]uint32 // packet generators: id -> sw_if_index
+	streams     []*stream         // of the packet generators
+	underlay    *underlay         // nil: frames go nowhere
+	echoes      map[int]chan int  // of the pings that wait: id -> the sequence numbers of replies
+	lastEcho    int
 }
 
 // boot starts a run: fresh indices, fresh sockets, the ports of the configuration.
 func boot(config Config) (*vpp, error) {
 	v := &vpp{
-		config:     config,
-		main:       make(chan struct{}, 1),
-		halted:     make(chan struct{}),
-		table:      newMessageTable(config.absentMessages()),
-		pid:        rand.Uint32N(1<<22) + 2,
-		clients:    map[*client]bool{},
-		watchers:   map[*client]uint32{},
-		loopbacks:  map[uint32]bool{},
-		subs:       map[subKey]uint32{},
-		vlans:      map[vlanKey]uint32{},
-		rewrites:   map[uint32]tagRewrite{},
-		bridges:    map[uint32]*bridge{},
-		tables:     [2]map[uint32]bool{{}, {}},
-		policers:   policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
-		routes:     append([]Route(nil), config.Routes...),
-		counted:    config.Clock(),
-		generators: map[uint32]uint32{},
-		echoes:     map[int]chan int{},
+		config:      config,
+		main:        make(chan struct{}, 1),
+		halted:      make(chan struct{}),
+		table:       newMessageTable(config.absentMessages()),
+		pid:         rand.Uint32N(1<<22) + 2,
+		clients:     map[*client]bool{},
+		watchers:    map[*client]uint32{},
+		loopbacks:   map[uint32]bool{},
+		subs:        map[subKey]uint32{},
+		vlans:       map[vlanKey]uint32{},
+		rewrites:    map[uint32]tagRewrite{},
+		bridges:     map[uint32]*bridge{},
+		tables:      [2]map[uint32]bool{{}, {}},
+		policers:    policers{byName: map[string]uint32{}, applied: map[uint32]*applied{}},
+		classifiers: classifiers{bound: map[uint32]uint32{}, works: map[uint32]bool{}},
+		routes:      append([]Route(nil), config.Routes...),
+		counted:     config.Clock(),
+		generators:  map[uint32]uint32{},
+		echoes:      map[int]chan int{},
 	}
 	v.turned = sync.NewCond(&v.mu)
 	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))

@@ -1,0 +1,197 @@
+package vppsim
+
+import (
+	"slices"
+
+	"go.fd.io/govpp/binapi/classify"
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+// classifiers is VPP's pool of classify tables, and by which of them it polices what comes in.
+type classifiers struct {
+	pool  []*classifyTable // by index; nil where deleted
+	freed []uint32
+	bound map[uint32]uint32 // sw_if_index -> table, also of interfaces that are gone
+	works map[uint32]bool   // by sw_if_index: the L2 input feature, which survives neither L3 nor its interface
+}
+
+type classifyTable struct {
+	request  classify.ClassifyAddDelTable
+	sessions []classify.ClassifySessionDetails
+}
+
+const vector = 16 // bytes
+
+func classifierOperations() []operation {
+	return []operation{
+		on((*vpp).classifyAddDelTable, &classify.ClassifyAddDelTableReply{}),
+		on((*vpp).classifyAddDelSession, &classify.ClassifyAddDelSessionReply{}),
+		on((*vpp).classifyTableIDs, &classify.ClassifyTableIdsReply{}),
+		on((*vpp).classifyTableInfo, &classify.ClassifyTableInfoReply{}),
+		on((*vpp).classifySessionDump, &classify.ClassifySessionDetails{}),
+		on((*vpp).policerClassifySet, &classify.PolicerClassifySetInterfaceReply{}),
+		on((*vpp).policerClassifyDump, &classify.PolicerClassifyDetails{}),
+	}
+}
+
+func (v *vpp) classifyTableAt(index uint32) *classifyTable {
+	if uint64(index) < uint64(len(v.classifiers.pool)) {
+		return v.classifiers.pool[index]
+	}
+	return nil
+}
+
+// classifyAddDelTable deletes a table also while it is bound; so does VPP.
+func (v *vpp) classifyAddDelTable(c *call, m *classify.ClassifyAddDelTable) {
+	reply := &classify.ClassifyAddDelTableReply{NewTableIndex: none, SkipNVectors: none, MatchNVectors: none}
+	cs := &v.classifiers
+	switch {
+	case uint32(len(m.Mask)) != m.MatchNVectors*vector:
+		reply.Retval = retvalInvalidValue
+	case !m.IsAdd && v.classifyTableAt(m.TableIndex) == nil:
+		reply.Retval = retvalNoSuchTable
+	case !m.IsAdd:
+		cs.pool[m.TableIndex] = nil
+		cs.freed = append(cs.freed, m.TableIndex)
+	case m.MemorySize == 0:
+		reply.Retval = retvalInvalidMemorySize
+	case m.Nbuckets == 0 || m.MatchNVectors < 1 || m.MatchNVectors > 5:
+		reply.Retval = retvalInvalidValue
+	default:
+		index := uint32(len(cs.pool))
+		if n := len(cs.freed); n > 0 {
+			index, cs.freed = cs.freed[n-1], cs.freed[:n-1]
+		} else {
+			cs.pool = append(cs.pool, nil)
+		}
+		cs.pool[index] = &classifyTable{request: *m}
+		reply.NewTableIndex, reply.SkipNVectors, reply.MatchNVectors = index, m.SkipNVectors, m.MatchNVectors
+	}
+	c.reply(reply)
+}
+
+// classifyAddDelSession keeps 16 bits of where a session leads (vnet_classify.h). One that is there leads there from then on.
+func (v *vpp) classifyAddDelSession(c *call, m *classify.ClassifyAddDelSession) {
+	reply := &classify.ClassifyAddDelSessionReply{}
+	t := v.classifyTableAt(m.TableIndex)
+	switch {
+	case t == nil:
+		reply.Retval = retvalNoSuchTable
+	case uint32(len(m.Match)) != (t.request.SkipNVectors+t.request.MatchNVectors)*vector:
+		reply.Retval = retvalInvalidValue
+	default:
+		reply.Retval = t.set(m)
+	}
+	c.reply(reply)
+}
+
+func (t *classifyTable) set(m *classify.ClassifyAddDelSession) (retval int32) {
+	key := slices.Clone(m.Match[t.request.SkipNVectors*vector:])
+	for n := range key {
+		key[n] &= t.request.Mask[n]
+	}
+	session := classify.ClassifySessionDetails{
+		TableID: m.TableIndex, HitNextIndex: m.HitNextIndex & 0xffff, Advance: m.Advance, OpaqueIndex: m.OpaqueIndex, Match: key,
+	}
+	at := slices.IndexFunc(t.sessions, func(s classify.ClassifySessionDetails) bool { return slices.Equal(s.Match, key) })
+	switch {
+	case m.IsAdd && at >= 0:
+		t.sessions[at] = session
+	case m.IsAdd:
+		t.sessions = append(t.sessions, session)
+	case at >= 0:
+		t.sessions = slices.Delete(t.sessions, at, at+1)
+	default:
+		return retvalNoSuchEntry
+	}
+	return 0
+}
+
+func (v *vpp) classifyTableIDs(c *call, _ *classify.ClassifyTableIds) {
+	reply := &classify.ClassifyTableIdsReply{}
+	for index, t := range v.classifiers.pool {
+		if t != nil {
+			reply.Ids = append(reply.Ids, uint32(index))
+		}
+	}
+	c.reply(reply)
+}
+
+func (v *vpp) classifyTableInfo(c *call, m *classify.ClassifyTableInfo) {
+	t := v.classifyTableAt(m.TableID)
+	if t == nil {
+		c.reply(&classify.ClassifyTableInfoReply{Retval: retvalClassifyTableNotFound})
+		return
+	}
+	c.reply(&classify.ClassifyTableInfoReply{
+		TableID: m.TableID, Nbuckets: t.request.Nbuckets, MatchNVectors: t.request.MatchNVectors, SkipNVectors: t.request.SkipNVectors,
+		ActiveSessions: uint32(len(t.sessions)), NextTableIndex: t.request.NextTableIndex, MissNextIndex: t.request.MissNextIndex,
+		Mask: t.request.Mask,
+	})
+}
+
+func (v *vpp) classifySessionDump(c *call, m *classify.ClassifySessionDump) {
+	if t := v.classifyTableAt(m.TableID); t != nil {
+		for n := range t.sessions {
+			c.reply(&t.sessions[n])
+		}
+	}
+}
+
+// policerClassifySet does nothing where a table is bound already, and says that all is well (policer_classify.c).
+func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterface) {
+	reply := &classify.PolicerClassifySetInterfaceReply{}
+	at, table := uint32(m.SwIfIndex), m.L2TableIndex
+	there, bound := v.classifiers.bound[at]
+	switch {
+	case v.at(m.SwIfIndex) == nil:
+		reply.Retval = retvalInvalidInterface
+	case table == none:
+	case v.classifyTableAt(table) == nil, !m.IsAdd && (!bound || there != table):
+		reply.Retval = retvalNoSuchTable
+	case m.IsAdd && bound:
+	case m.IsAdd:
+		v.classifiers.bound[at], v.classifiers.works[at] = table, true
+	default:
+		delete(v.classifiers.bound, at)
+		delete(v.classifiers.works, at)
+	}
+	c.reply(reply)
+}
+
+// policerClassifyDump tells of all interfaces when it is asked for the first, and of none when it is asked for all
+// (vl_api_policer_classify_dump_t_handler in classify_api.c). Where VPP reads what is none of its business there is nothing here.
+func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
+	if m.SwIfIndex != 0 || m.Type != classify.POLICER_CLASSIFY_API_TABLE_L2 {
+		return
+	}
+	var interfaces []uint32
+	for at := range v.classifiers.bound {
+		interfaces = append(interfaces, at)
+	}
+	slices.Sort(interfaces)
+	for _, at := range interfaces {
+		c.reply(&classify.PolicerClassifyDetails{
+			SwIfIndex: interface_types.InterfaceIndex(at), TableIndex: v.classifiers.bound[at],
+		})
+	}
+}
+
+// showL2Input is the part of "show interface features" for what comes in by L2, as in vnet/l2/l2_input.c.
+func (v *vpp) showL2Input(i *iface) string {
+	if !v.classifiers.works[i.index] {
+		return "\nl2-input:\n  none configured\n"
+	}
+	return "\nl2-input:\n     POLICER_CLAS (l2-policer-classify)\n"
+}
+
+// classified is the index of the policer to which the table of an interface leads all its frames; false when some pass by it.
+func (v *vpp) classified(i *iface) (policer uint32, all bool) {
+	table, bound := v.classifiers.bound[i.index]
+	t := v.classifyTableAt(table)
+	if !bound || !v.classifiers.works[i.index] || t == nil || i.l2.kind == l3Mode || len(t.sessions) != 2 ||
+		t.sessions[0].HitNextIndex != t.sessions[1].HitNextIndex {
+		return none, false
+	}
+	return t.sessions[0].HitNextIndex, true
+}
