@@ -117,14 +117,10 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 			if got := encapsulationsOf(report); !slices.Equal(got, []string{"l2xc", "vxlan", "geneve", "gre"}) {
 				t.Errorf("reports %v", got)
 			}
-			policing := "port"
-			if release >= "26.06" {
-				policing = "subinterface"
-			}
 			if keys := release >= "25.10"; report["gre_keys"] != keys {
 				t.Errorf("reports that GRE has keys: %v", report["gre_keys"])
 			}
-			if report["policing"] != policing || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
+			if report["policing"] != "subinterface" || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
 				t.Errorf("reports %v and %v", report["policing"], report["vpp"])
 			}
 			for _, end := range a.sendBody(http.MethodPut, "/v1/intent", oneOfEach())["ends"].([]any) {

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
 	"go.fd.io/govpp/binapi/geneve"
 	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/intent"
@@ -66,7 +68,7 @@ func Run(
 ) (*Result, error) {
 	r := &applying{session: session, sentInto: sentInto, rereader: look, guard: plan.NewIndexGuard(before), Result: &Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
-	}}
+	}, policers: make(map[intent.Key]uint32), tables: make(map[intent.Key]uint32)}
 	for _, stage := range plan.Stages {
 		batch := r.due(ops, stage)
 		if len(batch) == 0 {
@@ -99,6 +101,8 @@ type applying struct {
 	guard    *plan.IndexGuard
 	sentInto map[uint32]*plan.Reason
 	deleted  bool
+
+	policers, tables map[intent.Key]uint32 // indices of what was made besides interfaces
 }
 
 // longestRound is how many operations are sent after one reading, and how many messages that may take: as many as VPP is
@@ -231,7 +235,12 @@ func (r *applying) recheck(batch []plan.Op, now *observe.Snapshot) []plan.Op {
 func (r *applying) send(ctx context.Context, batch []plan.Op) error {
 	sent, messages := make([]plan.Op, 0, len(batch)), make([]api.Message, 0, len(batch))
 	for _, op := range batch {
-		message := encode(op.Action, r.indexOf)
+		message := r.encode(op)
+		if session, leads := op.Action.(plan.SetSession); leads && !plan.Leads(r.policerOf(op.End, session.Index)) {
+			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(), Object: session.Policer,
+				Message: "VPP's classify tables lead to none of its policers beyond the first 65,536"})
+			continue
+		}
 		if !r.session.Has(message) {
 			r.fail(op, &plan.Reason{Status: "failed", Code: "unsupported", VPPMessage: op.Action.Message(),
 				Message: "this VPP has no message " + op.Action.Message()})
@@ -264,6 +273,14 @@ func (r *applying) note(op plan.Op, reply api.Message) {
 			r.fail(op, reason)
 		}
 	}
+	switch made := reply.(type) {
+	case *policer.PolicerAddReply:
+		r.policers[op.End] = made.PolicerIndex
+	case *classify.ClassifyAddDelTableReply:
+		if op.Stage == plan.Create {
+			r.tables[op.End] = made.NewTableIndex
+		}
+	}
 	if tag, ok := op.Action.(plan.SetTag); ok {
 		r.guard.NoteTag(target.At(r.Made), tag.Tag)
 		delete(r.Untagged, target.Made)
@@ -277,6 +294,22 @@ func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 }
 
 func (r *applying) indexOf(ref plan.Ref) index { return index(ref.At(r.Made)) }
+
+// policerOf is the index of a policer that is there, or of the one that was made for the end.
+func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
+	if made, ok := r.policers[end]; ok && planned == observe.NoIndex {
+		return made
+	}
+	return planned
+}
+
+// tableOf is the index of a classify table that is there, or of the one that was made for the end.
+func (r *applying) tableOf(end intent.Key, planned plan.Table) uint32 {
+	if made, ok := r.tables[end]; ok && planned.Index == observe.NoIndex {
+		return made
+	}
+	return planned.Index
+}
 
 func refused(op plan.Op, retval int32) *plan.Reason {
 	text := api.RetvalToVPPApiError(retval).Error()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
 	"go.fd.io/govpp/binapi/geneve"
 	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -24,11 +25,14 @@ type index = interface_types.InterfaceIndex
 // none is VPP's "choose yourself" and "not used". Go's zero would be node drop, interface 0, instance 0.
 const none = observe.NoIndex
 
-// encode writes an action as a message. find gives the index of an interface, also of one that an
-// earlier operation made.
-func encode(action plan.Action, find func(plan.Ref) index) api.Message {
-	target := find(action.Target())
-	switch a := action.(type) {
+// tableMemory is the heap of a classify table (bytes of address space): VPP's default of 2 MB serves many sessions.
+const tableMemory = 16 << 10
+
+// encode writes an operation as a message, with the indices of what earlier operations made.
+func (r *applying) encode(op plan.Op) api.Message {
+	find := r.indexOf
+	target := find(op.Action.Target())
+	switch a := op.Action.(type) {
 	case plan.CreateSub:
 		return &interfaces.CreateSubif{
 			SwIfIndex: find(a.Port), SubID: a.ID, SubIfFlags: flags(a.Access), OuterVlanID: a.Access.Outer, InnerVlanID: a.Access.Inner,
@@ -58,6 +62,25 @@ func encode(action plan.Action, find func(plan.Ref) index) api.Message {
 	case plan.SetPolicing:
 		// By name: the replies to the variants by index carry the message number of another message.
 		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}
+	case plan.AddTable:
+		return &classify.ClassifyAddDelTable{
+			IsAdd: true, TableIndex: none, Nbuckets: observe.TableBuckets, MemorySize: tableMemory, MatchNVectors: 1, NextTableIndex: none,
+			MissNextIndex: a.Mark, MaskLen: uint32(len(observe.GroupBit)), Mask: observe.GroupBit,
+		}
+	case plan.DeleteTable:
+		return &classify.ClassifyAddDelTable{
+			TableIndex: a.Table.Index, MatchNVectors: 1, NextTableIndex: none, MissNextIndex: none, MaskLen: uint32(len(observe.GroupBit)),
+			Mask: observe.GroupBit,
+		}
+	case plan.SetSession:
+		return &classify.ClassifyAddDelSession{
+			IsAdd: true, TableIndex: r.tableOf(op.End, a.Table), HitNextIndex: r.policerOf(op.End, a.Index), OpaqueIndex: none,
+			MatchLen: uint32(len(observe.GroupBit)), Match: a.Match(),
+		}
+	case plan.SetClassifier:
+		return &classify.PolicerClassifySetInterface{
+			SwIfIndex: target, IP4TableIndex: none, IP6TableIndex: none, L2TableIndex: r.tableOf(op.End, a.Table), IsAdd: a.On,
+		}
 	case plan.SetAdmin:
 		state := interface_types.IfStatusFlags(0)
 		if a.Up {
@@ -65,7 +88,7 @@ func encode(action plan.Action, find func(plan.Ref) index) api.Message {
 		}
 		return &interfaces.SwInterfaceSetFlags{SwIfIndex: target, Flags: state}
 	}
-	panic(fmt.Sprintf("apply: no message for %T", action))
+	panic(fmt.Sprintf("apply: no message for %T", op.Action))
 }
 
 func flags(a intent.Access) interface_types.SubIfFlags {

@@ -96,7 +96,10 @@ func (f *faulty) Calls(ctx context.Context, requests []api.Message) ([]api.Messa
 	return f.Session.Calls(ctx, requests)
 }
 
-var questions = map[string]bool{"feature_is_enabled": true, "cli_inband": true, "sw_interface_get_table": true, "sw_interface_ip6_get_link_local_address": true}
+var questions = map[string]bool{
+	"feature_is_enabled": true, "cli_inband": true, "sw_interface_get_table": true, "sw_interface_ip6_get_link_local_address": true,
+	"classify_table_ids": true, "classify_table_info": true,
+}
 
 // isChange tells changes from the questions that observing asks.
 func isChange(requests []api.Message) bool {
@@ -114,12 +117,13 @@ type step struct {
 func (r *router) newKeys() []step {
 	first := []intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}
 	first[1].Access = intent.Access{Interface: r.ports[1], Tagging: intent.Untagged, Exact: true}
-	first[1].Bandwidth = profile
+	first[0].Bandwidth, first[1].Bandwidth = profile, profile
 	second := []intent.End{vxlanEnd(1, r.ports[2]), vxlanEnd(2, r.ports[0])}
 	for i := range second {
 		second[i].Tunnel.VNI += 5000
 		second[i].Revision = 2
 	}
+	second[0].Bandwidth = profile
 	gone := []intent.Tombstone{tombstone(second[0]), tombstone(second[1])}
 	return []step{{first, nil, "verified"}, {second, nil, "verified"}, {nil, gone, "removed"}}
 }

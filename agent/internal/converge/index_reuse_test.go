@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
@@ -82,8 +83,12 @@ func (s *sessionWithMeddler) Calls(ctx context.Context, requests []api.Message) 
 	return replies, err
 }
 
-// named are the interfaces that a message names by index.
+// named are the interfaces that a message names by index. Taking the agent's classify table off whatever got the index is no
+// change of theirs: VPP keeps the table bound there, where it does not work, and refuses every other one meanwhile.
 func named(request api.Message) (indices []uint32) {
+	if m, ok := request.(*classify.PolicerClassifySetInterface); ok && !m.IsAdd {
+		return nil
+	}
 	fields := []string{"SwIfIndex", "RxSwIfIndex"}
 	if m, ok := request.(*l2.SwInterfaceSetL2Xconnect); ok && m.Enable {
 		fields = append(fields, "TxSwIfIndex")
@@ -169,6 +174,8 @@ func gone(ends []intent.End) (tombstones []intent.Tombstone) {
 func (r *router) replaceable(kind string) []intent.End {
 	end := vxlanEnd(1, r.ports[0])
 	switch kind {
+	case "policed VLAN":
+		end.Bandwidth = profile
 	case "whole port":
 		end.Access, end.Bandwidth = accessOf(intent.Untagged, r.ports[1]), profile
 	case "GRE under a port that is down":
@@ -194,7 +201,7 @@ func (r *router) replaceable(kind string) []intent.End {
 // change.
 func TestWhatGotTheIndexOfOursIsNotTouched(t *testing.T) {
 	for _, kind := range []string{
-		"VLAN", "VLAN, by one of the same name", "whole port", "GRE under a port that is down", "local", "VLAN, with no stats segment",
+		"VLAN", "VLAN, by one of the same name", "policed VLAN", "whole port", "GRE under a port that is down", "local", "VLAN, with no stats segment",
 	} {
 		for to := range way {
 			t.Run(kind+"/"+way[to].name, func(t *testing.T) {

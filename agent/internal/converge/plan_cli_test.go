@@ -10,13 +10,14 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vpp"
 )
 
 // typeIn gives VPP's own CLI the lines of a plan, as an operator would, who puts the name that VPP gives a new
-// interface where the plan cannot know it. What the CLI cannot do is done through the API.
+// interface, or the index that it gives a new classify table, where the plan cannot know it. What the CLI cannot do is done through the API.
 func (r *router) typeIn(ops []plan.Op) {
 	r.t.Helper()
 	given := make(map[string]string)
@@ -51,6 +52,12 @@ func (r *router) typeIn(ops []plan.Op) {
 			}
 			said = strings.TrimPrefix(said, "DELETED") // GRE says so
 			said, _, _ = strings.Cut(said, " (")
+		case plan.AddTable:
+			for index, t := range r.snapshot().Tables {
+				if t.Mark == a.Mark {
+					given[plan.Table{Index: observe.NoIndex, For: a.Access.Name}.String()] = fmt.Sprint(index)
+				}
+			}
 		case plan.CreateSub:
 			said = strings.TrimPrefix(said, a.Sub.Name)
 		}

@@ -15,12 +15,13 @@ import (
 
 var profile = intent.Bandwidth{CIR: 50_000_000, CBS: 64_000, EIR: 10_000_000, EBS: 32_000}
 
-// onSims runs a test beside stand-ins of releases that police ports, of which the first tells where on its CLI alone,
-// and of one that polices sub-interfaces.
+// onSims runs a test beside stand-ins of releases that police sub-interfaces by classifier, of which the first tells where
+// ports are policed on its CLI alone, of one that lacks what that takes, and of one that polices them like ports.
 func onSims(t *testing.T, test func(*testing.T, *router, *vppsim.Sim)) {
 	for _, config := range []vppsim.Config{
 		{Version: "25.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"}},
 		{Version: "26.02-vppsim"},
+		{Version: "26.02-vppsim.ports", WithoutMessages: []string{"classify_session_dump"}},
 		{Version: "26.06-vppsim"},
 	} {
 		t.Run(config.Version, func(t *testing.T) {
@@ -51,12 +52,12 @@ func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T)
 		if got, want := outcome.of(t, port.Key).Policed, policing != observe.NoPolicing; got != want {
 			t.Errorf("the port is policed: %v, and this VPP can police: %s", got, policing)
 		}
-		if got, want := outcome.of(t, vlan.Key).Policed, policing == observe.SubInterfacePolicing; got != want {
+		if got, want := outcome.of(t, vlan.Key).Policed, policing.Reach() == observe.SubInterfacePolicing; got != want {
 			t.Errorf("the VLAN is policed: %v, and this VPP can police: %s", got, policing)
 		}
 		r.put(nil, tombstone(port), tombstone(vlan)).mustAllBe(t, "removed")
-		if s := r.snapshot(); len(s.Policers) != 0 || len(s.Policed) != 0 {
-			t.Errorf("left behind: %v on %v", s.Policers, s.Policed)
+		if s := r.snapshot(); len(s.Policers) != 0 || len(s.Policed) != 0 || len(s.Tables) != 0 || len(s.Bound) != 0 {
+			t.Errorf("left behind: %v on %v, classify tables %v bound to %v", s.Policers, s.Policed, s.Tables, s.Bound)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/policer"
@@ -18,10 +19,13 @@ type NamedByIndex struct {
 	Interfaces []uint32
 	Tunnels    []*Tunnel // of these interfaces the key is read too
 	Policers   []uint32
+	Tables     []uint32 // classify tables
 }
 
 // Len is the number of messages that it takes to read them.
-func (n *NamedByIndex) Len() int { return len(n.Interfaces) + len(n.Tunnels) + len(n.Policers) }
+func (n *NamedByIndex) Len() int {
+	return len(n.Interfaces) + len(n.Tunnels) + len(n.Policers) + len(n.Tables)
+}
 
 // AddInterface adds an interface once.
 func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
@@ -35,7 +39,7 @@ func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 // ByIndex reads what stands at these indices now, and shows nothing else. VPP does not stop its workers for the
 // interfaces.
 func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
-	s := &Snapshot{Policers: make(map[string]*Policer)}
+	s := &Snapshot{Policers: make(map[string]*Policer), Classifiers: noClassifiers()}
 	var dumps []api.Message
 	for _, index := range named.Interfaces {
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
@@ -51,7 +55,16 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 	for _, index := range named.Policers {
 		dumps = append(dumps, &policer.PolicerDumpV2{PolicerIndex: index})
 	}
+	for _, index := range named.Tables {
+		dumps = append(dumps, &classify.ClassifyTableInfo{TableID: index})
+	}
 	err := session.DumpEach(ctx, dumps, func(at int, answer api.Message) {
+		if m, ok := answer.(*classify.ClassifyTableInfoReply); ok {
+			if t := tableOf(m); t != nil {
+				s.Tables[t.Index] = t
+			}
+			return
+		}
 		if m, ok := answer.(*policer.PolicerDetails); ok {
 			s.Policers[cutAtNUL(m.Name)] = &Policer{Index: named.Policers[at-first], Config: configOf(m)}
 			return

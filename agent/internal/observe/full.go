@@ -57,6 +57,9 @@ func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot,
 	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
 		return nil, fmt.Errorf("observe %w", err)
 	}
+	if err := s.takeClassifiers(ctx, session, nil, s.Interfaces); err != nil {
+		return nil, fmt.Errorf("observe %w", err)
+	}
 	return s.takeAddresses(), nil
 }
 

@@ -46,6 +46,9 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
 		return nil, fmt.Errorf("read back %w", err)
 	}
+	if err := s.takeClassifiers(ctx, session, old.Tables, again); err != nil {
+		return nil, fmt.Errorf("read back %w", err)
+	}
 	return s.takeAddresses(), nil
 }
 

@@ -16,11 +16,13 @@ import (
 // takePoliced asks on which interfaces a policer works on input.
 func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
 	asked := s.mayBePoliced(of)
-	answer := s.enabledOn
-	if !session.Has(&feature.FeatureIsEnabled{}) {
-		answer = shownOn
+	var policed []bool
+	var err error
+	if session.Has(&feature.FeatureIsEnabled{}) {
+		policed, err = s.enabledOn(ctx, session, asked)
+	} else {
+		policed, err = shownOn(ctx, session, asked, portArc, policerNode)
 	}
-	policed, err := answer(ctx, session, asked)
 	if err != nil {
 		return err
 	}
@@ -80,9 +82,10 @@ const (
 	policerNode = "policer-input"
 )
 
-// shownOn reads "show interface features": before 25.06 only the CLI tells. Error also for a text that does not name
-// the arc: what works there is then unknown, and applying a policer could be the second time.
-func shownOn(ctx context.Context, session Session, asked []*Interface) ([]bool, error) {
+// shownOn reads "show interface features": of policers on ports before 25.06, and of classify tables, only the CLI tells.
+// Error also for a text that does not name the arc: what works there is then unknown, and applying a policer could be the
+// second time.
+func shownOn(ctx context.Context, session Session, asked []*Interface, arc, node string) ([]bool, error) {
 	var questions []api.Message
 	for _, i := range asked {
 		questions = append(questions, &vlib.CliInband{Cmd: "show interface features " + i.Name})
@@ -97,11 +100,11 @@ func shownOn(ctx context.Context, session Session, asked []*Interface) ([]bool, 
 		if !ok || reply.Retval != 0 {
 			continue // the interface is gone
 		}
-		features, told := featuresOn(reply.Reply, portArc)
+		features, told := featuresOn(reply.Reply, arc)
 		if !told {
 			return nil, fmt.Errorf("the features of %s are not told: %q", i.Name, reply.Reply)
 		}
-		policed[n] = features[policerNode]
+		policed[n] = features[node]
 	}
 	return policed, nil
 }
@@ -115,7 +118,7 @@ func featuresOn(text, arc string) (features map[string]bool, told bool) {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, indented := strings.CutPrefix(line, "  "); {
 		case indented && within:
-			features[name] = true
+			features[strings.TrimLeft(name, " ")] = true // those of L2 stand further right
 		case !indented && line != "":
 			within = line == arc+":"
 			told = told || within

@@ -21,7 +21,16 @@ const (
 	NoPolicing           Policing = "none"
 	PortPolicing         Policing = "port"         // physical ports, so whole-port services only
 	SubInterfacePolicing Policing = "subinterface" // L2 sub-interfaces and ports
+	ClassifierPolicing   Policing = "classifier"   // the same places; L2 sub-interfaces by classify tables
 )
+
+// Reach is where VPP can police, by whatever means.
+func (p Policing) Reach() Policing {
+	if p == ClassifierPolicing {
+		return SubInterfacePolicing
+	}
+	return p
+}
 
 // Policer is one of the agent's policers.
 type Policer struct {
@@ -32,7 +41,7 @@ type Policer struct {
 
 // policingOf asks the message table, and the version for the one thing that it does not tell: up to 26.02
 // policer_input works on the device-input arc, which L2 sub-interfaces never meet; from 26.06 on also in
-// the L2 input features (policer_op.c).
+// the L2 input features (policer_op.c). Before that classify tables lead to policers there.
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
 		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
@@ -44,7 +53,12 @@ func policingOf(session Session) Policing {
 	if atLeast(session.Info().Version, 26, 6) {
 		return SubInterfacePolicing
 	}
-	return PortPolicing
+	for _, m := range classifierMessages {
+		if !session.Has(m) {
+			return PortPolicing
+		}
+	}
+	return ClassifierPolicing
 }
 
 // atLeast compares the leading "YY.MM" of a version.

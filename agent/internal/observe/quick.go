@@ -89,9 +89,9 @@ func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
 	return left == 0
 }
 
-// quickLookAtPolicers asks only about the interfaces on which a policer was seen at work.
+// quickLookAtPolicers asks only about the interfaces on which a policer was seen at work, and those that have classify tables.
 func (s *Snapshot) quickLookAtPolicers(ctx context.Context, session Session, old *Snapshot) error {
-	if len(old.Policers) == 0 {
+	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 {
 		return nil
 	}
 	var policed []*Interface
@@ -100,5 +100,8 @@ func (s *Snapshot) quickLookAtPolicers(ctx context.Context, session Session, old
 			policed = append(policed, i)
 		}
 	}
-	return s.takePolicers(ctx, session, old.Policers, policed)
+	if err := s.takePolicers(ctx, session, old.Policers, policed); err != nil {
+		return err
+	}
+	return s.takeClassifiers(ctx, session, nil, s.Interfaces)
 }

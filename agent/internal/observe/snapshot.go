@@ -74,8 +74,9 @@ type Snapshot struct {
 	Supported  map[Capability]bool // what this VPP's message table offers
 	Policing   Policing
 	Policers   map[string]*Policer // the agent's, by name
-	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer
-	Uses       map[uint32]Use      // what others do with those ports that AskUseOfPorts asked about
+	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer or classifier
+	Classifiers
+	Uses map[uint32]Use // what others do with those ports that AskUseOfPorts asked about
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface

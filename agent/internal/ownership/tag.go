@@ -3,6 +3,7 @@
 package ownership
 
 import (
+	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,20 @@ func ParsePolicerName(name string) (end intent.Key, ok bool) {
 	tag, ok := ParseTag(name + ":1")
 	return tag.Key, ok
 }
+
+// TableMark is the mark on an end's classify tables, which have neither tag nor name: VPP keeps it as the number of the node
+// that gets the frames that hit no session of a table, and has no node of such a number. 30 bits of a hash of the policer's
+// name, so two ends of a router may have the same.
+func TableMark(end intent.Key) uint32 {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(PolicerName(end))) // a hash takes everything
+	return tableMarks | sum.Sum32()>>2
+}
+
+// IsTableMark is false for what the agent would not have written.
+func IsTableMark(number uint32) bool { return number&^(tableMarks-1) == tableMarks }
+
+const tableMarks = 1 << 30
 
 // ParseTag reads a tag; ok is false for anything that the agent would not have written. Every interface of
 // a router is asked at each look, so this is done without intermediate text.

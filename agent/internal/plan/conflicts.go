@@ -81,6 +81,9 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 			return reason
 		}
 	}
+	if reason := d.classifierConflict(end, serving); reason != nil {
+		return reason
+	}
 	return d.portDownConflict(end, port, serving)
 }
 

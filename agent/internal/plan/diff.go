@@ -32,7 +32,8 @@ type Plan struct {
 //
 //   - What the agent does not own is in no operation, but for the admin-up of a port that carries a
 //     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
-//     VLL that is to be down; when that goes, the port comes up again if it was.
+//     VLL that is to be down; when that goes, the port comes up again if it was. And a classify table of the agent's is
+//     taken off whatever got the index of the access that it was bound to.
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason.
 //   - What is owned and not named by the intent is left forwarding.
 //   - Only a changed key recreates; everything else changes in place.

@@ -72,6 +72,8 @@ type ownerView struct {
 	duplicateTunnels []*observe.Tunnel                   // all others
 	connects         []connect                           // sorted
 	ports            map[string][]ownership.Claim        // what the journal knows of ports, by name
+	tablesByMark     map[uint32][]*observe.ClassifyTable // sorted by index
+	boundTo          map[uint32][]uint32                 // interface indices by the classify table that is bound to them, sorted
 }
 
 func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
@@ -95,6 +97,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 		o.connects = append(o.connects, connectOf(from, to))
 	}
 	slices.Sort(o.connects)
+	o.findTables()
 	claims := claimsByObject(journal)
 	held := make([]Holding, 0, n) // never grows, so that all stay where they are
 	for _, i := range s.Interfaces {

@@ -77,6 +77,9 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 	if _, index, names := policerOf(op.Action); names && index != observe.NoIndex {
 		named.Policers = append(named.Policers, index)
 	}
+	if table := tableOf(op.Action); table.Index != observe.NoIndex {
+		named.Tables = append(named.Tables, table.Index)
+	}
 }
 
 // NamesMost reports whether these operations name at least a third of all interfaces, of those that are not known to stand in
@@ -113,7 +116,12 @@ func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *obser
 			return reason
 		}
 	}
-	if name, index, names := policerOf(op.Action); names {
+	if table := tableOf(op.Action); table.Index != observe.NoIndex {
+		if is := now.Tables[table.Index]; is == nil || is.Mark != table.Mark {
+			return changed(tableRef(table))
+		}
+	}
+	if name, index, names := policerOf(op.Action); names && index != observe.NoIndex {
 		if is := now.Policers[name]; is == nil || is.Index != index {
 			return changed(policerRef(name))
 		}
@@ -151,8 +159,23 @@ func policerOf(action Action) (name string, index uint32, names bool) {
 		return a.Name, a.Index, true
 	case DeletePolicer:
 		return a.Name, a.Index, true
+	case SetSession:
+		return a.Policer, a.Index, true
 	}
 	return "", observe.NoIndex, false
+}
+
+// tableOf is the classify table that a message names by index; what the plan makes has none yet.
+func tableOf(action Action) Table {
+	switch a := action.(type) {
+	case SetSession:
+		return a.Table
+	case SetClassifier:
+		return a.Table
+	case DeleteTable:
+		return a.Table
+	}
+	return Table{Index: observe.NoIndex}
 }
 
 func replaced(ref Ref, is *observe.Interface) *Reason {

@@ -30,6 +30,9 @@ func newModel(t testing.TB) *model {
 	m := &model{t: t, working: map[uint32]string{}, s: &observe.Snapshot{
 		Boot: ownership.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
 		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
+		Classifiers: observe.Classifiers{
+			Tables: map[uint32]*observe.ClassifyTable{}, OtherTables: map[uint32]bool{}, Bound: map[uint32]uint32{},
+		},
 		Supported: map[observe.Capability]bool{
 			observe.CanL2XC: true, observe.CanVXLAN: true, observe.CanGENEVE: true, observe.CanGRE: true, observe.CanGREKeys: true,
 		},
@@ -74,6 +77,7 @@ func (m *model) tunnel(t intent.Tunnel, tag string) *observe.Interface {
 func (m *model) carryOut(ops []Op) {
 	m.t.Helper()
 	made := make(map[Made]uint32)
+	tables := make(map[intent.Key]uint32)
 	find := func(r Ref) *observe.Interface {
 		index := r.Index
 		if index == observe.NoIndex {
@@ -117,7 +121,7 @@ func (m *model) carryOut(ops []Op) {
 			delete(m.s.Connects, from.Index)
 			delete(m.s.Bridged, from.Index)
 			from.Rewrite = 0
-			if m.s.Policed[from.Index] && m.s.Policing == observe.SubInterfacePolicing {
+			if m.s.Policed[from.Index] && from.IsSub() {
 				m.t.Fatalf("%s leaves L2 while policed: VPP forgets half of it", from.Name)
 			}
 		case AddPolicer:
@@ -135,10 +139,23 @@ func (m *model) carryOut(ops []Op) {
 					m.t.Fatalf("%s: it works on %d", a.CLI(), index)
 				}
 			}
+			for _, t := range m.s.Tables {
+				if index := m.s.Policers[a.Name].Index; slices.Contains(t.Hits[:], index) {
+					m.t.Fatalf("%s: table %d leads to it", a.CLI(), t.Index)
+				}
+			}
 			delete(m.s.Policers, a.Name)
+		case AddTable:
+			m.next++
+			m.s.Tables[m.next] = &observe.ClassifyTable{Index: m.next, Mark: a.Mark, Hits: [2]uint32{observe.NoIndex, observe.NoIndex}}
+			tables[op.End] = m.next
+		case SetSession, SetClassifier, DeleteTable:
+			m.classify(op, find, tables)
 		case SetPolicing:
 			i := find(a.Interface)
 			switch {
+			case m.s.Policing == observe.ClassifierPolicing && i.IsSub():
+				m.t.Fatalf("%s: this VPP polices no sub-interface so", a.CLI())
 			case a.On && m.s.Policed[i.Index]:
 				m.t.Fatalf("%s is policed twice", i.Name)
 			case a.On && m.s.Policers[a.Policer] == nil, !a.On && m.working[i.Index] != a.Policer:
@@ -156,6 +173,54 @@ func (m *model) carryOut(ops []Op) {
 			}
 			i.AdminUp = a.Up
 		}
+	}
+}
+
+// classify carries out what is done with classify tables; tables are those that this plan made.
+func (m *model) classify(op Op, find func(Ref) *observe.Interface, tables map[intent.Key]uint32) {
+	m.t.Helper()
+	table := tableOf(op.Action)
+	if table.Index == observe.NoIndex {
+		table.Index = tables[op.End]
+	}
+	t := m.s.Tables[table.Index]
+	if t == nil || t.Mark != table.Mark {
+		m.t.Fatalf("%s: the table is %+v", op.Action.CLI(), t)
+	}
+	switch a := op.Action.(type) {
+	case SetSession:
+		group := 0
+		if a.Many {
+			group = 1
+		}
+		if p := m.s.Policers[a.Policer]; p == nil || a.Index != observe.NoIndex && a.Index != p.Index {
+			m.t.Fatalf("%s: the policer is %+v", a.CLI(), p)
+		} else {
+			t.Hits[group] = p.Index
+		}
+	case SetClassifier:
+		i := find(a.Interface)
+		bound, isBound := m.s.Bound[i.Index]
+		switch {
+		case a.On && isBound:
+			m.t.Fatalf("%s is bound to %d already", i.Name, bound)
+		case a.On && t.Hits[0] != t.Hits[1]:
+			m.t.Fatalf("%s: frames pass by the policer", a.CLI())
+		case a.On:
+			m.s.Bound[i.Index], m.s.Policed[i.Index] = t.Index, true
+		case bound != t.Index || !isBound:
+			m.t.Fatalf("%s: %s is bound to %d", a.CLI(), i.Name, bound)
+		default:
+			delete(m.s.Bound, i.Index)
+			delete(m.s.Policed, i.Index)
+		}
+	case DeleteTable:
+		for index, bound := range m.s.Bound {
+			if bound == t.Index {
+				m.t.Fatalf("%s: it is bound to %d", a.CLI(), index)
+			}
+		}
+		delete(m.s.Tables, t.Index)
 	}
 }
 

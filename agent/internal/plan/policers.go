@@ -83,12 +83,12 @@ func (a SetPolicing) CLI() string {
 
 // policeable reports whether this VPP can enforce a profile on the end's access.
 func (d *differ) policeable(end intent.End) bool {
-	return d.Policing == observe.SubInterfacePolicing || d.Policing == observe.PortPolicing && end.Access.Tagging == intent.Untagged
+	return d.Policing.Reach() == observe.SubInterfacePolicing || d.Policing == observe.PortPolicing && end.Access.Tagging == intent.Untagged
 }
 
 // setPolicer brings the end's policer to its wanted state, and notes whether the profile is enforced already.
 func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
-	if len(b.Policers) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
+	if len(b.Policers) == 0 && len(b.Tables) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
 		return
 	}
 	before := len(b.ops)
@@ -107,6 +107,18 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
 			"the bandwidth profile changed")
 	}
+	if b.byClassifier(end) {
+		b.setClassifier(end, access, there)
+	} else {
+		b.setPolicing(end, access)
+	}
+	if len(b.ops) == before && !end.Testing {
+		b.policed[end.Key] = true
+	}
+}
+
+// setPolicing lets the end's policer work on its access.
+func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 	if end.Testing { // nothing of the customer's passes, and an access outside L2 polices nothing
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takePolicerOff(end.Key, i, "the access is apart from its tunnel while that is tested")
@@ -120,11 +132,8 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 		on = false
 	}
 	if !on {
-		b.add(end.Key, Police, 0, SetPolicing{name, access, true},
+		b.add(end.Key, Police, 0, SetPolicing{ownership.PolicerName(end.Key), access, true},
 			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
-	}
-	if len(b.ops) == before {
-		b.policed[end.Key] = true
 	}
 }
 
@@ -142,6 +151,10 @@ func (b *operationBuilder) leftL2(index uint32) bool {
 
 // takePolicerOff stops policing what comes in from an interface that the end holds.
 func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, why string) {
+	if b.Policing == observe.ClassifierPolicing && i.IsSub() {
+		b.takeTableOff(end, i, why)
+		return
+	}
 	name := ownership.PolicerName(end)
 	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {
 		return
@@ -150,8 +163,9 @@ func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, 
 	b.add(end, Detach, -1, SetPolicing{name, RefTo(i), false}, Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
 }
 
-// removePolicer takes off and deletes the end's policer.
+// removePolicer takes off and deletes the end's policer, and its classify table.
 func (b *operationBuilder) removePolicer(end intent.Key, why string) {
+	b.removeTables(end, observe.NoIndex, why)
 	name := ownership.PolicerName(end)
 	there := b.Policers[name]
 	if there == nil {
@@ -162,5 +176,5 @@ func (b *operationBuilder) removePolicer(end intent.Key, why string) {
 			b.takePolicerOff(end, h.Interface, why)
 		}
 	}
-	b.add(end, Delete, 1, DeletePolicer{name, there.Index}, Drift{Field: "policer", Desired: "", Actual: name}, "%s", why)
+	b.add(end, Delete, 2, DeletePolicer{name, there.Index}, Drift{Field: "policer", Desired: "", Actual: name}, "%s", why)
 }

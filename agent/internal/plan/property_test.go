@@ -137,7 +137,7 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		if left.Blocked[e.Key] == nil && holds[e.Key] != sides {
 			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holds[e.Key], sides)
 		}
-		can := s.Policing == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged
+		can := s.Policing.Reach() == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged
 		if want := left.Blocked[e.Key] == nil && can && e.Bandwidth.CIR > 0 && !e.Testing; left.Policed[e.Key] != want {
 			t.Fatalf("%s is policed: %v, want %v", e.Key, left.Policed[e.Key], want)
 		}
@@ -148,6 +148,11 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		}
 		if left.Blocked[r.Key] == nil && s.Policers[ownership.PolicerName(r.Key)] != nil {
 			t.Fatalf("%s is removed and has a policer", r.Key)
+		}
+		for _, table := range s.Tables {
+			if left.Blocked[r.Key] == nil && table.Mark == ownership.TableMark(r.Key) {
+				t.Fatalf("%s is removed and has a classify table", r.Key)
+			}
 		}
 	}
 }
@@ -182,7 +187,9 @@ func mustBeApart(t *testing.T, e intent.End, s *observe.Snapshot, left *Plan) {
 func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	m.port("cust2").Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")}
 	m.s.Bridged[m.port("cust3").Index] = 1
-	m.s.Policing = []observe.Policing{observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing}[random.IntN(3)]
+	m.s.Policing = []observe.Policing{
+		observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing, observe.ClassifierPolicing,
+	}[random.IntN(4)]
 	m.s.Policed[m.port("cust2").Index] = true
 	m.s.Policed[m.port("cust1").Index] = random.IntN(4) == 0
 	if random.IntN(2) == 0 {

@@ -151,11 +151,27 @@ func (h *Holding) Reclaim() Op {
 // works there.
 func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
+	if s.Policing == observe.ClassifierPolicing && i.IsSub() {
+		return h.takeTableOff(s)
+	}
 	if !policed || s.Policers[name] == nil {
 		return Op{}, false
 	}
 	return Op{
 		Stage: Detach, End: h.End, Action: SetPolicing{name, RefTo(i), false}, Why: "an operator let go of it",
 		Drift: Drift{Object: i.Name, Field: "policed", Desired: "false", Actual: "true"},
+	}, true
+}
+
+// takeTableOff is TakePolicerOff where a classify table is bound.
+func (h *Holding) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
+	table, bound := s.Bound[h.Interface.Index]
+	t := s.Tables[table]
+	if !bound || t == nil {
+		return Op{}, false
+	}
+	return Op{
+		Stage: Detach, End: h.End, Action: SetClassifier{tableAt(t), RefTo(h.Interface), false}, Why: "an operator let go of it",
+		Drift: Drift{Object: h.Interface.Name, Field: "policed", Desired: "false", Actual: "true"},
 	}, true
 }

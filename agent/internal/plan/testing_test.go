@@ -61,7 +61,9 @@ func TestALineInServiceIsTakenApartToBeTestedAndJoinedAgain(t *testing.T) {
 		"a whole port": wholePort("cust1"),
 		"down":         func(e *intent.End) { e.AdminUp = false },
 	} {
-		for _, policing := range []observe.Policing{observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing} {
+		for _, policing := range []observe.Policing{
+			observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing, observe.ClassifierPolicing,
+		} {
 			t.Run(name+" with policing "+string(policing), func(t *testing.T) {
 				m := newModel(t)
 				m.s.Policing = policing

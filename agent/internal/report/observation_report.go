@@ -22,7 +22,7 @@ func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, rea
 			b.Encapsulations = append(b.Encapsulations, string(can))
 		}
 	}
-	b.Policing, b.LineTests, b.GREKeys = string(s.Policing), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
+	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {

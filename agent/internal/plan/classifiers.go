@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
+)
+
+// Before 26.06 VPP polices an L2 sub-interface by a classify table that is bound to it: each of its sessions leads to a
+// policer, and every frame hits one. A table has no name, but bears a mark (ownership.TableMark). What is bound stays so, by
+// index, when the interface leaves L2 or goes, and works no longer; where something is bound already VPP says that all is well
+// and does nothing (vnet/classify/policer_classify.c). So a table is bound only where none is, and taken off before its
+// interface leaves L2 or goes, and before it goes itself.
+
+// Table is a classify table that is there (Index) or that the plan makes for an access (then Index is observe.NoIndex).
+type Table struct {
+	Index uint32
+	Mark  uint32
+	For   string // the name of the access that it is made for, "" for one that is there
+}
+
+func (t Table) String() string {
+	if t.Index == observe.NoIndex {
+		return "<new for " + t.For + ">"
+	}
+	return fmt.Sprint(t.Index)
+}
+
+func tableAt(t *observe.ClassifyTable) Table { return Table{Index: t.Index, Mark: t.Mark} }
+
+type (
+	// AddTable makes a classify table, for an access.
+	AddTable struct {
+		Mark   uint32
+		Access Ref
+	}
+	// SetSession leads the frames for one, or those for many, to a policer. Index is the policer's, observe.NoIndex when the
+	// plan makes it.
+	SetSession struct {
+		Table   Table
+		Many    bool
+		Policer string
+		Index   uint32
+		Access  Ref
+	}
+	// SetClassifier binds a table to an interface, or takes it off.
+	SetClassifier struct {
+		Table     Table
+		Interface Ref
+		On        bool
+	}
+	// DeleteTable deletes a table that is bound to nothing.
+	DeleteTable struct{ Table Table }
+)
+
+func (a AddTable) Message() string      { return "classify_add_del_table" }
+func (a SetSession) Message() string    { return "classify_add_del_session" }
+func (a SetClassifier) Message() string { return "policer_classify_set_interface" }
+func (a DeleteTable) Message() string   { return "classify_add_del_table" }
+
+func (a AddTable) Target() Ref      { return a.Access }
+func (a SetSession) Target() Ref    { return a.Access }
+func (a SetClassifier) Target() Ref { return a.Interface }
+func (a DeleteTable) Target() Ref   { return tableRef(a.Table) }
+
+func (a AddTable) Names() []Ref      { return nil }
+func (a SetSession) Names() []Ref    { return nil }
+func (a SetClassifier) Names() []Ref { return []Ref{a.Interface} }
+func (a DeleteTable) Names() []Ref   { return nil }
+
+// tableRef names a table, which is no interface.
+func tableRef(t Table) Ref {
+	return Ref{Index: observe.NoIndex, Name: "classify table " + t.String()}
+}
+
+func (a AddTable) CLI() string {
+	return fmt.Sprintf("classify table mask hex %x buckets %d memory-size 1M miss-next %d", observe.GroupBit, observe.TableBuckets, a.Mark)
+}
+
+func (a SetSession) CLI() string {
+	return fmt.Sprintf("classify session policer-hit-next %s table-index %s match hex %x", a.Policer, a.Table, a.Match())
+}
+
+func (a SetClassifier) CLI() string {
+	line := fmt.Sprintf("set policer classify interface %s l2-table %s", a.Interface.Name, a.Table)
+	if !a.On {
+		line += " del"
+	}
+	return line
+}
+
+func (a DeleteTable) CLI() string { return fmt.Sprintf("classify table del table %s", a.Table) }
+
+// Match is the key of the session.
+func (a SetSession) Match() []byte {
+	match := make([]byte, len(observe.GroupBit))
+	if a.Many {
+		copy(match, observe.GroupBit)
+	}
+	return match
+}
+
+// mostHit is the highest index of a policer to which a session can lead: VPP keeps 16 bits of it.
+const mostHit = 1<<16 - 1
+
+// Leads reports whether a session can lead to the policer of this index.
+func Leads(policer uint32) bool { return policer <= mostHit }
+
+// findTables prepares the look-ups of classify tables.
+func (o *ownerView) findTables() {
+	o.tablesByMark, o.boundTo = make(map[uint32][]*observe.ClassifyTable, len(o.Tables)), make(map[uint32][]uint32, len(o.Bound))
+	for _, index := range slices.Sorted(maps.Keys(o.Tables)) {
+		t := o.Tables[index]
+		o.tablesByMark[t.Mark] = append(o.tablesByMark[t.Mark], t)
+	}
+	for _, index := range slices.Sorted(maps.Keys(o.Bound)) {
+		o.boundTo[o.Bound[index]] = append(o.boundTo[o.Bound[index]], index)
+	}
+}
+
+// byClassifier reports whether the end's access is policed by a classify table.
+func (d *differ) byClassifier(end intent.End) bool {
+	return d.Policing == observe.ClassifierPolicing && end.Access.Tagging != intent.Untagged
+}
+
+// classifierConflict: VPP binds one table to an interface, and says nothing when it is given another one.
+func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *Reason {
+	if access == nil || !d.byClassifier(end) || end.Bandwidth == (intent.Bandwidth{}) {
+		return nil
+	}
+	if table, bound := d.Bound[access.Index]; bound && d.OtherTables[table] {
+		return conflict("port_in_use", Describe(access), "the classify table %d, which the agent did not make, is bound to %s: "+
+			"by it somebody else polices what comes in, or did so on an earlier interface of this index", table, access.Name)
+	}
+	return nil
+}
+
+// setClassifier brings the table that leads to the end's policer to its wanted state; policer is nil when the plan makes it.
+func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *observe.Policer) {
+	table, to := Table{observe.NoIndex, ownership.TableMark(end.Key), access.Name}, observe.NoIndex
+	hits := [2]uint32{observe.NoIndex, observe.NoIndex}
+	if there := b.tableFor(end.Key, access.Index); there != nil {
+		table, hits = tableAt(there), there.Hits
+	} else {
+		b.add(end.Key, Create, 3, AddTable{table.Mark, access},
+			Drift{Field: "classify table", Desired: "true", Actual: "false"}, "the classify table is missing")
+	}
+	if policer != nil {
+		to = policer.Index
+	}
+	name := ownership.PolicerName(end.Key)
+	for group, hit := range hits {
+		if to == observe.NoIndex || hit != to {
+			b.add(end.Key, Set, 2, SetSession{table, group == 1, name, to, access},
+				Drift{Field: "classify session", Desired: name, Actual: policerAt(hit)}, "all frames have to come to the policer")
+		}
+	}
+	b.removeTables(end.Key, table.Index, "another one leads to the policer")
+	if end.Testing { // nothing of the customer's passes, and an access outside L2 polices nothing
+		if i := b.ByIndex(access.Index); i != nil {
+			b.takeTableOff(end.Key, i, "the access is apart from its tunnel while that is tested")
+		}
+		return
+	}
+	bound, isBound := b.Bound[access.Index]
+	on := isBound && bound == table.Index && b.Policed[access.Index] && !b.leftL2(access.Index)
+	if isBound && !on {
+		b.takeTableOff(end.Key, b.ByIndex(access.Index), "the classify table there does not work, or is another one")
+	}
+	if !on || b.unpoliced[access.Index] {
+		b.add(end.Key, Police, 0, SetClassifier{table, access, true},
+			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
+	}
+}
+
+func policerAt(index uint32) string {
+	if index == observe.NoIndex {
+		return ""
+	}
+	return fmt.Sprintf("the policer at %d", index)
+}
+
+// tableFor is the end's table: the one that is bound to its access, else one that nothing else of the agent's needs.
+func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.ClassifyTable {
+	if table, bound := b.Bound[access]; bound {
+		if t := b.Tables[table]; t != nil && t.Mark == ownership.TableMark(end) {
+			return t
+		}
+	}
+	for _, t := range b.tablesOf(end) {
+		return t
+	}
+	return nil
+}
+
+// tablesOf are the tables with the end's mark, but for those that serve another end, sorted by index.
+func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
+	for _, t := range d.tablesByMark[ownership.TableMark(end)] {
+		if !slices.ContainsFunc(d.boundTo[t.Index], func(i uint32) bool {
+			h := d.byIndex[i]
+			return h != nil && h.End != end && ownership.TableMark(h.End) == t.Mark
+		}) {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// takeTableOff takes a table of the agent's off an interface.
+func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, why string) {
+	t := b.Tables[b.boundAt(i.Index)]
+	if t == nil || b.unpoliced[i.Index] {
+		return
+	}
+	b.unpoliced[i.Index] = true
+	b.add(end, Detach, -1, SetClassifier{tableAt(t), RefTo(i), false},
+		Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
+}
+
+// boundAt is the table bound to an interface, observe.NoIndex for none.
+func (d *differ) boundAt(index uint32) uint32 {
+	if table, bound := d.Bound[index]; bound {
+		return table
+	}
+	return observe.NoIndex
+}
+
+// removeTables takes the end's tables but this one off, and deletes them. One that is bound to an index without an interface
+// stays: VPP could never take it off again.
+func (b *operationBuilder) removeTables(end intent.Key, but uint32, why string) {
+	if len(b.Tables) == 0 {
+		return
+	}
+	for _, t := range b.tablesOf(end) {
+		if t.Index == but {
+			continue
+		}
+		free := true
+		for _, index := range b.boundTo[t.Index] {
+			if i := b.ByIndex(index); i != nil {
+				b.takeTableOff(end, i, why)
+			} else {
+				free = false
+			}
+		}
+		if free {
+			b.add(end, Delete, 1, DeleteTable{tableAt(t)}, Drift{Field: "classify table", Desired: "", Actual: "true"}, "%s", why)
+		}
+	}
+}
