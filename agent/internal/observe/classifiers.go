@@ -46,7 +46,7 @@ func noClassifiers() Classifiers {
 }
 
 // takeClassifiers reads which interfaces are bound to which tables, the agent's tables, and whether they work on these of its
-// sub-interfaces. known are tables that were read earlier; those that are bound to none of these interfaces are as they were.
+// sub-interfaces. known are tables that were read earlier; those that are bound to none but other interfaces are as they were.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {
@@ -76,15 +76,17 @@ func (s *Snapshot) takeTables(ctx context.Context, session Session, known map[ui
 	if err != nil {
 		return err
 	}
-	read := make(map[uint32]bool)
+	again := make(map[uint32]bool, len(of))
 	for _, i := range of {
-		if table, bound := s.Bound[i.Index]; bound {
-			read[table] = true
-		}
+		again[i.Index] = true
+	}
+	same, read := make(map[uint32]bool), make(map[uint32]bool)
+	for i, table := range s.Bound {
+		same[table], read[table] = true, read[table] || again[i]
 	}
 	var infos, sessions []api.Message
 	for _, index := range reply.(*classify.ClassifyTableIdsReply).Ids {
-		if t := known[index]; t != nil && !read[index] {
+		if t := known[index]; t != nil && same[index] && !read[index] {
 			s.Tables[index] = t
 			continue
 		}
