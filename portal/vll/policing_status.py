@@ -24,7 +24,7 @@ _TEXTS = {
     Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
     Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP lacks what that takes."),
     Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
-        "{router} polices whole ports only: its VPP is {version}, and VLANs are policed from 26.06 on."
+        "{router} polices whole ports only: its VPP, {version}, or its agent lacks what policing VLANs takes."
     ),
     Unpoliced.NOT_CONFIRMED: gettext_noop("{router} can police here, but has not confirmed that it does."),
 }

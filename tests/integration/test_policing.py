@@ -88,7 +88,7 @@ def test_each_end_tells_whether_it_is_policed_and_the_line_is_when_both_are(
     document = shown(alice, line)
     assert document["policed"] is False
     assert (document["a_end"]["policed"], document["a_end"]["unpoliced_reason"]) == (True, None)
-    polices(isp, "hippo", "subinterface", "26.06-release")
+    polices(isp, "hippo", "subinterface")
     answer(line, "z", "verified", policed=True)
     assert shown(alice, line)["policed"] is True
 
@@ -99,7 +99,7 @@ def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, line: Vl
     answer(line, "z", "verified")
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "Policed yes: what comes in here is held to the bandwidth profile" in page
-    assert "Policed no hippo polices whole ports only: its VPP is 25.10-release" in page
+    assert "Policed no hippo polices whole ports only: its VPP, 25.10-release, or its agent lacks" in page
     assert "1 Gbit/s, not policed" in page
 
 

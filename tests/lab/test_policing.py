@@ -29,7 +29,7 @@ def policed_kbps(lab: Lab, vll: str) -> dict[str, tuple[int, int]]:
 
 
 def must_be_policed(lab: Lab, vll: str) -> None:
-    """VPP polices sub-interfaces from 26.06 on, whole ports from 25.06 on."""
+    """VPP polices where it has policers, and for VLANs before 26.06 the classifier."""
     ends = lab.stack.client("customer").vll(vll)
     if not ends["policed"]:
         pytest.skip(f"not policed here: {ends['a_end']['unpoliced_reason']}")

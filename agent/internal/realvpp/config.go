@@ -17,6 +17,9 @@ func startup(install Install, folder, prefix string, options Options) string {
 	if options.Group != 0 {
 		fmt.Fprintf(&b, "unix { gid %d }\n", options.Group)
 	}
+	if options.Workers != 0 {
+		fmt.Fprintf(&b, "cpu { workers %d }\n", options.Workers)
+	}
 	fmt.Fprintf(&b, "api-segment { prefix %s }\n", prefix)
 	fmt.Fprintf(&b, "socksvr { socket-name %s }\n", filepath.Join(folder, "api.sock"))
 	fmt.Fprintf(&b, "statseg { socket-name %s size %s update-interval 1 }\n",

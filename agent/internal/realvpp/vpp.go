@@ -22,6 +22,8 @@ type Options struct {
 	Plugins []string
 	// StatsSegment is its size, "32M"; "" means enough for tens of thousands of interfaces.
 	StatsSegment string
+	// Workers is how many threads besides the main one forward frames, 0 for none.
+	Workers int
 	// Group, by number, may use the sockets too; 0: whoever may already.
 	Group int
 }
