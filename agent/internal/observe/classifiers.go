@@ -7,6 +7,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/classify"
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/vlib"
 
 	"longline.dev/agent/internal/ownership"
@@ -18,7 +19,14 @@ type Classifiers struct {
 	OtherTables map[uint32]bool           // somebody else's
 	// Bound are the tables to which VPP keeps interfaces bound, also such that are gone: interface -> table.
 	Bound map[uint32]uint32
+	// Workers is how many threads receive frames besides the main one, and OneWorker which ports one of several receives alone.
+	Workers   int
+	OneWorker map[uint32]bool
 }
+
+// ReceivedByOne reports whether one thread receives all that comes in from a port. Several would draw from a policer's bucket
+// without a lock, and by clocks that go back and fill it (docs/adr/0032).
+func (c *Classifiers) ReceivedByOne(port uint32) bool { return c.Workers <= 1 || c.OneWorker[port] }
 
 // ClassifyTable is one of the agent's classify tables.
 type ClassifyTable struct {
@@ -42,7 +50,10 @@ var classifierMessages = []api.Message{
 }
 
 func noClassifiers() Classifiers {
-	return Classifiers{make(map[uint32]*ClassifyTable), make(map[uint32]bool), make(map[uint32]uint32)}
+	return Classifiers{
+		Tables: make(map[uint32]*ClassifyTable), OtherTables: make(map[uint32]bool), Bound: make(map[uint32]uint32),
+		OneWorker: make(map[uint32]bool),
+	}
 }
 
 // takeClassifiers reads which interfaces are bound to which tables, the agent's tables, and whether they work on these of its
@@ -63,6 +74,9 @@ func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known m
 	}
 	if err == nil {
 		err = s.takeClassified(ctx, session, of)
+	}
+	if err == nil {
+		err = s.takeWorkers(ctx, session)
 	}
 	if err != nil {
 		return fmt.Errorf("classifiers: %w", err)
@@ -140,4 +154,21 @@ func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*In
 		}
 	}
 	return err
+}
+
+// takeWorkers reads which worker receives from which queue. A port without a queue of its own, as a bond is, counts as
+// received by several.
+func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
+	if s.Workers = session.Info().Workers; s.Workers <= 1 || !session.Has(&interfaces.SwInterfaceRxPlacementDump{}) {
+		return nil
+	}
+	worker := make(map[uint32]uint32)
+	return session.Dump(ctx, []api.Message{&interfaces.SwInterfaceRxPlacementDump{SwIfIndex: anyInterface}}, func(msg api.Message) {
+		if m, ok := msg.(*interfaces.SwInterfaceRxPlacementDetails); ok {
+			port := uint32(m.SwIfIndex)
+			before, known := worker[port]
+			s.OneWorker[port] = !known || s.OneWorker[port] && before == m.WorkerID
+			worker[port] = m.WorkerID
+		}
+	})
 }

@@ -89,3 +89,18 @@ func TestATableOfAnotherEndWithTheSameMarkStays(t *testing.T) {
 		t.Errorf("policed %v, tables %v", left.Policed, m.s.Tables)
 	}
 }
+
+// TestAVLANOfAPortThatSeveralWorkersReceiveIsNotSaidToBePoliced: the classifier lets them overdraw the bucket.
+func TestAVLANOfAPortThatSeveralWorkersReceiveIsNotSaidToBePoliced(t *testing.T) {
+	m := newModel(t)
+	m.s.Policing, m.s.Workers = observe.ClassifierPolicing, 2
+	vlan, whole := end(1, withProfile), end(2, withProfile, wholePort("cust1"))
+	left := m.settle(t, want(vlan, whole))
+	if left.Policed[vlan.Key] || !left.Policed[whole.Key] || len(m.s.Bound) != 1 {
+		t.Errorf("policed %v, bound %v", left.Policed, m.s.Bound)
+	}
+	m.s.OneWorker = map[uint32]bool{m.port("cust0").Index: true}
+	if left = m.settle(t, want(vlan, whole)); !left.Policed[vlan.Key] {
+		t.Error("not policed although one worker receives all of the port's frames")
+	}
+}

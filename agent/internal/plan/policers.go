@@ -112,7 +112,7 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	} else {
 		b.setPolicing(end, access)
 	}
-	if len(b.ops) == before && !end.Testing {
+	if len(b.ops) == before && !end.Testing && (!b.byClassifier(end) || b.ReceivedByOne(b.ByName(end.Access.Interface).Index)) {
 		b.policed[end.Key] = true
 	}
 }
