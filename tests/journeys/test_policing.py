@@ -21,7 +21,9 @@ def test_a_line_is_held_to_its_cir(live_stack: Stack, port: str, access: dict[st
         which: {"port": live_stack.port(router, port), **access}
         for which, router in (("a_end", "rhino"), ("z_end", "hippo"))
     }
-    accepted = alice.order(description="Held to its rate", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends)
+    accepted = alice.order(
+        description="Held to its rate", svc_mtu=1500, cir_bps=100_000, transport="auto", **ends
+    )
     alice.wait_completed(accepted.order, timeout_s=30)
     assert alice.vll(accepted.vll)["policed"]
     assert alice.vll(accepted.vll)["a_end"]["unpoliced_reason"] is None
