@@ -15,6 +15,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -288,6 +289,55 @@ func TestAPolicerIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAClassifyTableIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
+	ours := plan.Table{Index: 3, Mark: ownership.TableMark(alice)}
+	for _, action := range []plan.Action{
+		plan.SetSession{Table: ours, Policer: "ours", Index: 2}, plan.DeleteTable{Table: ours},
+		plan.SetClassifier{Table: ours, Interface: plan.Ref{Index: 1, Name: "cust0"}, On: true},
+		plan.SetClassifier{Table: ours, Interface: plan.Ref{Index: 1, Name: "cust0"}},
+	} {
+		for name, is := range map[string]map[uint32]*observe.ClassifyTable{
+			"unchanged": {3: {Index: 3, Mark: ours.Mark}}, "another's": {3: {Index: 3, Mark: ours.Mark + 1}}, "nobody's": nil,
+		} {
+			t.Run(fmt.Sprintf("%T/%s", action, name), func(t *testing.T) {
+				s := &session{}
+				look := tables{policers{looks{ports(), s}, map[string]*observe.Policer{"ours": {Index: 2}}}, is}
+				result, err := Run(t.Context(), s, []plan.Op{{Stage: plan.Set, End: alice, Action: action}}, ports(), nil, look)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if same := name == "unchanged"; same != (len(s.sent) == 1) || same != (result.Failed[alice] == nil) {
+					t.Errorf("sent %v, failed %+v", s.sent, result.Failed[alice])
+				}
+			})
+		}
+	}
+}
+
+func TestNoSessionLeadsToAPolicerThatVPPWouldTakeForAnotherOne(t *testing.T) {
+	s, ours := &session{}, plan.Table{Index: 3, Mark: ownership.TableMark(alice)}
+	look := tables{
+		policers{looks{ports(), s}, map[string]*observe.Policer{"ours": {Index: 1 << 16}}}, map[uint32]*observe.ClassifyTable{3: {Index: 3, Mark: ours.Mark}},
+	}
+	op := plan.Op{Stage: plan.Set, End: alice, Action: plan.SetSession{Table: ours, Policer: "ours", Index: 1 << 16}}
+	result, err := Run(t.Context(), s, []plan.Op{op}, ports(), nil, look)
+	if err != nil || len(s.sent) != 0 || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
+		t.Errorf("%v: sent %v, failed %+v", err, s.sent, result.Failed[alice])
+	}
+}
+
+// tables shows these classify tables besides.
+type tables struct {
+	policers
+	are map[uint32]*observe.ClassifyTable
+}
+
+func (c tables) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*observe.Snapshot, error) {
+	s, err := c.policers.ByIndex(ctx, named)
+	s.Interfaces, s.Tables = c.Interfaces, c.are
+	return s.Index(), err
 }
 
 // policers shows these policers besides.
