@@ -71,8 +71,8 @@ def test_no_frame_is_lost_while_the_rates_of_a_policed_line_change(lab: Lab, lin
     lab.report.append(f"lab {line}: policed, CIR and EIR up and down {len(steps)} times: {counts}, none lost")
 
 
-def test_the_stream_shows_what_a_rate_below_its_own_costs(lab: Lab) -> None:
-    line = LINES[-1]
+@pytest.mark.parametrize("line", [LINES[0], LINES[-1]], ids=str)
+def test_the_stream_shows_what_a_rate_below_its_own_costs(lab: Lab, line: Combination) -> None:
     ends = lab.ends(line.transport, line.tagging)
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     customer = lab.stack.client("customer")
