@@ -26,27 +26,6 @@ def gre_key_lease(*, holder: UUID, now: datetime) -> int:
     raise GreKeysExhausted
 
 
-def gre_key_settle(
-    *,
-    holder: UUID,
-    spare: UUID,
-    wanted: int | None,
-    kept: QuerySet[GreKeyLease],
-    rest: timedelta,
-    now: datetime,
-) -> None:
-    """Make ``holder`` hold the key ``wanted`` and nothing else, out of what it and ``spare`` hold now.
-
-    Another one begins its rest, or its quarantine if it is among ``kept``
-    (``portal.allocation.lease_cooldown``).
-    """
-    held = GreKeyLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
-    others = held.exclude(gre_key=wanted) if wanted is not None else held
-    leases_end(others, kept=kept, rest=rest, now=now)
-    if wanted is not None:
-        held.filter(gre_key=wanted).update(holder=holder)
-
-
 def gre_key_release(*, holder: UUID, kept: QuerySet[GreKeyLease], rest: timedelta, now: datetime) -> None:
     """End the lease of a holder's key: it rests, or is quarantined if it is among ``kept``."""
     leases_end(GreKeyLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)

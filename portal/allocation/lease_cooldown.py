@@ -2,7 +2,9 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+from django.db import models
 from django.db.models import QuerySet
 
 
@@ -11,6 +13,28 @@ def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, n
     held = leases.filter(released_at__isnull=True)
     held.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
     held.update(released_at=now, free_at=now + rest)
+
+
+def lease_settle(
+    of: type[models.Model],
+    column: str,
+    *,
+    holder: UUID,
+    spare: UUID,
+    wanted: int | None,
+    kept: QuerySet[Any],
+    rest: timedelta,
+    now: datetime,
+) -> None:
+    """Make ``holder`` hold the number ``wanted`` and nothing else, out of what it and ``spare`` hold now.
+
+    Another one begins its rest, or its quarantine if it is among ``kept``.
+    """
+    held = of._default_manager.filter(holder__in=(holder, spare), released_at__isnull=True)
+    others = held if wanted is None else held.exclude(**{column: wanted})
+    leases_end(others, kept=kept, rest=rest, now=now)
+    if wanted is not None:
+        held.filter(**{column: wanted}).update(holder=holder)
 
 
 def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> None:

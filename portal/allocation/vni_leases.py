@@ -74,27 +74,6 @@ def vni_available() -> bool:
     return bool(_gaps(1))
 
 
-def vni_settle(
-    *,
-    holder: UUID,
-    spare: UUID,
-    wanted: int | None,
-    kept: QuerySet[VniLease],
-    rest: timedelta,
-    now: datetime,
-) -> None:
-    """Make ``holder`` hold the VNI ``wanted`` and nothing else, out of what it and ``spare`` hold now.
-
-    Another one begins its rest, or its quarantine if it is among ``kept``
-    (``portal.allocation.lease_cooldown``).
-    """
-    held = VniLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
-    others = held.exclude(vni=wanted) if wanted is not None else held
-    leases_end(others, kept=kept, rest=rest, now=now)
-    if wanted is not None:
-        held.filter(vni=wanted).update(holder=holder)
-
-
 def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
     """End the lease of a holder's VNI: it rests, or is quarantined if it is among ``kept``."""
     leases_end(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)

@@ -291,6 +291,7 @@ def test_the_database_takes_no_impossible_key(vll: Vll, encapsulation: str, key:
 
 
 def test_a_line_that_gets_a_key_is_tested_anew(isp: Isp, alice: User, settings: Any) -> None:
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
     vll = line(isp, alice)
     settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
     ObservedRouter.objects.update(gre_keys=True, line_tests=True)

@@ -7,6 +7,7 @@ held under another UUID (an order's, a hold's) than the line's own.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -14,9 +15,9 @@ from django.db.models import QuerySet
 
 from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_release, bandwidth_settle
 from portal.allocation.cpu_core_bookings import cores_book, cores_release, cores_settle
-from portal.allocation.gre_key_leases import gre_key_lease, gre_key_release, gre_key_settle
+from portal.allocation.gre_key_leases import gre_key_lease, gre_key_release
 from portal.allocation.gre_pair_leases import gre_pair_lease, gre_pair_release, gre_pair_settle
-from portal.allocation.lease_cooldown import cooldown_begin
+from portal.allocation.lease_cooldown import cooldown_begin, lease_settle
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -28,7 +29,7 @@ from portal.allocation.models import (
 from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_leases import vlan_lease, vlans_release, vlans_settle
 from portal.allocation.vlan_ranges import tag_keys
-from portal.allocation.vni_leases import vni_lease, vni_release, vni_settle
+from portal.allocation.vni_leases import vni_lease, vni_release
 from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import Port
 from portal.vll.gre_key_rules import same_tunnel
@@ -155,11 +156,10 @@ def leases_settle(
     not confirmed yet that the end is gone; tunnels that any tombstone names are quarantined.
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
-    vni_settle(holder=holder, spare=spare, wanted=content.vni, kept=_kept_vnis(), rest=_rest(), now=now)
-    key, keys = content.gre_key, _kept_gre_keys()
-    gre_key_settle(holder=holder, spare=spare, wanted=key, kept=keys, rest=_rest(), now=now)
-    wanted, kept = content.gre_pair, _kept_gre_pairs()
-    gre_pair_settle(holder=holder, spare=spare, wanted=wanted, kept=kept, rest=_rest(), now=now)
+    held: dict[str, Any] = {"holder": holder, "spare": spare, "rest": _rest(), "now": now}
+    lease_settle(VniLease, "vni", wanted=content.vni, kept=_kept_vnis(), **held)
+    lease_settle(GreKeyLease, "gre_key", wanted=content.gre_key, kept=_kept_gre_keys(), **held)
+    gre_pair_settle(wanted=content.gre_pair, kept=_kept_gre_pairs(), **held)
 
 
 def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
