@@ -105,7 +105,10 @@ def with_a_test_that_failed(vll: Vll) -> None:
         round_trip_us={"sent": 5, "received": 5, "min": 400, "avg": 520, "max": 900},
         conditions={
             "transport": "vxlan4",
-            "routers": {"a": {"router": "rhino", "port": "host-cust1", "vpp": "25.10", "agent": "0.1.0"}},
+            "routers": {
+                side: {"router": router, "port": "host-cust1", "vpp": "25.10", "agent": "0.1.0"}
+                for side, router in (("a", "rhino"), ("z", "hippo"))
+            },
             "path": {
                 "required_ip_mtu": 1550,
                 "ip_mtu": None,
@@ -226,7 +229,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/remove/",
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
-            f"/vlls/{lines['active'].pk}/tests/{LineTest.objects.get().pk}/",
+            *(f"/vlls/{test.vll_id}/tests/{test.pk}/" for test in lines["active"].line_tests.all()),
         ],
         "ada": [
             "/account/notifications/",
