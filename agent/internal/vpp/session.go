@@ -18,8 +18,11 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
+	"go.fd.io/govpp/binapi/classify"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/memclnt"
+
+	"longline.dev/agent/internal/arraylength"
 )
 
 var (
@@ -252,6 +255,9 @@ func (s *Session) receiveUnknown(data []byte) {
 	}
 }
 
+// answerHeader is the number of an answer and that of its question.
+const answerHeader = 6
+
 // decode reads a message. The codec reads beyond the end of one that is cut off, which panics.
 func decode(data []byte, msg api.Message) (err error) {
 	defer func() {
@@ -259,6 +265,14 @@ func decode(data []byte, msg api.Message) (err error) {
 			err = fmt.Errorf("%w: %s cannot be read: %v", ErrProtocol, msg.GetMessageName(), cause)
 		}
 	}()
+	if info, is := msg.(*classify.ClassifyTableInfoReply); is && int32(binary.BigEndian.Uint32(data[answerHeader:])) != 0 {
+		// VPP fills the rest of a refusal with what happens to stand in its memory (vl_api_classify_table_info_t_handler).
+		*info = classify.ClassifyTableInfoReply{Retval: int32(binary.BigEndian.Uint32(data[answerHeader:]))}
+		return nil
+	}
+	if err := arraylength.Check(data, answerHeader, msg); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
 	if err := codec.DecodeMsg(data, msg); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

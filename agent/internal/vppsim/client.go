@@ -11,6 +11,8 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
+
+	"longline.dev/agent/internal/arraylength"
 )
 
 const (
@@ -141,7 +143,7 @@ func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
 	if len(data) < offset {
 		return operation{}, nil, nil, false
 	}
-	if err := codec.DecodeMsg(data, message); err != nil {
+	if arraylength.Check(data, offset, message) != nil || codec.DecodeMsg(data, message) != nil {
 		return operation{}, nil, nil, false
 	}
 	context := binary.BigEndian.Uint32(data[offset-4 : offset])

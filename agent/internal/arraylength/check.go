@@ -1,0 +1,39 @@
+// Package arraylength looks at messages of VPP before they are decoded: govpp makes room for as many elements of an array as
+// a message says that it has, up to 4 GiB, before it looks whether they are there.
+package arraylength
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/classify"
+)
+
+// Check is an error for a message whose last member is an array of which less is there than it says. header is the length of
+// what comes before the message's members: 10 bytes for a request, 6 for an answer.
+func Check(data []byte, header int, msg api.Message) error {
+	fixed, element := 0, 1
+	switch msg.(type) {
+	case *classify.ClassifyAddDelTable:
+		fixed = new(classify.ClassifyAddDelTable).Size()
+	case *classify.ClassifyAddDelSession:
+		fixed = new(classify.ClassifyAddDelSession).Size()
+	case *classify.ClassifyTableInfoReply:
+		fixed = new(classify.ClassifyTableInfoReply).Size()
+	case *classify.ClassifySessionDetails:
+		fixed = new(classify.ClassifySessionDetails).Size()
+	case *classify.ClassifyTableIdsReply:
+		fixed, element = new(classify.ClassifyTableIdsReply).Size(), 4
+	default:
+		return nil
+	}
+	there := len(data) - header - fixed
+	if there < 0 {
+		return fmt.Errorf("%s is cut off", msg.GetMessageName())
+	}
+	if said := binary.BigEndian.Uint32(data[header+fixed-4:]); uint64(said)*uint64(element) > uint64(there) {
+		return fmt.Errorf("%s has %d bytes for an array of %d elements", msg.GetMessageName(), there, said)
+	}
+	return nil
+}
