@@ -94,6 +94,10 @@ class Client:
         results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/tests")["results"]
         return results
 
+    def test(self, identity: str) -> Json:
+        """Have a line in service tested now."""
+        return self._call("POST", f"/api/v1/vlls/{identity}/tests", json={})
+
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 

@@ -59,7 +59,10 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
         probe = FramesProbe(
             ends={
                 side: End(
-                    conversations.enter_context(agent_of(end.port.router)), test.vll_id, side, test.revision
+                    conversations.enter_context(agent_of(end.port.router)),
+                    test.vll_id,
+                    side,
+                    test.vll.revision,
                 )
                 for side, end in ends.items()
             },

@@ -13,8 +13,10 @@ from portal.events.outbox import send_task
 from portal.vll.operations import (
     coolings_off_end,
     dead_routers_settle,
+    line_tests_give_up,
     line_tests_resend,
     orders_overdue_alarm,
+    scheduled_line_tests_begin,
 )
 from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
@@ -29,7 +31,9 @@ def sweep(*, now: datetime) -> None:
         orders_overdue_alarm,
         coolings_off_end,
         dead_routers_settle,
+        line_tests_give_up,
         line_tests_resend,
+        scheduled_line_tests_begin,
         routers_resend,
         behind_agents_announce,
         rested_vnis_free,

@@ -69,7 +69,12 @@ TEXTS: dict[type[DomainError], str] = {}
 @singledispatch
 def wording(error: DomainError) -> str:
     """The sentence of an error; ``error_messages`` register those that are more than a text with facts."""
-    return _(TEXTS[type(error)]).format(**error.facts)
+    return _(TEXTS[type(error)]).format(**{name: _text(getattr(error, name)) for name in error.fact_names()})
+
+
+def _text(value: Any) -> Any:
+    """As it is read in a sentence."""
+    return f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

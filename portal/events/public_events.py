@@ -22,6 +22,7 @@ TOLD = frozenset(
         "vll.in_sync",
         "vll.drift",
         "vll.not_carried",
+        "line_test.scheduled",
         "line_test.passed",
         "line_test.failed",
         "line_test.not_tested",

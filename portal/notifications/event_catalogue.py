@@ -101,7 +101,7 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
 
 
 def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
-    """About a test of a line with frames that has ended."""
+    """About a test of a line with frames that is scheduled or has ended."""
     return EventType(
         name=f"line_test.{state}",
         announced=f"line_test.{state}",
@@ -112,7 +112,11 @@ def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
                 "format": "uuid",
                 "description": "GET /api/v1/vlls/<vll>/tests/<id>",
             },
-            "order": {"type": "string", "format": "uuid", "description": "GET /api/v1/orders/<id>"},
+            "order": {
+                "type": ["string", "null"],
+                "format": "uuid",
+                "description": "GET /api/v1/orders/<id>; null where it has not begun.",
+            },
             "state": {"const": state},
             "reason": {"type": ["string", "null"], "description": "A code; null where it passed."},
             "message": {"type": "string", "description": "The outcome as a sentence."},
@@ -196,8 +200,14 @@ TYPES: tuple[EventType, ...] = (
     _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
     _line_test(
+        "scheduled",
+        _("Somebody scheduled a test with frames, which will interrupt a line for seconds."),
+        message="To be tested at 2026-11-24 03:00 UTC",
+        order=None,
+    ),
+    _line_test(
         "passed",
-        _("Frames of every size crossed a line, both ways, before it is handed over."),
+        _("Frames of every size crossed a line, both ways."),
         message="All test frames of up to 1,514 bytes arrived, both ways.",
         largest_passed=1514,
     ),
@@ -209,7 +219,7 @@ TYPES: tuple[EventType, ...] = (
     ),
     _line_test(
         "not_tested",
-        _("A line is handed over without a test with frames; the message says why."),
+        _("A line was not tested with frames; the message says why."),
         message="Both ends are on one router, and there is no tunnel.",
         reason="no-tunnel",
     ),

@@ -133,11 +133,9 @@ class Recipients:
     def _is_news(self, event: Event) -> bool:
         """Whether the line does not tell of the order's end itself."""
         order = self._orders.get(event.order_id) if event.order_id else None
-        return (
-            order is not None
-            and order.action == OrderAction.MODIFY
-            and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
-        )
+        if order is None or order.action == OrderAction.TEST:
+            return order is not None
+        return order.action == OrderAction.MODIFY and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
 
 
 def _served(routers: Collection[int | None]) -> dict[int, set[int]]:

@@ -46,7 +46,7 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
     if subject == "line_test":
         return {
             "line_test": said["line_test"],
-            "order": str(event.order_id),
+            "order": str(event.order_id) if event.order_id else None,
             "state": what,
             "reason": said["code"] or None,
             "message": said["reason"],

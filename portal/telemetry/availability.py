@@ -1,7 +1,10 @@
-"""Op-status availability: the part of its time in service that a VLL was op-up; unknown time counts apart."""
+"""Op-status availability: the part of its time in service that a VLL was op-up.
+
+Unknown time and maintenance, for which a test that somebody asked for interrupts the line, count apart.
+"""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,19 +15,21 @@ from django.utils.translation import gettext as _
 
 from portal.telemetry.models import OperInterval
 from portal.telemetry.throughput import RangeEmpty
-from portal.vll.models import Vll
-from portal.vll.states import OperStatus
+from portal.telemetry.time_spans import Span, length, within
+from portal.vll.models import LineTest, Vll
+from portal.vll.states import OperStatus, OrderAction
 
 PERIODS = ("day", "month")
 
 
 @dataclass(slots=True)
 class Times:
-    """Seconds in each status."""
+    """Seconds in each status, and those of maintenance, which are in none of them."""
 
     up_s: float = 0.0
     down_s: float = 0.0
     unknown_s: float = 0.0
+    maintenance_s: float = 0.0
 
     @property
     def availability(self) -> float | None:
@@ -39,7 +44,11 @@ class Times:
         whole = known + self.unknown_s
         return known / whole if whole else None
 
-    def add(self, status: str, seconds: float) -> None:
+    def add(self, status: str, span: Span, interruptions: Sequence[Span]) -> None:
+        """Count ``span``, in which the line had this status."""
+        maintenance = length(within([span], interruptions)).total_seconds()
+        self.maintenance_s += maintenance
+        seconds = length([span]).total_seconds() - maintenance
         match status:
             case OperStatus.UP:
                 self.up_s += seconds
@@ -53,6 +62,7 @@ class Times:
             "up_s": round(self.up_s, 3),
             "down_s": round(self.down_s, 3),
             "unknown_s": round(self.unknown_s, 3),
+            "maintenance_s": round(self.maintenance_s, 3),
             "availability": self.availability,
             "known_ratio": self.known_ratio,
         }
@@ -69,6 +79,7 @@ def availability(
     until = min(until, now)
     if since >= until:
         raise RangeEmpty
+    interruptions = _interruptions([vll.pk], since, until).get(vll.pk, [])
     reaching = _reaching(since, until).filter(vll_id=vll.pk).order_by("began_at", "pk")
     total, by_period = Times(), {start: Times() for start in _periods(since, until, period)}
     for interval in reaching:
@@ -77,7 +88,7 @@ def availability(
             start = _period_of(begin, period)
             stop = min(end, _after(start, period))
             for times in (total, by_period[start]):
-                times.add(interval.status, (stop - begin).total_seconds())
+                times.add(interval.status, (begin, stop), interruptions)
             begin = stop
     return {
         "period": period,
@@ -89,10 +100,11 @@ def availability(
 def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, Times]:
     """By line, its seconds in each status in that time; lines that were not in service are not in it."""
     found: dict[UUID, Times] = {}
+    interruptions = _interruptions(vlls, since, until)
     reaching = _reaching(since, until).filter(vll_id__in=vlls)
     for vll, status, began, ended in reaching.values_list("vll_id", "status", "began_at", "ended_at"):
-        lasted = min(ended or until, until) - max(began, since)
-        found.setdefault(vll, Times()).add(status, lasted.total_seconds())
+        span = max(began, since), min(ended or until, until)
+        found.setdefault(vll, Times()).add(status, span, interruptions.get(vll, []))
     return found
 
 
@@ -114,6 +126,21 @@ def _percent(ratio: float) -> str:
 
 def _reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
     return OperInterval.objects.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since), began_at__lt=until)
+
+
+def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
+    """By line, when a test that was asked for interrupted it; one that still does, until the end."""
+    asked_for = LineTest.objects.filter(
+        Q(restored_at__isnull=True) | Q(restored_at__gt=since),
+        vll__in=vlls,
+        order__action=OrderAction.TEST,
+        interrupted_at__lt=until,
+    )
+    found: dict[UUID, list[Span]] = {}
+    for vll, begin, end in asked_for.values_list("vll", "interrupted_at", "restored_at"):
+        if begin is not None:
+            found.setdefault(vll, []).append((begin, end or until))
+    return found
 
 
 def _period_of(at: datetime, period: str) -> datetime:

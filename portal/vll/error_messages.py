@@ -62,6 +62,31 @@ TEXTS |= {
     errors.WrongOrderState: gettext_noop(
         "This order is {state}; {action} is not possible then. Look at it again."
     ),
+    errors.LineHasNoTunnel: gettext_noop(
+        "Both ends of this line are on one router, so there is no tunnel to send test frames through."
+    ),
+    errors.RouterSendsNoTestFrames: gettext_noop(
+        "{routers} cannot send test frames, which takes VPP 25.02 and an agent of this release."
+        " Ask the NOC to upgrade."
+    ),
+    errors.RouterDoesNotAnswer: gettext_noop(
+        "{routers} would not follow within seconds, so the line might stay interrupted; it was left alone."
+        " Try again later, or ask the NOC."
+    ),
+    errors.LineTestFrameOutOfRange: gettext_noop(
+        "This line carries frames of {minimum} to {maximum} bytes, so frames of {value} are not sent."
+        " Write a size between, or leave it out."
+    ),
+    errors.LineTestTimeOutOfRange: gettext_noop(
+        "A test can be scheduled from now until {latest}. Choose a time between."
+    ),
+    errors.LineTestIsScheduled: gettext_noop(
+        "A test of this line is scheduled for {at} already. Call that off first."
+    ),
+    errors.WrongLineTestState: gettext_noop(
+        "This test is {state}: only a scheduled one is called off. To stop one that is under way, cancel its"
+        " order."
+    ),
     errors.StaleRevision: gettext_noop(
         "This line has changed: it is at revision {current}, and your change was made for {expected}."
         " Look again, then repeat it."

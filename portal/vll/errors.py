@@ -144,6 +144,53 @@ class WrongLifecycle(Conflict):
     action: str
 
 
+class LineHasNoTunnel(Conflict):
+    """Both ends of the line are on one router: there is nothing between them to test."""
+
+
+class RouterSendsNoTestFrames(Conflict):
+    """A line is tested by the routers of its ends, and these cannot."""
+
+    routers: str
+
+
+class RouterDoesNotAnswer(Conflict):
+    """A test takes the line apart and joins it again within seconds; these routers would not follow."""
+
+    routers: str
+
+
+class LineTestFrameOutOfRange(DomainError):
+    """A test frame that the line does not promise to carry, in bytes without FCS."""
+
+    value: int
+    minimum: int
+    maximum: int
+    field: str = "frame"
+
+
+class LineTestTimeOutOfRange(DomainError):
+    """A time for a test that is over, or too far ahead."""
+
+    earliest: datetime
+    latest: datetime
+    field: str = "at"
+
+
+class LineTestIsScheduled(Conflict):
+    """The line has a test scheduled already."""
+
+    test: str
+    at: datetime | None
+    field: str = "at"
+
+
+class WrongLineTestState(Conflict):
+    """A test that has begun is called off with its order, and one that has ended not at all."""
+
+    state: str
+
+
 class WrongOrderState(Conflict):
     """The order's state does not allow this action."""
 

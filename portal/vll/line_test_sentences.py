@@ -19,12 +19,20 @@ _REASONS = {
     LineTest.Reason.ROUTER_CANNOT: gettext_noop(
         "{routers} cannot send test frames, which takes VPP 25.02 and an agent of this release."
     ),
-    LineTest.Reason.CALLED_OFF: gettext_noop("The order ended before."),
+    LineTest.Reason.CALLED_OFF: gettext_noop("It was called off."),
+    LineTest.Reason.TOOK_TOO_LONG: gettext_noop(
+        "The test could not be carried out within a minute, so the line was joined again without one."
+    ),
+    LineTest.Reason.NOT_BEGUN: gettext_noop("It could not begin at its time. {refusal}"),
 }
 
 
 def line_test_sentence(test: LineTest) -> str:
-    """Of a test that has ended, for a reader; frames in bytes, without FCS."""
+    """For a reader; frames in bytes, without FCS."""
+    if test.state == LineTest.State.WAITING:
+        return _("Being tested")
+    if test.state == LineTest.State.SCHEDULED:
+        return _("To be tested at {at:%Y-%m-%d %H:%M} UTC").format(at=test.scheduled_for)
     if not test.reason:
         return _("All test frames of up to {frame} bytes arrived, both ways.").format(
             frame=_bytes(test.frame)
@@ -36,6 +44,7 @@ def line_test_sentence(test: LineTest) -> str:
         passed=_bytes(test.largest_passed),
         links=", ".join(each["link"] for each in links if not each["backup"]) or _("none is known"),
         routers=", ".join(test.routers),
+        refusal=test.conditions.get("refusal", ""),
     )
 
 

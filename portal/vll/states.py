@@ -17,11 +17,12 @@ class OrderState(models.TextChoices):
 
 
 class OrderAction(models.TextChoices):
-    """MEF 57.2 order item actions."""
+    """MEF 57.2 order item actions, and a test with frames, which leaves the line as it was."""
 
     ADD = "add"
     MODIFY = "modify"
     DELETE = "delete"
+    TEST = "test"
 
 
 class Lifecycle(models.TextChoices):
@@ -64,6 +65,8 @@ ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
     OrderState.CANCELLED: frozenset(),
 }
 TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
+# Of a line in service: it is the same line afterwards, or as it was before.
+IN_SERVICE_ACTIONS = frozenset({OrderAction.MODIFY, OrderAction.TEST})
 # Ended because somebody did not want it after all.
 CALLED_OFF = frozenset({OrderState.CANCELLED, OrderState.REJECTED})
 

@@ -45,7 +45,7 @@ class EndStep:
 class Progress:
     """``settled``: nothing on the page is expected to change by itself soon; else look ``asked_every`` often.
 
-    ``actions``: what may be ordered now: change, suspend, resume, remove, restore, cancel, retry.
+    ``actions``: what may be ordered now: change, test, suspend, resume, remove, restore, cancel, retry.
     """
 
     order: Order | None
@@ -133,12 +133,13 @@ def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
     if order is not None and not order.is_terminal:
         ending = order.state == OrderState.PENDING_CANCELLATION or order.failure
         return frozenset() if ending else frozenset({"cancel"})
+    test = {"test"} if vll.family is not None else set()
     again = {"retry"} if order is not None and _may_be_retried(order) else set()
     match vll.lifecycle:
         case Lifecycle.ACTIVE:
-            return frozenset({"change", "suspend", "remove"} | again)
+            return frozenset({"change", "suspend", "remove"} | test | again)
         case Lifecycle.SUSPENDED:
-            return frozenset({"change", "resume", "remove"} | again)
+            return frozenset({"change", "resume", "remove"} | test | again)
         case Lifecycle.PENDING_TERMINATE if vll.wanted_present:
             return frozenset({"restore", "remove"} | again)
         case _:

@@ -14,7 +14,7 @@ from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import LineRequest
 from portal.vll.order_diff import Difference, differences_of
 from portal.vll.revision_content import content_of
-from portal.vll.states import OrderAction
+from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 from portal.web.templatetags.units import transport
 
 _NAMES = {
@@ -72,8 +72,8 @@ class Asked:
 
 
 def asked_of(order: Order) -> list[Asked]:
-    """Every value of a new line; of a change those that differ."""
-    return _asked(differences_of(order) if order.action == OrderAction.MODIFY else _all_of(order))
+    """Every value of a new line; of a change those that differ, of a test none."""
+    return _asked(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 
 def asked_between(before: LineRequest, after: LineRequest) -> list[Asked]:

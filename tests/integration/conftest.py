@@ -2,6 +2,7 @@
 Nora is the NOC, and Nina runs it: she may remove what Nora may only change."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.core.signals import request_finished, request_started
@@ -9,8 +10,11 @@ from django.db import close_old_connections
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.core.line_test_setting import LineTestMode
+from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
 from tests.integration.isp import Isp, build_isp, member
+from tests.integration.line_testing import Underlay
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
@@ -76,3 +80,14 @@ def one_connection() -> Iterator[None]:
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underlay:
+    """Between routers that can send test frames, where lines have to pass a test."""
+    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
+    ObservedRouter.objects.update(line_tests=True)
+    underlay = Underlay()
+    monkeypatch.setattr("provisioning.line_test_job.agent_of", underlay.agent_of)
+    monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
+    return underlay

@@ -1,9 +1,8 @@
 """A line is tested with frames before it is handed over: what passes is, and what does not is undone."""
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Literal, Self
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -11,125 +10,25 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.line_test_setting import LineTestMode
-from portal.events.models import Event, Outbox
+from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
-from portal.vll.task_names import TEST_LINE
 from portal.web.noc_alarms import alarms
 from provisioning.agent_client import Refused, Unreachable
-from provisioning.agent_reply_decoder import FramesSent, RoundTrips, TunnelCounters
-from provisioning.intent_generations import router_intent
 from provisioning.line_test_job import CANNOT, line_test
 from provisioning.plan_preview import held_order_preview
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
+from tests.integration.line_testing import Underlay, apart, asked_for, built, carry_out, told
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
-
-
-class Underlay:
-    """Carries test frames of up to ``largest`` bytes from one router to the other."""
-
-    def __init__(self) -> None:
-        self.largest = 65535
-        self.received: dict[str, int] = {"a": 0, "z": 0}
-        self.pieces = 0
-        self.outcome: Refused | Unreachable | None = None
-        # What comes of round trips where they are not measured.
-        self.silent: Refused | Unreachable | None = None
-        self.asked: list[dict[str, Any]] = []
-
-    def agent_of(self, router: Any) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
-    def plan(self, document: bytes, *, request_ids: Any = ()) -> Unreachable:
-        return Unreachable("it is asked for no plan here")
-
-    def measure_round_trips(self, *, vll: Any, side: Literal["a", "z"], revision: int) -> Any:
-        if self.silent:
-            return self.silent
-        times = {"sent": 5, "received": 4, "min_us": 710, "avg_us": 805, "max_us": 1200}
-        return RoundTrips(schema=1, router="", vll=vll, end=side, revision=revision, **times)
-
-    def send_test_frames(
-        self, *, vll: Any, side: Literal["a", "z"], revision: int, frame: int, count: int, rate_pps: int
-    ) -> FramesSent | Refused | Unreachable:
-        self.asked.append(
-            {"side": side, "revision": revision, "frame": frame, "count": count, "rate_pps": rate_pps}
-        )
-        if self.outcome is not None:
-            return self.outcome
-        if frame <= self.largest:
-            self.received["z" if side == "a" else "a"] += count
-        counters = TunnelCounters(
-            at_ms=0, rx_packets=self.received[side], tx_packets=0, fragmented=self.pieces, reassembled=0
-        )
-        return FramesSent(
-            schema=1,
-            router="",
-            vll=vll,
-            end=side,
-            revision=revision,
-            sent=count,
-            counters=counters,
-            vpp_version="25.10",
-            agent_version="0.1.0",
-        )
-
-
-@pytest.fixture
-def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underlay:
-    """Between routers that can send test frames, where lines have to pass a test."""
-    settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
-    ObservedRouter.objects.update(line_tests=True)
-    underlay = Underlay()
-    monkeypatch.setattr("provisioning.line_test_job.agent_of", underlay.agent_of)
-    monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
-    return underlay
-
-
-def built(vll: Vll) -> None:
-    """Both routers have the tunnel, and nobody is joined to it."""
-    answer(vll, "a", "testing")
-    answer(vll, "z", "testing")
-    vll.refresh_from_db()
-
-
-def carry_out(vll: Vll) -> LineTest:
-    [test] = vll.line_tests.filter(state="waiting")
-    line_test(test.pk)
-    test.refresh_from_db()
-    vll.refresh_from_db()
-    return test
-
-
-def asked_for(vll: Vll) -> int:
-    """How often a worker was asked for the line's waiting test."""
-    [test] = vll.line_tests.filter(state="waiting")
-    return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
-
-
-def apart(isp: Isp, router: str) -> list[bool]:
-    """Whether the ends on a router are to be kept apart from the customer."""
-    document = json.loads(router_intent(isp.routers[router], generation=1).document())
-    return [end.get("testing", False) for end in document["present"]]
-
-
-def told(kind: str) -> list[dict[str, Any]]:
-    return list(Event.objects.filter(kind=kind).values_list("data", flat=True))
 
 
 def test_a_new_line_is_built_apart_tested_and_then_handed_over(

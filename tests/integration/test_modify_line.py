@@ -356,5 +356,5 @@ def test_the_database_refuses_a_change_that_does_not_know_the_way_back(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
     placed = modify(alice, vll, cir_bps=2 * GBIT)
-    with pytest.raises(IntegrityError, match="a_modify_order_knows_the_way_back"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="an_order_in_service_knows_the_way_back"), transaction.atomic():
         Order.objects.filter(pk=placed.pk).update(before=None)

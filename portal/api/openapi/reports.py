@@ -46,6 +46,10 @@ _TIMES = {
     "up_s": _SECONDS,
     "down_s": _SECONDS,
     "unknown_s": _SECONDS,
+    "maintenance_s": {
+        **_SECONDS,
+        "description": "While tests that were asked for interrupted it; in none of the others.",
+    },
     "availability": {**_RATIO, "description": "up / (up + down); null where nothing is known."},
     "known_ratio": {**_RATIO, "description": "Of how much of its time in service that is said."},
 }

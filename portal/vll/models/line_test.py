@@ -1,4 +1,5 @@
 import uuid
+from datetime import timedelta
 
 from django.db import models
 from django.db.models import F, Q
@@ -14,8 +15,10 @@ class LineTest(models.Model):
     """A test of a line with frames, at one revision. A trigger keeps its result for ever."""
 
     class State(models.TextChoices):
-        """Waiting until both routers have the tunnel, and then until its frames are counted."""
+        """Scheduled until its time comes, then waiting until both routers have the tunnel and its frames
+        are counted."""
 
+        SCHEDULED = "scheduled"
         WAITING = "waiting"
         PASSED = "passed"
         FAILED = "failed"
@@ -30,17 +33,29 @@ class LineTest(models.Model):
         NO_TUNNEL = "no-tunnel"
         ROUTER_CANNOT = "router-cannot"
         CALLED_OFF = "called-off"
+        TOOK_TOO_LONG = "took-too-long"
+        NOT_BEGUN = "not-begun"
+
+    OPEN = (State.SCHEDULED, State.WAITING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="line_tests")
-    order = models.ForeignKey(Order, on_delete=models.PROTECT, related_name="line_tests")
+    # Null until a scheduled one begins, as is the revision.
+    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="line_tests")
     # Of the line while it is tested; the next one is handed over.
-    revision = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(null=True)
     # What the line's admin status is to be once the test has passed.
-    admin_status_after = models.CharField(max_length=15, choices=AdminStatus)
-    # The largest promised frame in bytes, without FCS and popped tags.
+    admin_status_after = models.CharField(max_length=15, choices=AdminStatus, blank=True, default="")
+    # The largest frame to send, as promised or as asked: bytes, without FCS and popped tags.
     frame = models.PositiveIntegerField()
     created_at = models.DateTimeField()
+    # Who asked for it; "" for one that an order brings with it.
+    asked_by = models.CharField(max_length=150, blank=True, default="")
+    scheduled_for = models.DateTimeField(null=True)
+
+    # Of a line in service: when its routers were told to take it apart, and when both had joined it again.
+    interrupted_at = models.DateTimeField(null=True)
+    restored_at = models.DateTimeField(null=True)
 
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     reason = models.CharField(max_length=20, choices=Reason, blank=True, default="")
@@ -68,19 +83,31 @@ class LineTest(models.Model):
             models.UniqueConstraint(
                 fields=["vll"], condition=Q(state="waiting"), name="a_vll_has_one_waiting_test"
             ),
+            models.UniqueConstraint(
+                fields=["vll"], condition=Q(state="scheduled"), name="a_vll_has_one_scheduled_test"
+            ),
             models.CheckConstraint(
-                condition=Q(state__in=["waiting", "passed", "failed", "not_tested"]),
+                condition=Q(state__in=["scheduled", "waiting", "passed", "failed", "not_tested"]),
                 name="test_state_is_a_known_state",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["waiting", "passed"], reason="")
+                condition=Q(state__in=["scheduled", "waiting", "passed"], reason="")
                 | Q(state__in=["failed", "not_tested"]) & ~Q(reason=""),
                 name="a_test_that_did_not_pass_says_why",
             ),
             models.CheckConstraint(
-                condition=Q(state="waiting", finished_at__isnull=True)
-                | ~Q(state="waiting") & Q(finished_at__isnull=False),
+                condition=Q(state__in=["scheduled", "waiting"], finished_at__isnull=True)
+                | ~Q(state__in=["scheduled", "waiting"]) & Q(finished_at__isnull=False),
                 name="a_test_that_ended_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["scheduled", "not_tested"])
+                | Q(order__isnull=False, revision__isnull=False),
+                name="a_test_that_began_has_an_order",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="scheduled") | Q(scheduled_for__isnull=False, order__isnull=True),
+                name="a_scheduled_test_has_a_time",
             ),
             models.CheckConstraint(
                 condition=~Q(state="passed") | Q(largest_passed=F("frame")),
@@ -90,6 +117,11 @@ class LineTest(models.Model):
         indexes = [
             models.Index(fields=["vll", "-created_at"], name="line_test_by_vll"),
             models.Index(fields=["finished_at"], name="line_test_by_end"),
+            models.Index(
+                fields=["vll", "interrupted_at"],
+                condition=Q(interrupted_at__isnull=False),
+                name="line_test_by_interruption",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -98,3 +130,10 @@ class LineTest(models.Model):
     @property
     def customer(self) -> Customer:
         return self.vll.customer
+
+    @property
+    def interruption(self) -> timedelta | None:
+        """How long it kept a line from its customer, at most; None: not at all, or not over yet."""
+        if self.interrupted_at is None or self.restored_at is None:
+            return None
+        return self.restored_at - self.interrupted_at

@@ -6,7 +6,13 @@ from django.db.models import Q
 from portal.accounts.models import Customer
 from portal.core.tenant_scope import TenantQuerySet
 from portal.vll.models.vll import Vll
-from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderAction, OrderState
+from portal.vll.states import (
+    CALLED_OFF,
+    IN_SERVICE_ACTIONS,
+    TERMINAL_ORDER_STATES,
+    OrderAction,
+    OrderState,
+)
 
 
 class Order(models.Model):
@@ -32,7 +38,8 @@ class Order(models.Model):
     approved_at = models.DateTimeField(null=True)
     # When the NOC was told that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
-    # Of a modify: what it replaces and what it makes of it (portal.vll.revision_content.Content as JSON).
+    # Of a modify or a test: what it replaces and what it makes of it, which is the same for a test
+    # (portal.vll.revision_content.Content as JSON).
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     # Of a modify that also gave another description: {"before", "after"}. That holds at once, and stays.
@@ -55,8 +62,9 @@ class Order(models.Model):
                 name="a_vll_has_one_open_order",
             ),
             models.CheckConstraint(
-                condition=~Q(action=OrderAction.MODIFY) | Q(before__isnull=False, after__isnull=False),
-                name="a_modify_order_knows_the_way_back",
+                condition=~Q(action__in=sorted(IN_SERVICE_ACTIONS))
+                | Q(before__isnull=False, after__isnull=False),
+                name="an_order_in_service_knows_the_way_back",
             ),
             models.UniqueConstraint(
                 fields=["retry_of"],

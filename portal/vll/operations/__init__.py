@@ -11,6 +11,13 @@ from portal.vll.operations.force_order_end import order_force_end, order_force_r
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_test_lifecycle import line_tests_resend
+from portal.vll.operations.line_test_on_demand import (
+    line_test_call_off,
+    line_test_order,
+    line_test_schedule,
+    line_tests_give_up,
+    scheduled_line_tests_begin,
+)
 from portal.vll.operations.modify_line import Changes, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_plan import plan_ask, plan_finish
@@ -34,6 +41,10 @@ __all__ = [
     "hold_release",
     "hold_renew",
     "holds_expire",
+    "line_test_call_off",
+    "line_test_order",
+    "line_test_schedule",
+    "line_tests_give_up",
     "line_tests_resend",
     "oper_statuses_refresh",
     "order_add",
@@ -51,6 +62,7 @@ __all__ = [
     "orders_overdue_alarm",
     "plan_ask",
     "plan_finish",
+    "scheduled_line_tests_begin",
     "stale_vlls_mark",
     "vll_describe",
 ]

@@ -15,7 +15,7 @@ from portal.vll.operations.resource_leases import leases_release, leases_settle
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_transitions import lifecycle_move, order_move
 from portal.vll.revision_content import Content, content_of
-from portal.vll.states import Lifecycle, OrderAction, OrderState
+from portal.vll.states import IN_SERVICE_ACTIONS, Lifecycle, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -45,7 +45,7 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
         Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
         vll.refresh_from_db()
         converge_routers_of(vll, now=now)
-    elif order.action == OrderAction.MODIFY:
+    elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)
     else:
         # The leases are all still there: they go back only when both routers confirmed the removal.

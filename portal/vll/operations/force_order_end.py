@@ -15,6 +15,7 @@ from portal.events.outbox import announce
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.line_interruption import interruption_ends
 from portal.vll.operations.resource_leases import leases_settle, ports_release, tunnel_release
 from portal.vll.operations.state_transitions import order_move
 from portal.vll.revision_content import content_of
@@ -66,6 +67,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         failure=failure,
         forced={"by": user.username, "reason": reason, "at": now.isoformat()},
     )
+    interruption_ends(order, now=now)
     forced_settle(vll, [order], now=now)
     return order
 

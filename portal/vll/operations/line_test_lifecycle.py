@@ -1,4 +1,4 @@
-"""Testing a line with frames: before it is handed over, or instead of that, by what was found."""
+"""A test of a line with frames, from the tunnel that is built for it to what its outcome brings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,11 @@ from portal.vll.line_test_procedure import Findings
 from portal.vll.line_test_rules import Untested, needs_test, untested
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.undo_order import order_undo
 from portal.vll.revision_content import Content, content_of
-from portal.vll.states import AdminStatus
+from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE
 
 # Longer than a test takes; a worker that is gone for so long is not waited for.
@@ -59,7 +60,7 @@ class TestPlan:
         if not self.needed:
             return
         if vll.revision > 1:
-            _call_off(LineTest.objects.filter(vll=vll), now)
+            line_tests_call_off(LineTest.objects.filter(vll=vll), now=now)
         test = LineTest(
             vll=vll,
             order=order,
@@ -68,10 +69,14 @@ class TestPlan:
             frame=self.after.frame,
             created_at=now,
         )
-        if self.why_not is not None:
+        if self.why_not is None:
+            test.interrupted_at = interruption_begins(vll, now)
+        else:
             test.state, test.reason = LineTest.State.NOT_TESTED, self.why_not.reason
             test.routers, test.finished_at = list(self.why_not.routers), now
         insert(test)
+        if self.why_not is not None:
+            line_test_announce(test, now=now)
 
 
 def line_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
@@ -81,6 +86,25 @@ def line_test_plan(before: Content | None, after: Content, routers: Iterable[Rou
     tested = needed and why_not is None
     first = replace(after, admin_status=AdminStatus.TESTING) if tested else after
     return TestPlan(first, after, needed, why_not)
+
+
+def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> None:
+    """Tell of a test that is scheduled or has ended."""
+    announce(
+        f"line_test.{test.state}",
+        now=now,
+        customer_id=test.vll.customer_id,
+        vll_id=test.vll_id,
+        order_id=test.order_id,
+        actor=actor,
+        data={
+            "line_test": str(test.pk),
+            "code": test.reason,
+            "reason": line_test_sentence(test),
+            "frame": test.frame,
+            "largest_passed": test.largest_passed,
+        },
+    )
 
 
 def line_test_ask(vll: Vll, *, now: datetime) -> None:
@@ -101,8 +125,10 @@ def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
 
 
 def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
-    """The test, for one worker at a time; None when it has ended, or somebody is at it."""
-    waiting = LineTest.objects.filter(_free(now), pk=test_id, state=LineTest.State.WAITING)
+    """The test of the line as it is, for one worker at a time; None when it ended or somebody is at it."""
+    waiting = LineTest.objects.filter(
+        _free(now), pk=test_id, state=LineTest.State.WAITING, revision=F("vll__revision")
+    )
     if not waiting.update(claimed_until=now + CLAIM, started_at=now):
         return None
     return LineTest.objects.select_related("vll").get(pk=test_id)
@@ -133,7 +159,7 @@ def line_tests_resend(*, now: datetime) -> None:
     What became another revision before it was tested, called off or given up, is not tested any more.
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
-    _call_off(waiting.exclude(revision=F("vll__revision")), now)
+    line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
     untold = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
     built = Q(vll__ends__status=VllEnd.Status.TESTING, vll__ends__status_revision=F("revision"))
     due = (
@@ -145,7 +171,7 @@ def line_tests_resend(*, now: datetime) -> None:
     send_tasks(TEST_LINE, [(str(pk),) for pk in due.values_list("pk", flat=True)], now=now)
 
 
-def _call_off(tests: QuerySet[LineTest], now: datetime) -> None:
+def line_tests_call_off(tests: QuerySet[LineTest], *, now: datetime) -> None:
     """End those of these that wait: their revision is not wanted any more."""
     tests.filter(state=LineTest.State.WAITING).update(
         state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
@@ -175,30 +201,25 @@ def _end(test: LineTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
     test.round_trip_us = None if tested.round_trip_us is None else dict(tested.round_trip_us)
     test.claimed_until = None
     test.save()
-    announce(
-        f"line_test.{test.state}",
-        now=now,
-        customer_id=vll.customer_id,
-        vll_id=vll.pk,
-        order_id=test.order_id,
-        data={
-            "line_test": str(test.pk),
-            "code": test.reason,
-            "reason": line_test_sentence(test),
-            "frame": test.frame,
-            "largest_passed": test.largest_passed,
-        },
-    )
-    if test.state == LineTest.State.FAILED and settings.LONGLINE_LINE_TEST is LineTestMode.REQUIRED:
-        order_undo(test.order, vll, failure=_failure(test), now=now)
+    line_test_announce(test, now=now)
+    order = vll.orders.get(line_tests=test)
+    if _order_fails(order, test):
+        order_undo(order, vll, failure=_failure(test), now=now)
     else:
-        _hand_over(test, vll, now=now)
+        _hand_over(order, test, vll, now=now)
 
 
-def _hand_over(test: LineTest, vll: Vll, *, now: datetime) -> None:
+def _order_fails(order: Order, test: LineTest) -> bool:
+    """Whether the order comes to nothing by this outcome; one that asked for a test wants it passed."""
+    if order.action == OrderAction.TEST:
+        return test.state != LineTest.State.PASSED
+    return test.state == LineTest.State.FAILED and settings.LONGLINE_LINE_TEST is LineTestMode.REQUIRED
+
+
+def _hand_over(order: Order, test: LineTest, vll: Vll, *, now: datetime) -> None:
     """The same content, joined to the customer, is the next revision, and that is what was ordered."""
     revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
-    Order.objects.filter(pk=test.order_id).update(revision=vll.revision)
+    Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 
 
 def _failure(test: LineTest) -> dict[str, Any]:

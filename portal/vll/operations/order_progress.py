@@ -10,6 +10,7 @@ from django.db.models import Q
 from portal.inventory.models import Router
 from portal.vll.models import Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.force_order_end import forced_settle
+from portal.vll.operations.line_interruption import interruption_ends
 from portal.vll.operations.line_test_lifecycle import line_test_ask, line_test_not_possible
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
@@ -20,10 +21,10 @@ from portal.vll.operations.undo_order import order_undo
 from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,
+    IN_SERVICE_ACTIONS,
     TERMINAL_ORDER_STATES,
     AdminStatus,
     Lifecycle,
-    OrderAction,
     OrderState,
 )
 
@@ -165,7 +166,8 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
     left = dict(vll.tombstones.filter(revision=vll.revision).values_list("side", "leases"))
     if undone and left:
         return
-    if order.action == OrderAction.MODIFY:
+    if order.action in IN_SERVICE_ACTIONS:
+        interruption_ends(order, now=now)
         leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, leftover=left, now=now)
     if order.state == OrderState.PENDING_CANCELLATION:
         order_move(order, OrderState.CANCELLED, now=now)

@@ -3,12 +3,14 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations.add_line import order_add
+from portal.vll.operations.line_test_on_demand import line_test_order
 from portal.vll.operations.modify_line import changes_of, order_modify, request_of
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import order_delete, order_restore
@@ -30,8 +32,13 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.FAILED or order.action == OrderAction.DELETE:
         raise WrongOrderState(state=order.state, action="retry")
-    if again := order.retries.exclude(state__in=CALLED_OFF).first():
+    retries: QuerySet[Order] = Order.objects.filter(retry_of=order).exclude(state__in=CALLED_OFF)
+    if again := retries.first():
         raise AlreadyRetried(order_id=str(again.pk))
+    if order.action == OrderAction.TEST:
+        frame = min(order.line_tests.get().frame, vll.frame)
+        line_test_order(user=user, vll=vll, now=now, frame=frame, retry_of=order)
+        return retries.get()
     if order.action == OrderAction.MODIFY:
         return _change_again(user, order, vll, now)
     request = request_of(content_of(vll))

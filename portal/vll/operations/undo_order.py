@@ -7,11 +7,11 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import fall_back
 from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.removal_steps import removal_values
-from portal.vll.states import OrderAction
+from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 
 
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
-    """A failed add leaves nothing behind, a failed modify both ends as they were verified last.
+    """A failed add leaves nothing behind, a failed modify or test both ends as they were verified last.
 
     The order fails, for ``failure``, when both routers have confirmed that. The VLL is locked.
     """
@@ -19,5 +19,5 @@ def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime
     if order.action == OrderAction.ADD:
         Vll.objects.filter(pk=vll.pk).update(**removal_values(vll))
         converge_routers_of(vll, now=now)
-    elif order.action == OrderAction.MODIFY:
+    elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)

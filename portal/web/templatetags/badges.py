@@ -61,6 +61,7 @@ ACTIONS = {
     OrderAction.ADD: gettext_noop("Add"),
     OrderAction.MODIFY: gettext_noop("Modify"),
     OrderAction.DELETE: gettext_noop("Remove"),
+    OrderAction.TEST: gettext_noop("Test"),
 }
 
 

@@ -20,12 +20,7 @@ class SizeRow(NamedTuple):
     z_to_a: str
 
 
-@register.filter
-def outcome(test: LineTest) -> str:
-    """The outcome of a test, or that there is none yet."""
-    if test.state == LineTest.State.WAITING:
-        return _("Being tested")
-    return line_test_sentence(test)
+register.filter("outcome", line_test_sentence)
 
 
 @register.filter
@@ -35,6 +30,16 @@ def round_trip(test: LineTest) -> str:
         return ""
     times = {name: f"{test.round_trip_us[name] / 1000:.2f}" for name in ("min", "avg", "max")}
     return _("Round trip between the routers {avg} ms ({min} to {max}).").format(**times)
+
+
+@register.filter
+def interruption(test: LineTest) -> str:
+    """How long the line was interrupted; "" where it was not, or still is."""
+    if test.interruption is None:
+        return ""
+    return _("It interrupted the line for at most {s:.1f} s, which counts as maintenance.").format(
+        s=test.interruption.total_seconds()
+    )
 
 
 @register.filter

@@ -1,23 +1,76 @@
-"""A line's test with frames as a page of its own, to be printed and kept."""
+"""Tests of a line with frames: asking for one, calling it off, and its outcome as a page to print."""
 
 from uuid import UUID
 
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.core import clock
+from portal.core.errors import DomainError
 from portal.vll.models import LineTest, Vll
-from portal.web.access_control import SignedInRequest, requires
+from portal.vll.operations import line_test_call_off, line_test_order, line_test_schedule
+from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.flash_messages import telling
+from portal.web.forms.line_test import LineTestForm
+
+UNPROCESSABLE = 422
 
 
 def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
-    """One that has ended, of a line that this user may know of; else 404."""
-    ended = LineTest.objects.exclude(state=LineTest.State.WAITING).select_related("vll__customer")
-    return get_object_or_404(ended, pk=test_id, vll__in=Vll.objects.visible_to(user).filter(pk=vll_id))
+    """One of a line that this user may know of; else 404."""
+    lines = Vll.objects.visible_to(user).filter(pk=vll_id)
+    return get_object_or_404(LineTest.objects.select_related("vll__customer"), pk=test_id, vll__in=lines)
 
 
-@requires(permissions.may_see, of=_visible_test)
+@requires(permissions.may_order, of=visible_vll)
+def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """GET warns of the interruption; POST orders the test, now or for later."""
+    form, status = LineTestForm(request.POST or None), None
+    if request.method == "POST":
+        if form.is_valid() and (done := _ordered(request.user, vll, form)):
+            messages.success(request, done)
+            return redirect("web:vll", vll_id=vll.pk)
+        status = UNPROCESSABLE
+    return render(request, "vll/test.html", {"vll": vll, "form": form}, status=status)
+
+
+def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:
+    """Order it, and say what was done; "" where it was refused, which the form then says."""
+    at, now = form.cleaned_data["at"], clock.now()
+    try:
+        if at is None:
+            line_test_order(user=user, vll=vll, now=now)
+            return _("The line is being tested.")
+        line_test_schedule(user=user, vll=vll, at=at, now=now)
+        return _("The test is scheduled.")
+    except DomainError as error:
+        form.refuse(error)
+        return ""
+
+
+@requires(permissions.may_order, of=_visible_test)
+@require_POST
+def call_off(request: SignedInRequest, test: LineTest) -> HttpResponse:
+    """Call a scheduled test off."""
+    with telling(request, done=_("The test is called off.")):
+        line_test_call_off(user=request.user, test=test, now=clock.now())
+    return redirect("web:vll", vll_id=test.vll_id)
+
+
+def _ended_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
+    """A visible one that has ended; else 404."""
+    test = _visible_test(user, vll_id, test_id)
+    if test.state in LineTest.OPEN:
+        raise Http404
+    return test
+
+
+@requires(permissions.may_see, of=_ended_test)
 def certificate(request: SignedInRequest, test: LineTest) -> HttpResponse:
     """What was sent, what arrived, how long it took, and over what."""
     return render(request, "vll/line_test.html", {"test": test, "vll": test.vll})

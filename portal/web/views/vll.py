@@ -32,6 +32,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     now = clock.now()
     context = {
         "vll": vll,
+        "may_order": permissions.may_order(request.user, vll.customer),
         "profile": vll.profile,
         "history": vll_history(vll),
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],

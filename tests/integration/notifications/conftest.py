@@ -8,11 +8,18 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.core.line_test_setting import LineTestMode
 from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_create
 from tests.integration.notifications.mail_server import MailServer, taking_mails
 from tests.integration.notifications.receiver import Receiver, receiving
+
+
+@pytest.fixture(autouse=True)
+def no_line_tests(settings: Any) -> None:
+    """What is ordered here tells of nothing but its order."""
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
 
 
 @pytest.fixture

@@ -249,6 +249,7 @@ class TestCatalogue:
             announce(kind, now=now(), router_id=isp.routers["hippo"].pk)
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
         for state, code, largest in (
+            ("scheduled", "", None),
             ("passed", "", 1514),
             ("failed", "frames-lost", 64),
             ("not_tested", "no-tunnel", None),

@@ -1,10 +1,12 @@
 """Tests of a line with frames, as the API shows them."""
 
+from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest
 
@@ -67,6 +69,21 @@ class TestedPathSerializer(serializers.Serializer[Any]):
     links = TestedLinkSerializer(many=True)
 
 
+class LineTestRequestSerializer(StrictSerializer):
+    """A test to be made. It interrupts the line for seconds."""
+
+    at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="When to begin; left out: now. At most 90 days ahead."
+    )
+    frame = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_SAFE_INTEGER,
+        help_text="The largest frame to send in bytes, without FCS; left out: the largest promised.",
+    )
+
+
 class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     """A test, from when it was asked for; ``reason`` says why it did not pass or was not made."""
 
@@ -79,6 +96,9 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     round_trip_us = serializers.SerializerMethodField()
     path = serializers.SerializerMethodField()
     routers = serializers.SerializerMethodField()
+    interruption_ms = serializers.SerializerMethodField(
+        help_text="How long it kept the line from its customer, at most; null: not at all, or not over yet."
+    )
 
     class Meta:
         model = LineTest
@@ -96,7 +116,10 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
             "round_trip_us",
             "path",
             "routers",
+            "interruption_ms",
+            "asked_by",
             "created_at",
+            "scheduled_for",
             "started_at",
             "finished_at",
         ]
@@ -106,7 +129,7 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
         return test.reason or None
 
     def get_message(self, test: LineTest) -> str | None:
-        return None if test.state == LineTest.State.WAITING else line_test_sentence(test)
+        return None if test.state in LineTest.OPEN else line_test_sentence(test)
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_transport(self, test: LineTest) -> str | None:
@@ -131,3 +154,8 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     def get_routers(self, test: LineTest) -> dict[str, Any] | None:
         routers: dict[str, Any] | None = test.conditions.get("routers")
         return routers
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True, min_value=0))
+    def get_interruption_ms(self, test: LineTest) -> int | None:
+        lasted = test.interruption
+        return None if lasted is None else lasted // timedelta(milliseconds=1)

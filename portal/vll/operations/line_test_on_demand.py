@@ -1,0 +1,210 @@
+"""Tests of lines in service, which somebody asks for: at once, or at a time set before."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.core.errors import DomainError
+from portal.inventory.models import Router
+from portal.vll.errors import (
+    LineHasNoTunnel,
+    LineTestFrameOutOfRange,
+    LineTestIsScheduled,
+    LineTestTimeOutOfRange,
+    NotAllowedToOrder,
+    OrderIsOpen,
+    RouterDoesNotAnswer,
+    RouterSendsNoTestFrames,
+    WrongLineTestState,
+)
+from portal.vll.line_test_procedure import SIZES
+from portal.vll.line_test_rules import Untested, untested
+from portal.vll.models import LineTest, Order, Vll
+from portal.vll.operations.line_interruption import interruption_begins
+from portal.vll.operations.line_test_lifecycle import (
+    Tested,
+    line_test_announce,
+    line_test_finish,
+    line_tests_call_off,
+)
+from portal.vll.operations.modify_line import check_in_service, vll_lock
+from portal.vll.operations.oper_status import FRESH
+from portal.vll.operations.order_record import order_acknowledge
+from portal.vll.operations.revision_create import revise
+from portal.vll.revision_content import Content, content_of
+from portal.vll.states import AdminStatus, OrderAction
+
+# A test that is not carried out by then is given up: the line is more than its test.
+LONGEST_INTERRUPTION = timedelta(seconds=60)
+# How far ahead a test may be scheduled, and how late it may begin where another order is in its way.
+LATEST_SCHEDULE = timedelta(days=90)
+LATEST_BEGIN = timedelta(minutes=15)
+
+
+@transaction.atomic
+def line_test_order(
+    *, user: User, vll: Vll, now: datetime, frame: int | None = None, retry_of: Order | None = None
+) -> LineTest:
+    """Test a line in service now, which interrupts it; ``frame``: the largest to send, in bytes without FCS.
+
+    None: the largest that the line promises. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
+    LineHasNoTunnel, RouterSendsNoTestFrames, RouterDoesNotAnswer, LineTestFrameOutOfRange.
+    """
+    vll = vll_lock(vll, user)
+    test = LineTest(vll=vll, frame=_frame(vll, frame), asked_by=user.username, created_at=now)
+    return _begin(test, vll, retry_of=retry_of, now=now)
+
+
+@transaction.atomic
+def line_test_schedule(
+    *, user: User, vll: Vll, at: datetime, now: datetime, frame: int | None = None
+) -> LineTest:
+    """Test the line at that time. What only that time can tell, such as an order in the way, is seen then.
+
+    Raises NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange,
+    LineTestTimeOutOfRange, LineTestIsScheduled.
+    """
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    check_in_service(vll)
+    why_not = _untested(content_of(vll))
+    if why_not is not None and why_not.reason == LineTest.Reason.NO_TUNNEL:
+        raise LineHasNoTunnel
+    if not now <= at <= now + LATEST_SCHEDULE:
+        raise LineTestTimeOutOfRange(earliest=now, latest=now + LATEST_SCHEDULE)
+    if scheduled := vll.line_tests.filter(state=LineTest.State.SCHEDULED).first():
+        raise LineTestIsScheduled(test=str(scheduled.pk), at=scheduled.scheduled_for)
+    test = LineTest.objects.create(
+        vll=vll,
+        state=LineTest.State.SCHEDULED,
+        frame=_frame(vll, frame),
+        asked_by=user.username,
+        scheduled_for=at,
+        created_at=now,
+    )
+    line_test_announce(test, actor=user.username, now=now)
+    return test
+
+
+@transaction.atomic
+def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
+    """Call a scheduled test off. Raises NotAllowedToOrder and, once it has begun, WrongLineTestState."""
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=test.vll_id)
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    test = LineTest.objects.select_for_update().get(pk=test.pk)
+    if test.state != LineTest.State.SCHEDULED:
+        raise WrongLineTestState(state=test.state)
+    _not_begun(test, LineTest.Reason.CALLED_OFF, actor=user.username, now=now)
+
+
+def scheduled_line_tests_begin(*, now: datetime) -> None:
+    """For the sweeper: begin the tests whose time has come. Each is its own transaction."""
+    due = LineTest.objects.filter(state=LineTest.State.SCHEDULED, scheduled_for__lte=now)
+    for pk, vll in due.values_list("pk", "vll"):
+        _begin_scheduled(pk, vll, now)
+
+
+def line_tests_give_up(*, now: datetime) -> None:
+    """For the sweeper: give up tests on demand that take too long; their lines are joined again."""
+    late = LineTest.objects.filter(
+        state=LineTest.State.WAITING,
+        order__action=OrderAction.TEST,
+        order__ordered_at__lt=now - LONGEST_INTERRUPTION,
+    )
+    for test in late:
+        line_test_finish(test, Tested(None, Untested(LineTest.Reason.TOOK_TOO_LONG)), now=now)
+
+
+@transaction.atomic
+def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll_id)
+    test = LineTest.objects.select_for_update().get(pk=pk)
+    if test.state != LineTest.State.SCHEDULED or test.scheduled_for is None:
+        return
+    try:
+        with transaction.atomic():
+            _begin(test, vll_lock(vll, User.objects.get(username=test.asked_by)), now=now)
+    except OrderIsOpen as refusal:
+        if now > test.scheduled_for + LATEST_BEGIN:
+            _not_begun(test, LineTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
+    except DomainError as refusal:
+        _not_begun(test, LineTest.Reason.NOT_BEGUN, refusal=refusal, now=now)
+
+
+def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = None) -> LineTest:
+    """Have the routers take the line apart. The VLL is locked, and no other order of it is open."""
+    check_in_service(vll)
+    content = content_of(vll)
+    _check_testable(content, now)
+    order = order_acknowledge(
+        vll=vll,
+        action=OrderAction.TEST,
+        revision=vll.revision + 1,
+        actor=test.asked_by,
+        now=now,
+        before=content.as_json(),
+        after=content.as_json(),
+        retry_of=retry_of,
+    )
+    line_tests_call_off(vll.line_tests.all(), now=now)
+    # It was scheduled for the line as it was then.
+    test.frame = min(test.frame, content.frame)
+    test.interrupted_at = interruption_begins(vll, now)
+    revise(vll, replace(content, admin_status=AdminStatus.TESTING), now=now)
+    test.state, test.order, test.revision = LineTest.State.WAITING, order, vll.revision
+    test.admin_status_after = content.admin_status
+    test.save()
+    return test
+
+
+def _check_testable(content: Content, now: datetime) -> None:
+    """It has to be taken apart, tested and joined again within seconds."""
+    why_not = _untested(content)
+    if why_not is not None:
+        if why_not.reason == LineTest.Reason.NO_TUNNEL:
+            raise LineHasNoTunnel
+        raise RouterSendsNoTestFrames(routers=", ".join(why_not.routers))
+    away = (
+        Q(held_since__isnull=False)
+        | Q(convergence__failures__gt=0)
+        | Q(observed__reported_at__lt=now - FRESH)
+    )
+    if names := sorted(_routers(content).filter(away).values_list("name", flat=True)):
+        raise RouterDoesNotAnswer(routers=", ".join(names))
+
+
+def _untested(content: Content) -> Untested | None:
+    return untested(content, _routers(content))
+
+
+def _routers(content: Content) -> QuerySet[Router]:
+    return Router.objects.filter(ports__in={end.port for end in content.ends.values()}).distinct()
+
+
+def _frame(vll: Vll, asked: int | None) -> int:
+    if asked is not None and not SIZES[0] <= asked <= vll.frame:
+        raise LineTestFrameOutOfRange(value=asked, minimum=SIZES[0], maximum=vll.frame)
+    return vll.frame if asked is None else asked
+
+
+def _not_begun(
+    test: LineTest,
+    reason: LineTest.Reason,
+    *,
+    now: datetime,
+    actor: str = "",
+    refusal: DomainError | None = None,
+) -> None:
+    """It ends without an order; ``refusal``: what was in its way."""
+    test.state, test.reason, test.finished_at = LineTest.State.NOT_TESTED, reason, now
+    if refusal is not None:
+        test.conditions = {"refusal": refusal.sentence}
+    test.save()
+    line_test_announce(test, actor=actor, now=now)

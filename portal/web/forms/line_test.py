@@ -1,0 +1,25 @@
+"""Asking for a test of a line with frames."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.core.errors import DomainError
+from portal.web.forms.base import TablerForm
+
+
+class LineTestForm(TablerForm):
+    """When to test; the largest frame is always the one that the line promises."""
+
+    at = forms.DateTimeField(
+        label=_("When (UTC)"),
+        required=False,
+        help_text=_("Left empty, the test begins now. At most 90 days ahead."),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+
+    def refuse(self, error: DomainError) -> None:
+        """Show a refusal at the field that it is about."""
+        field: Any = error.field if error.field in self.fields else None
+        self.add_error(field, error.sentence)

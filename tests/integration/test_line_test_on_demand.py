@@ -1,0 +1,332 @@
+"""A line in service is tested because somebody asks for it: now, or at a time set before."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.line_test_setting import LineTestMode
+from portal.inventory.models import ObservedRouter, Router
+from portal.telemetry.availability import availability
+from portal.telemetry.models import OperInterval
+from portal.vll.errors import OrderIsOpen
+from portal.vll.models import LineTest, Order, RouterConvergence, Vll
+from portal.vll.operations import (
+    line_test_order,
+    line_test_schedule,
+    line_tests_give_up,
+    order_cancel,
+    order_retry,
+    order_suspend,
+    scheduled_line_tests_begin,
+)
+from portal.vll.operations.line_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
+from provisioning.line_test_job import line_test
+from tests.integration.isp import Isp
+from tests.integration.line_testing import Underlay, apart, built, carry_out, told
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, refuse
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User, underlay: Underlay) -> Vll:
+    """In service, and tested before it was handed over."""
+    vll = order(isp, alice).vll
+    built(vll)
+    carry_out(vll)
+    activate(vll)
+    vll.refresh_from_db()
+    assert vll.lifecycle == "active"
+    return vll
+
+
+def ask(alice: User, vll: Vll, **more: Any) -> Order:
+    """Order a test of the line now."""
+    test = line_test_order(user=alice, vll=vll, now=clock.now(), **more)
+    vll.refresh_from_db()
+    assert test.order is not None
+    return test.order
+
+
+def carried_through(vll: Vll, placed: Order) -> LineTest:
+    """The routers build, send and count, and join the line again."""
+    built(vll)
+    found = carry_out(vll)
+    activate(vll)
+    placed.refresh_from_db()
+    found.refresh_from_db()
+    vll.refresh_from_db()
+    return found
+
+
+def test_a_line_is_taken_apart_tested_and_joined_again(
+    isp: Isp, alice: User, line: Vll, underlay: Underlay
+) -> None:
+    placed = ask(alice, line)
+    assert (placed.action, line.admin_status, line.lifecycle) == ("test", "admin-testing", "active")
+    assert (apart(isp, "rhino"), apart(isp, "hippo")) == ([True], [True])
+    found = carried_through(line, placed)
+    assert (placed.state, found.state, found.asked_by) == ("completed", "passed", "alice")
+    assert (line.lifecycle, line.admin_status, line.in_sync) == ("active", "admin-up", True)
+    assert apart(isp, "rhino") == [False]
+    assert placed.before == placed.after
+    assert found.interruption is not None
+    assert found.interrupted_at == found.created_at
+    assert found.restored_at == placed.state_at
+
+
+def test_a_line_that_does_not_pass_is_joined_again_and_its_order_fails(
+    isp: Isp, alice: User, line: Vll, underlay: Underlay, settings: Any
+) -> None:
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF
+    underlay.largest = 1000
+    placed = ask(alice, line)
+    found = carried_through(line, placed)
+    assert (placed.state, found.state, found.largest_passed) == ("failed", "failed", 1000)
+    assert placed.failure is not None
+    assert placed.failure["code"] == "line-test-large-frames-lost"
+    assert (line.lifecycle, line.admin_status, line.in_sync) == ("active", "admin-up", True)
+    assert found.restored_at == placed.state_at
+    shown = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "This order failed. Frames of 512 bytes pass" in shown
+    assert "The NOC rejected this order" not in shown
+
+    underlay.largest = 9000
+    again = order_retry(user=alice, order=placed, now=clock.now())
+    assert carried_through(line, again).state == "passed"
+    assert (again.action, again.state, again.retry_of) == ("test", "completed", placed)
+
+
+def test_a_suspended_line_is_tested_and_stays_suspended_without_an_interruption(
+    alice: User, line: Vll
+) -> None:
+    order_suspend(user=alice, vll=line, now=clock.now())
+    activate(line)
+    found = carried_through(line, ask(alice, line))
+    assert (line.lifecycle, line.admin_status) == ("suspended", "admin-down")
+    assert (found.state, found.interruption) == ("passed", None)
+
+
+def test_a_smaller_largest_frame_may_be_asked_for(alice: User, line: Vll, underlay: Underlay) -> None:
+    underlay.largest = 600
+    found = carried_through(line, ask(alice, line, frame=600))
+    assert (found.state, found.frame, found.largest_passed) == ("passed", 600, 600)
+    assert [count["frame"] for count in found.directions["z_to_a"]] == [64, 128, 256, 512, 600]
+
+
+def test_the_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> None:
+    now = clock.now()
+    placed = ask(alice, line)
+    found = carried_through(line, placed)
+    OperInterval.objects.filter(vll_id=line.pk).delete()
+    begin = now - timedelta(hours=1)
+    OperInterval.objects.create(vll_id=line.pk, status="op-down", began_at=begin)
+    until = clock.now()
+    times = availability(vll=line, since=begin, until=until, now=until)
+    assert found.interruption is not None
+    assert times["maintenance_s"] == round(found.interruption.total_seconds(), 3) > 0
+    whole = (until - begin).total_seconds()
+    assert times["down_s"] == pytest.approx(whole - times["maintenance_s"], abs=0.002)
+    assert sum(day["maintenance_s"] for day in times["periods"]) == pytest.approx(
+        times["maintenance_s"], abs=0.002
+    )
+
+
+def test_a_test_that_takes_too_long_is_given_up_and_the_line_joined_again(
+    isp: Isp, alice: User, line: Vll
+) -> None:
+    placed = ask(alice, line)
+    answer(line, "a", "testing")
+    line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION)
+    assert apart(isp, "rhino") == [True]
+    line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION + timedelta(seconds=1))
+    assert apart(isp, "rhino") == [False]
+    activate(line)
+    placed.refresh_from_db()
+    found = line.line_tests.get(order=placed)
+    assert (placed.state, found.state, found.reason) == ("failed", "not_tested", "took-too-long")
+    assert (line.lifecycle, line.admin_status) == ("active", "admin-up")
+
+
+def test_a_test_under_way_is_stopped_by_cancelling_its_order(alice: User, line: Vll) -> None:
+    placed = ask(alice, line)
+    built(line)
+    order_cancel(user=alice, order=placed, now=clock.now())
+    stale = line.line_tests.get(order=placed)
+    line_test(stale.pk)
+    activate(line)
+    placed.refresh_from_db()
+    assert (placed.state, line.admin_status) == ("cancelled", "admin-up")
+    stale.refresh_from_db()
+    assert stale.state == "waiting"
+    assert carried_through(line, ask(alice, line)).state == "passed"
+    stale.refresh_from_db()
+    assert (stale.state, stale.reason) == ("not_tested", "called-off")
+
+
+def test_a_refusal_while_it_is_taken_apart_joins_the_line_again(alice: User, line: Vll) -> None:
+    placed = ask(alice, line)
+    refuse(line, "z")
+    activate(line)
+    placed.refresh_from_db()
+    assert (placed.state, line.lifecycle, line.admin_status) == ("failed", "active", "admin-up")
+
+
+def test_what_cannot_be_tested_is_refused_and_left_alone(
+    isp: Isp, alice: User, bob: User, charlie: User, line: Vll
+) -> None:
+    address = f"/api/v1/vlls/{line.pk}/tests"
+
+    def refused(user: User, body: dict[str, Any], at: str = address) -> tuple[int, str]:
+        said = client(user).post(at, body, format="json")
+        return said.status_code, said.json()["type"].rpartition("/")[2].rpartition("#")[2].rpartition(":")[2]
+
+    revision = line.revision
+    assert refused(charlie, {})[0] == 404
+    assert refused(bob, {}) == (403, "not-allowed-to-order")
+    for frame in (0, 63, line.frame + 1):
+        assert refused(alice, {"frame": frame}) == (422, "line-test-frame-out-of-range")
+    now = clock.now()
+    for at in (now - timedelta(minutes=1), now + timedelta(days=91)):
+        assert refused(alice, {"at": at.isoformat()}) == (422, "line-test-time-out-of-range")
+    for body in ({"size": 1}, {"frame": "64"}, {"at": "soon"}):
+        assert refused(alice, body)[0] == 422
+
+    Router.objects.filter(name="rhino").update(held_since=now)
+    assert refused(alice, {}) == (409, "router-does-not-answer")
+    Router.objects.update(held_since=None)
+    RouterConvergence.objects.create(router=isp.routers["hippo"], failures=1)
+    assert refused(alice, {}) == (409, "router-does-not-answer")
+    RouterConvergence.objects.update(failures=0)
+    ObservedRouter.objects.filter(router__name="hippo").update(reported_at=now - timedelta(minutes=1))
+    assert refused(alice, {}) == (409, "router-does-not-answer")
+    ObservedRouter.objects.update(reported_at=now)
+    ObservedRouter.objects.filter(router__name="rhino").update(line_tests=False)
+    assert refused(alice, {}) == (409, "router-sends-no-test-frames")
+    ObservedRouter.objects.update(line_tests=True)
+
+    local = order(
+        isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "rhino:host-cust2")
+    ).vll
+    activate(local)
+    assert refused(alice, {}, f"/api/v1/vlls/{local.pk}/tests") == (409, "line-has-no-tunnel")
+    line.refresh_from_db()
+    assert (line.revision, line.admin_status, line.line_tests.count()) == (revision, "admin-up", 1)
+
+    assert client(alice).post(address, {}, format="json").status_code == 202
+    assert refused(alice, {}) == (409, "order-is-open")
+    with pytest.raises(OrderIsOpen):
+        modify(alice, line, cir_bps=1)
+
+
+def test_the_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
+    said = client(alice).post(f"/api/v1/vlls/{line.pk}/tests", {}, format="json")
+    assert said.status_code == 202
+    asked = said.json()
+    assert said["Location"].endswith(f"/api/v1/vlls/{line.pk}/tests/{asked['id']}")
+    assert (asked["state"], asked["asked_by"], asked["interruption_ms"]) == ("waiting", "alice", None)
+    line.refresh_from_db()
+    carried_through(line, Order.objects.get(pk=asked["order"]))
+    found = client(alice).get(said["Location"]).json()
+    assert (found["state"], found["largest_passed"]) == ("passed", line.frame)
+    assert found["interruption_ms"] >= 0
+
+
+def test_a_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> None:
+    at = clock.now() + timedelta(hours=2)
+    address = f"/api/v1/vlls/{line.pk}/tests"
+    scheduled = client(alice).post(address, {"at": at.isoformat()}, format="json").json()
+    assert (scheduled["state"], scheduled["order"], scheduled["message"]) == ("scheduled", None, None)
+    assert [each["reason"] for each in told("line_test.scheduled")] == [
+        f"To be tested at {at:%Y-%m-%d %H:%M} UTC"
+    ]
+    twice = client(alice).post(address, {"at": at.isoformat()}, format="json")
+    assert (twice.status_code, twice.json()["type"].endswith("line-test-is-scheduled")) == (409, True)
+    scheduled_line_tests_begin(now=at - timedelta(seconds=1))
+    assert apart(isp, "rhino") == [False]
+    ObservedRouter.objects.update(reported_at=at)
+    scheduled_line_tests_begin(now=at)
+    line.refresh_from_db()
+    assert apart(isp, "rhino") == [True]
+    placed = line.orders.get(action="test")
+    assert (placed.ordered_by, placed.line_tests.get().pk) == (
+        "alice",
+        line.line_tests.latest("created_at").pk,
+    )
+    assert carried_through(line, placed).state == "passed"
+
+
+def test_a_scheduled_test_waits_for_another_order_and_not_for_ever(alice: User, line: Vll) -> None:
+    at = clock.now() + timedelta(hours=2)
+    test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
+    ObservedRouter.objects.update(reported_at=at + LATEST_BEGIN)
+    modify(alice, line, cir_bps=10**9 // 2)
+    scheduled_line_tests_begin(now=at + LATEST_BEGIN)
+    test.refresh_from_db()
+    assert test.state == "scheduled"
+    scheduled_line_tests_begin(now=at + LATEST_BEGIN + timedelta(seconds=1))
+    test.refresh_from_db()
+    assert (test.state, test.reason, test.order) == ("not_tested", "not-begun", None)
+    [said] = told("line_test.not_tested")
+    assert said["reason"].startswith("It could not begin at its time. Order ")
+
+
+def test_a_scheduled_test_of_a_line_that_went_or_of_somebody_who_may_not_is_not_begun(
+    isp: Isp, alice: User, line: Vll
+) -> None:
+    at = clock.now() + timedelta(hours=2)
+    test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
+    ObservedRouter.objects.update(reported_at=at)
+    alice.memberships.all().delete()
+    scheduled_line_tests_begin(now=at)
+    test.refresh_from_db()
+    assert (test.state, test.reason) == ("not_tested", "not-begun")
+    assert "not order for it" in test.conditions["refusal"]
+    assert apart(isp, "rhino") == [False]
+
+
+def test_a_scheduled_test_can_be_called_off_and_no_other(
+    alice: User, bob: User, charlie: User, line: Vll
+) -> None:
+    test = line_test_schedule(user=alice, vll=line, at=clock.now() + timedelta(hours=2), now=clock.now())
+    address = f"/api/v1/vlls/{line.pk}/tests/{test.pk}"
+    assert client(charlie).delete(address).status_code == 404
+    assert client(bob).delete(address).status_code == 403
+    assert client(alice).delete(address).status_code == 204
+    found = client(alice).get(address).json()
+    assert (found["state"], found["reason"], found["message"]) == (
+        "not_tested",
+        "called-off",
+        "It was called off.",
+    )
+    assert client(alice).delete(address).status_code == 409
+
+
+def test_the_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, line: Vll) -> None:
+    pages, page = signed_in(alice), f"/vlls/{line.pk}/test/"
+    assert f'href="{page}"' in pages.get(f"/vlls/{line.pk}/").content.decode()
+    assert "interrupts this line for a few seconds" in text(pages.get(page))
+    assert signed_in(bob).post(page).status_code == 403
+    assert pages.post(page, {"at": "2001-01-01T00:00"}).status_code == 422
+    assert pages.post(page, {"at": ""}).status_code == 302
+    assert pages.post(page, {"at": ""}).status_code == 422
+    line.refresh_from_db()
+    carried_through(line, line.orders.get(action="test"))
+    shown = text(pages.get(f"/vlls/{line.pk}/"))
+    assert "It interrupted the line for at most 0." in shown
+
+    at = clock.now() + timedelta(days=1)
+    assert pages.post(page, {"at": f"{at:%Y-%m-%dT%H:%M}"}).status_code == 302
+    scheduled = line.line_tests.get(state="scheduled")
+    call_off = f"/vlls/{line.pk}/tests/{scheduled.pk}/call-off/"
+    assert call_off in pages.get(f"/vlls/{line.pk}/").content.decode()
+    assert call_off not in signed_in(bob).get(f"/vlls/{line.pk}/").content.decode()
+    pages.post(call_off)
+    scheduled.refresh_from_db()
+    assert scheduled.reason == "called-off"

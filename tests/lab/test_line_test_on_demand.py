@@ -1,0 +1,38 @@
+"""A line in service is tested while its customers send: they lose the frames of the interruption alone."""
+
+import time
+
+import pytest
+
+from tests.lab.combinations import Combination
+from tests.lab.conftest import Lab
+from tests.lab.lab_line import WAIT_S, in_service
+from tests.lab.stream import GAP_S, flowing
+
+CALM_S = 0.5
+
+
+@pytest.mark.parametrize("line", [Combination("vxlan6", "dot1q"), Combination("gre4", "untagged")], ids=str)
+def test_a_line_loses_no_frame_but_those_of_the_interruption_that_is_shown(
+    lab: Lab, line: Combination
+) -> None:
+    ends, customer = lab.ends(line.transport, line.tagging), lab.stack.client("customer")
+    a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
+    with in_service(lab, line) as vll, flowing(line, a, z) as stream:
+        time.sleep(CALM_S)
+        stream.mark("the test")
+        asked = customer.test(vll)
+        customer.wait_completed(asked["order"], timeout_s=WAIT_S)
+        stream.mark("after it")
+        time.sleep(CALM_S)
+        found = customer.tests(vll)[0]
+        tallies = stream.stop()
+    assert (found["id"], found["state"], found["reason"]) == (asked["id"], "passed", None)
+    for of, tally in tallies.items():
+        assert tally.lost, "nothing was interrupted"
+        assert {stream.during(of, number) for number in tally.lost} == {"the test"}
+        assert not tally.repeated
+        # Each of them was sent at least so long after the one before.
+        assert (len(tally.lost) - 1) * GAP_S * 1000 <= found["interruption_ms"]
+    lost = ", ".join(f"{len(tally.lost)} of {tally.sent} from {of}" for of, tally in tallies.items())
+    lab.report.append(f"lab {line}: tested in service, {found['interruption_ms']} ms, lost {lost}")
