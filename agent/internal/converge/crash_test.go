@@ -151,16 +151,37 @@ func (r *router) otherKinds() []step {
 	return []step{{first, nil, "verified"}, {second, nil, "verified"}, {nil, gone, "removed"}}
 }
 
+// tests is the way of a line that is tested before it is handed over, and again while it serves, and to nothing.
+func (r *router) tests() []step {
+	untagged, vlan := testedEnd(1, r.ports[0]), testedEnd(2, r.ports[1])
+	untagged.Access = intent.Access{Interface: r.ports[0], Tagging: intent.Untagged, Exact: true}
+	vlan.Tunnel.Encapsulation = intent.GENEVE
+	var way []step
+	for n, status := range []string{"testing", "verified", "testing", "verified"} {
+		var ends []intent.End
+		for _, end := range []intent.End{untagged, vlan} {
+			end.Revision, end.Testing = int32(n+1), status == "testing"
+			ends = append(ends, end)
+		}
+		way = append(way, step{ends, nil, status})
+	}
+	last := way[len(way)-1].present
+	return append(way, step{nil, []intent.Tombstone{tombstone(last[0]), tombstone(last[1])}, "removed"})
+}
+
 // TestAFaultMayStrikeBetweenAnyTwoMessages lets each fault strike at each of them, on several ways. The next
 // attempt gets there; at the end VPP is as it was before the first, and what others made was never moved.
 func TestAFaultMayStrikeBetweenAnyTwoMessages(t *testing.T) {
-	for name, way := range map[string]func(*router) []step{"new keys": (*router).newKeys, "other kinds": (*router).otherKinds} {
+	ways := map[string]func(*router) []step{
+		"new keys": (*router).newKeys, "other kinds": (*router).otherKinds, "tests": (*router).tests,
+	}
+	for name, way := range ways {
 		for _, f := range faults {
 			t.Run(name+"/"+f.name, func(t *testing.T) {
 				onEveryVPP(t, func(t *testing.T, r *router) {
 					r.furnishForeign()
 					stride := 1
-					if isReal := r.forwards == nil; isReal && name == "other kinds" {
+					if isReal := r.forwards == nil; isReal && name != "new keys" {
 						stride = 3 // real VPPs take their time
 					}
 					for after, struck := 0, true; struck; after += stride {
