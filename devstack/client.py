@@ -98,6 +98,19 @@ class Client:
         """Have a line in service tested now."""
         return self._call("POST", f"/api/v1/vlls/{identity}/tests", json={})
 
+    def diagnosis(self, identity: str) -> Json:
+        return self._call("GET", f"/api/v1/vlls/{identity}/diagnosis")
+
+    def router(self, name: str) -> int:
+        """Its id; for the NOC."""
+        [found] = [each for each in self._call("GET", "/api/v1/routers")["results"] if each["name"] == name]
+        identity: int = found["id"]
+        return identity
+
+    def router_action(self, identity: int, action: str) -> None:
+        """Such as ``maintenance-begin``; for the NOC."""
+        self._call("POST", f"/api/v1/routers/{identity}/actions", json={"do": action})
+
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "portal.allocation",
     "portal.vll",
     "portal.telemetry",
+    "portal.diagnosis",
     "portal.notifications",
     "portal.audit",
     "portal.netbox_sync",

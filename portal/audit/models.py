@@ -16,6 +16,7 @@ from django.db import models
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.allocation.models import ReservedVniRange
+from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import BackboneLink, Port, Router, RouterCertificate, RouterEnrolment, Site
 from portal.notifications.models import MailOptOut, Webhook
 from portal.telemetry.models import Quarantine
@@ -50,6 +51,7 @@ TRACKED: dict[type[models.Model], str] = {
     Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
     MailOptOut: "id user group since",
     Quarantine: "id router reason month offset_ms state decided_at decided_by why",
+    TroubleReport: "id vll customer reported_by reported_at note closed_by closed_at",
     Webhook: "id customer url description types created_at created_by made_with secret_set_at previous_until"
     " disabled_at disabled_because",
 }
@@ -70,6 +72,8 @@ UNTRACKED: dict[type[models.Model], str] = {
     " drift contested changed_since_report",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
+    # What routers had said by then.
+    TroubleReport: "finding",
     Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
     Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",
 }

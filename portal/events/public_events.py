@@ -26,6 +26,8 @@ TOLD = frozenset(
         "line_test.passed",
         "line_test.failed",
         "line_test.not_tested",
+        "trouble.reported",
+        "trouble.closed",
         "router.silent",
         "router.reporting",
         "webhook.disabled",

@@ -148,6 +148,11 @@ def _router(name: str, about: str | Promise) -> EventType:
     )
 
 
+_TROUBLE: Schema = {
+    "type": "string",
+    "format": "uuid",
+    "description": "GET /api/v1/vlls/<vll>/trouble-reports",
+}
 TYPES: tuple[EventType, ...] = (
     _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order is accepted: it is a fact.")),
     _order("held", OrderState.HELD.value, _("An order waits for the NOC's approval.")),
@@ -222,6 +227,32 @@ TYPES: tuple[EventType, ...] = (
         _("A line was not tested with frames; the message says why."),
         message="Both ends are on one router, and there is no tunnel.",
         reason="no-tunnel",
+    ),
+    EventType(
+        name="trouble.reported",
+        announced="trouble.reported",
+        about=_("Somebody told the NOC of trouble with a line."),
+        members={
+            "trouble_report": _TROUBLE,
+            "note": {"type": "string", "description": "In the reporter's own words."},
+            "verdict": {"type": "string", "description": "A code; GET /api/v1/vlls/<vll>/diagnosis"},
+            "sentence": {"type": "string", "description": "The verdict of that moment as a sentence."},
+            **_LINE,
+        },
+        example={
+            "trouble_report": "5b0f6f0e-6b1c-4d53-9a3e-0a2b7c1d8e90",
+            "note": "Nothing arrives in Amsterdam since noon",
+            "verdict": "path-down",
+            "sentence": "The network's path between the two ends is down.",
+            **_LINE_EXAMPLE,
+        },
+    ),
+    EventType(
+        name="trouble.closed",
+        announced="trouble.closed",
+        about=_("The NOC closed a report of trouble."),
+        members={"trouble_report": _TROUBLE, **_LINE},
+        example={"trouble_report": "5b0f6f0e-6b1c-4d53-9a3e-0a2b7c1d8e90", **_LINE_EXAMPLE},
     ),
     _router("silent", _("Nobody hears from a router; told to the NOC's own webhooks.")),
     _router("reporting", _("A router that was silent reports again; told to the NOC's own webhooks.")),

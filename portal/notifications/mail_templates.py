@@ -9,6 +9,7 @@ from django.urls import reverse
 from portal.accounts import mail
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
 from portal.core.absolute_urls import absolute_url
+from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Router
 from portal.notifications.line_fault_causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook
@@ -93,7 +94,22 @@ def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
         "action": found.data.get("action", ""),
         "reason": str(failure.get("message") or failure.get("code") or cause_sentence(found.cause)),
     }
+    if subject == "trouble":
+        return "trouble", {**values, **_trouble(found)}
     return ("order" if subject == "order" else "line", values)
+
+
+def _trouble(found: Mail) -> dict[str, Any]:
+    """What the reporter saw, and the finding of that moment."""
+    report = TroubleReport.objects.filter(pk=found.data["trouble_report"]).first()
+    if report is None:
+        return {}
+    return {
+        "by": report.reported_by,
+        "note": report.note,
+        "verdict": report.finding["verdict"]["sentence"],
+        "checks": report.finding["checks"],
+    }
 
 
 def _webhook(found: Mail) -> MailContent | None:

@@ -34,12 +34,14 @@ _MEMBERS: dict[str, Group] = {
     "vll.op-down": Group.STATUS,
     "vll.op-up": Group.STATUS,
     SILENT: Group.STATUS,
+    "trouble.closed": Group.FAILURES,
     "webhook.disabled": Group.WEBHOOKS,
 }
 _NOC: dict[str, Group] = {
     "order.held": Group.NOC,
     "order.overdue": Group.NOC,
     "vll.drift": Group.NOC,
+    "trouble.reported": Group.NOC,
     SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }

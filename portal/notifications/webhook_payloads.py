@@ -53,6 +53,8 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
             "frame": said["frame"],
             "largest_passed": said["largest_passed"],
         }
+    if subject == "trouble":
+        return {name: said[name] for name in kind.members if name in said}
     match what:
         case "described":
             return {"before": said["before"], "after": said["after"]}

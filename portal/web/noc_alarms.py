@@ -14,6 +14,7 @@ from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.allocation.models import RouterLoad
 from portal.core.units import rate_text
 from portal.core.unix_time import to_time
+from portal.diagnosis.models import TroubleReport
 from portal.events.models import Outbox
 from portal.inventory.models import Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
@@ -122,6 +123,8 @@ def _of_lines(now: datetime) -> Iterator[Alarm]:
     active = Vll.objects.filter(lifecycle=Lifecycle.ACTIVE).select_related("customer").order_by("-created_at")
     yield _alarm(_("Lines down"), active.filter(oper_status=OperStatus.DOWN), _line)
     yield _alarm(_("Lines that differ from what is wanted"), active.filter(in_sync=False), _line)
+    trouble = TroubleReport.objects.filter(closed_at__isnull=True).select_related("vll", "customer")
+    yield _alarm(_("Trouble that customers report"), trouble.order_by("reported_at"), _trouble)
     yield _alarm(_("Line tests that failed"), _failed_tests(now), _line_test)
     contested = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
     by_router = contested.select_related("vll", "port__router").order_by("port__router__name", "pk")
@@ -271,6 +274,11 @@ def _silent_router(router: Any) -> Row:
 
 def _line(vll: Vll) -> Row:
     return Row(vll, reverse("web:vll", args=[vll.pk]), str(vll.customer))
+
+
+def _trouble(report: TroubleReport) -> Row:
+    said = f"{report.customer}: {report.finding['verdict']['sentence']} {report.note}".strip()
+    return Row(report.vll, reverse("web:diagnosis", args=[report.vll_id]), said, report.reported_at)
 
 
 def _line_test(test: LineTest) -> Row:

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from portal.web.views import (
+    diagnosis,
     holds,
     invitation,
     line_test,
@@ -35,6 +36,8 @@ urlpatterns = [
     path("holds/<uuid:hold_id>/release/", holds.release, name="hold-release"),
     path("vlls/<uuid:vll_id>/", vll.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", vll.status, name="vll-status"),
+    path("vlls/<uuid:vll_id>/diagnosis/", diagnosis.page, name="diagnosis"),
+    path("vlls/<uuid:vll_id>/diagnosis/report/", diagnosis.report, name="trouble-report"),
     path("vlls/<uuid:vll_id>/months/", vll_months.months, name="vll-months"),
     path("vlls/<uuid:vll_id>/test/", line_test.ask, name="vll-test"),
     path("vlls/<uuid:vll_id>/tests/<uuid:test_id>/", line_test.certificate, name="line-test"),

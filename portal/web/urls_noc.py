@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 
 from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.views import (
+    diagnosis,
     noc_audit,
     noc_autocomplete,
     noc_customer,
@@ -42,6 +43,7 @@ urlpatterns = [
     path("quarantine/<int:quarantine_id>/", noc_quarantine.page, name="noc-quarantine"),
     path("quarantine/<int:quarantine_id>/accept/", noc_quarantine.accept, name="noc-quarantine-accept"),
     path("quarantine/<int:quarantine_id>/discard/", noc_quarantine.discard, name="noc-quarantine-discard"),
+    path("trouble/<uuid:report_id>/close/", diagnosis.close, name="trouble-close"),
     path("audit/", noc_audit.page, name="noc-audit"),
     path("orders/", noc_orders.held_orders, name="noc-orders"),
     path("orders/<uuid:order_id>/", noc_orders.page, name="noc-order"),

@@ -5,6 +5,7 @@ from django.urls import path
 from portal.api.v1.views import (
     audit_history,
     certificates,
+    diagnosis,
     enrol,
     exports,
     feasibility,
@@ -42,6 +43,9 @@ urlpatterns = [
     path("vlls/<uuid:pk>/history", audit_history.VllHistoryView.as_view(), name="history"),
     path("vlls/<uuid:pk>/tests", line_tests.LineTestsView.as_view(), name="line-tests"),
     path("vlls/<uuid:pk>/tests/<uuid:test>", line_tests.LineTestView.as_view(), name="line-test"),
+    path("vlls/<uuid:pk>/diagnosis", diagnosis.DiagnosisView.as_view(), name="diagnosis"),
+    path("vlls/<uuid:pk>/trouble-reports", diagnosis.TroubleReportsView.as_view(), name="trouble-reports"),
+    path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("vlls/<uuid:pk>/throughput.csv", reports.ThroughputCsvView.as_view(), name="throughput-csv"),
     path("vlls/<uuid:pk>/percentiles", reports.PercentilesView.as_view(), name="percentiles"),

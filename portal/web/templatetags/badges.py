@@ -6,6 +6,7 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.diagnosis.checks import CheckState
 from portal.vll.models import Order, Vll
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
@@ -49,6 +50,11 @@ LOOKS: dict[str, dict[Any, Look]] = {
         OperStatus.UP: Look(gettext_noop("Up"), "success"),
         OperStatus.DOWN: Look(gettext_noop("Down"), "danger"),
         OperStatus.UNKNOWN: Look(gettext_noop("Unknown"), "muted"),
+    },
+    "check": {
+        CheckState.OK.value: Look(gettext_noop("In order"), "success"),
+        CheckState.BROKEN.value: Look(gettext_noop("Look here"), "danger"),
+        CheckState.UNKNOWN.value: Look(gettext_noop("Not known"), "muted"),
     },
     "end": {status: Look(*look) for status, look in END_LOOKS.items()},
     "in_sync": {

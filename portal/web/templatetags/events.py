@@ -32,6 +32,8 @@ _SENTENCES = {
     "vll.in_sync": gettext_noop("The routers hold what is wanted"),
     "vll.not_carried": gettext_noop("The network no longer carries frames of the largest size"),
     "vll.drift": gettext_noop("A router differs from what is wanted"),
+    "trouble.reported": gettext_noop("The NOC was told of trouble"),
+    "trouble.closed": gettext_noop("The NOC closed the report of trouble"),
     "line_test.scheduled": gettext_noop("A test with frames is scheduled"),
     "line_test.passed": gettext_noop("Tested with frames"),
     "line_test.failed": gettext_noop("Tested with frames, which were lost"),

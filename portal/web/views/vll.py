@@ -33,6 +33,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     context = {
         "vll": vll,
         "may_order": permissions.may_order(request.user, vll.customer),
+        "diagnosable": vll.lifecycle not in TERMINAL_LIFECYCLES,
         "profile": vll.profile,
         "history": vll_history(vll),
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],

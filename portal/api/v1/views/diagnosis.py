@@ -1,0 +1,85 @@
+"""The diagnosis of a line, and telling the NOC of it."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.serializers.diagnosis import (
+    DiagnosisSerializer,
+    TroubleReportRequestSerializer,
+    TroubleReportSerializer,
+)
+from portal.api.v1.serializers.strict_fields import validated
+from portal.core import clock
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.models import TroubleReport
+from portal.diagnosis.trouble_reports import trouble_close, trouble_report
+from portal.vll.models import Vll
+
+
+class NewestReportFirst(KeysetPagination):
+    ordering = ("-reported_at", "-id")
+
+
+class DiagnosisView(APIView):
+    """What speaks for and against a line, check by check, and one verdict."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: DiagnosisSerializer})
+    def get(self, request: Request, pk: UUID) -> Response:
+        """The diagnosis of a line by what its routers reported last; no router is asked."""
+        found = diagnosis_of(_vll(request, pk), now=clock.now())
+        return Response(DiagnosisSerializer(found.as_document(for_noc=caller(request).is_noc)).data)
+
+
+class TroubleReportsView(generics.ListAPIView[TroubleReport]):
+    """What the NOC was told of trouble with a line, newest first."""
+
+    permission_classes = [IsAuthenticated]
+    queryset = TroubleReport.objects.none()
+    serializer_class = TroubleReportSerializer
+    pagination_class = NewestReportFirst
+
+    def get_queryset(self) -> QuerySet[TroubleReport]:
+        if "pk" not in self.kwargs:
+            return TroubleReport.objects.none()
+        return TroubleReport.objects.filter(vll=_vll(self.request, self.kwargs["pk"]))
+
+    @extend_schema(request=TroubleReportRequestSerializer, responses={201: TroubleReportSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Tell the NOC of trouble with a line; the diagnosis of this moment goes with it."""
+        asked = validated(TroubleReportRequestSerializer, request.data)
+        note = asked.get("note", "")
+        report = trouble_report(user=caller(request), vll=_vll(request, pk), note=note, now=clock.now())
+        return Response(TroubleReportSerializer(report).data, status=status.HTTP_201_CREATED)
+
+
+class TroubleCloseView(APIView):
+    """The NOC closes a report of trouble."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=None, responses={200: TroubleReportSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Close a report of trouble; for NOC staff."""
+        report = get_object_or_404(TroubleReport.objects.visible_to(caller(request)), pk=pk)
+        closed = trouble_close(user=caller(request), report=report, now=clock.now())
+        return Response(TroubleReportSerializer(closed).data)
+
+
+def _vll(request: Request, pk: UUID) -> Vll:
+    vll: Vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
+    return vll

@@ -1,0 +1,193 @@
+"""The chain of checks from one customer port to the other: what each found, and what speaks for it. Pure."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+
+from portal.diagnosis.facts import EndFacts, LineFacts
+from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
+
+
+class CheckState(StrEnum):
+    OK = "ok"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+
+
+class Finding(StrEnum):
+    """What is wrong; "" where nothing is."""
+
+    NONE = ""
+    NOT_IN_SERVICE = "not-in-service"
+    SUSPENDED = "suspended"
+    BEING_TESTED = "being-tested"
+    ORDER_UNDER_WAY = "order-under-way"
+    PORTAL_AWAY = "portal-away"
+    MAINTENANCE = "maintenance"
+    ROUTER_SILENT = "router-silent"
+    VPP_DOWN = "vpp-down"
+    PORT_DOWN = "port-down"
+    NOT_AS_WANTED = "not-as-wanted"
+    PATH_DOWN = "path-down"
+    NO_FRAMES_IN = "no-frames-in"
+    POLICED = "policed"
+    TEST_FAILED = "test-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A link of the chain. ``evidence`` is for all, ``detail`` for the NOC; ``side``: "a", "z" or ""."""
+
+    code: str
+    state: CheckState
+    evidence: str
+    at: datetime | None
+    finding: Finding = Finding.NONE
+    side: str = ""
+    detail: str = ""
+
+
+def checks_of(line: LineFacts) -> list[Check]:
+    """Those that explain others come first, so that the first broken one is what to look at."""
+    return [
+        _service(line),
+        _portal(line),
+        *_each_end(line, _work),
+        *_each_end(line, _router),
+        *_each_end(line, _port_link),
+        *_each_end(line, _configuration),
+        *([_path(line)] if line.tunnelled else []),
+        *_each_end(line, _policer),
+        *_each_end(line, _frames_in),
+        *([_last_test(line)] if line.tunnelled else []),
+    ]
+
+
+def _each_end(line: LineFacts, check: Callable[[LineFacts, str, EndFacts], Check]) -> Iterator[Check]:
+    return (check(line, side, end) for side, end in line.ends.items())
+
+
+def _service(line: LineFacts) -> Check:
+    code, order = "service", line.order
+    if order is not None and order.state != OrderState.HELD:
+        test = order.action == OrderAction.TEST
+        finding = Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY
+        text = _("A test is under way.") if test else _("An order is under way.")
+        return Check(
+            code, CheckState.BROKEN, text, order.since, finding, detail=f"{order.action}: {order.state}"
+        )
+    if line.lifecycle not in (*IN_SERVICE, Lifecycle.PENDING_TERMINATE):
+        return Check(code, CheckState.BROKEN, _("The line is not in service."), None, Finding.NOT_IN_SERVICE)
+    if line.admin_status != AdminStatus.UP:
+        return Check(code, CheckState.BROKEN, _("The line is suspended."), None, Finding.SUSPENDED)
+    return Check(code, CheckState.OK, _("The line is in service, and nobody is changing it."), None)
+
+
+def _portal(line: LineFacts) -> Check:
+    if line.portal_listens:
+        return Check("portal", CheckState.OK, _("The portal hears from its routers."), line.at)
+    text = _("The portal itself takes no reports at the moment, so nothing below is up to date.")
+    return Check("portal", CheckState.BROKEN, text, line.at, Finding.PORTAL_AWAY)
+
+
+def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
+    since = end.held_since or end.maintenance_since
+    if since is None:
+        return Check(
+            f"{side}_work", CheckState.OK, _("No work on this router is announced."), line.at, side=side
+        )
+    text = _("The NOC is working on {router}.").format(router=end.router)
+    return Check(f"{side}_work", CheckState.BROKEN, text, since, Finding.MAINTENANCE, side)
+
+
+def _router(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code = f"{side}_router"
+    if end.reported_at is None:
+        text = _("Nothing was ever heard from {router}.").format(router=end.router)
+        return Check(code, CheckState.UNKNOWN, text, None, side=side)
+    if end.silent_since is not None:
+        text = _("{router} has not reported since then.").format(router=end.router)
+        return Check(code, CheckState.BROKEN, text, end.silent_since, Finding.ROUTER_SILENT, side)
+    if end.vpp_away:
+        text = _("{router} reports that its packet forwarding does not run.").format(router=end.router)
+        return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.VPP_DOWN, side)
+    text = _("{router} reports.").format(router=end.router)
+    return Check(code, CheckState.OK, text, end.reported_at, side=side)
+
+
+def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code = f"{side}_port_link"
+    if end.link_up is None or not end.is_heard:
+        return _unheard(code, side, end)
+    if end.link_up:
+        text = _("Port {port} has link.").format(port=end.port)
+        return Check(code, CheckState.OK, text, end.reported_at, side=side)
+    text = _("Port {port} of {router} has no link.").format(port=end.port, router=end.router)
+    return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.PORT_DOWN, side)
+
+
+def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code = f"{side}_configuration"
+    if end.as_wanted is None or not end.is_heard:
+        return _unheard(code, side, end)
+    if end.as_wanted:
+        text = _("{router} holds what was ordered.").format(router=end.router)
+        return Check(code, CheckState.OK, text, end.status_at, side=side)
+    text = _("{router} does not hold what was ordered.").format(router=end.router)
+    detail = f"{end.status}: {end.reason or end.drift or ''}"
+    return Check(code, CheckState.BROKEN, text, end.status_at, Finding.NOT_AS_WANTED, side, detail)
+
+
+def _path(line: LineFacts) -> Check:
+    ends = line.ends.values()
+    heard = [end for end in ends if end.is_heard and end.reachable is not None]
+    at = min((end.reported_at for end in heard if end.reported_at), default=None)
+    routers = " – ".join(end.router for end in ends)
+    if any(end.reachable is False for end in heard):
+        text = _("The path between {routers} is down.").format(routers=routers)
+        return Check("path", CheckState.BROKEN, text, at, Finding.PATH_DOWN)
+    if len(heard) < len(line.ends):
+        return Check("path", CheckState.UNKNOWN, _("Nothing is known of the path."), None)
+    return Check("path", CheckState.OK, _("There is a path between {routers}.").format(routers=routers), at)
+
+
+def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code, counted = f"{side}_policer", end.counted
+    if counted is None or counted.dropped is None:
+        text = _("Nothing is counted as dropped beyond the bandwidth.")
+        return Check(code, CheckState.UNKNOWN, text, None, side=side)
+    text = _("{n} frames beyond the bandwidth were dropped in {s} s.").format(
+        n=f"{counted.dropped:,}", s=round((counted.until - counted.since).total_seconds())
+    )
+    if counted.dropped:
+        return Check(code, CheckState.BROKEN, text, counted.until, Finding.POLICED, side)
+    return Check(code, CheckState.OK, text, counted.until, side=side)
+
+
+def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code, counted = f"{side}_frames_in", end.counted
+    if counted is None:
+        return _unheard(code, side, end)
+    text = _("{n} frames came in from you in {s} s.").format(
+        n=f"{counted.frames_in:,}", s=round((counted.until - counted.since).total_seconds())
+    )
+    if counted.frames_in:
+        return Check(code, CheckState.OK, text, counted.until, side=side)
+    return Check(code, CheckState.BROKEN, text, counted.until, Finding.NO_FRAMES_IN, side)
+
+
+def _last_test(line: LineFacts) -> Check:
+    test = line.last_test
+    if test is None:
+        return Check("last_test", CheckState.UNKNOWN, _("No test has sent frames through this line."), None)
+    if test.passed:
+        return Check("last_test", CheckState.OK, test.sentence, test.at)
+    return Check("last_test", CheckState.BROKEN, test.sentence, test.at, Finding.TEST_FAILED)
+
+
+def _unheard(code: str, side: str, end: EndFacts) -> Check:
+    text = _("{router} says nothing of it at the moment.").format(router=end.router)
+    return Check(code, CheckState.UNKNOWN, text, None, side=side)

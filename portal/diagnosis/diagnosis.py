@@ -1,0 +1,43 @@
+"""The diagnosis of a line: its chain of checks and one verdict, for the eyes of one reader."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.diagnosis.checks import Check, checks_of
+from portal.diagnosis.facts import facts_of
+from portal.diagnosis.verdict import Verdict, verdict_of
+from portal.vll.models import Vll
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    verdict: Verdict
+    checks: list[Check]
+
+    def as_document(self, *, for_noc: bool) -> dict[str, Any]:
+        """As ``GET /api/v1/vlls/<id>/diagnosis`` answers; details of routers are the NOC's."""
+        return {
+            "verdict": {
+                "code": self.verdict.code,
+                "sentence": self.verdict.sentence,
+                "advice": self.verdict.advice,
+            },
+            "checks": [
+                {
+                    "code": check.code,
+                    "state": check.state.value,
+                    "evidence": check.evidence,
+                    "at": check.at,
+                    "detail": check.detail if for_noc else "",
+                }
+                for check in self.checks
+            ],
+        }
+
+
+def diagnosis_of(vll: Vll, *, now: datetime) -> Diagnosis:
+    """Nothing is asked of any router: what their agents said last is put together."""
+    line = facts_of(vll, now=now)
+    checks = checks_of(line)
+    return Diagnosis(verdict_of(line, checks), checks)

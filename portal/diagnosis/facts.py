@@ -1,0 +1,184 @@
+"""The facts that a line is judged by, read at one moment. What nobody reported lately is None, not False."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.telemetry.agent_api_uptime import listened
+from portal.telemetry.models import Sample
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.operations.oper_status import FRESH
+from portal.vll.states import TERMINAL_ORDER_STATES
+
+
+# Agents count every ten seconds.
+COUNTED_OVER = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Frames of an end over its newest ten seconds; ``dropped`` by its policer, None without one."""
+
+    frames_in: int
+    dropped: int | None
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EndFacts:
+    """One end, by what its router's agent said last."""
+
+    router: str
+    port: str
+    reported_at: datetime | None
+    # Of the last report; the agent reports, and VPP is not there or answers nothing.
+    vpp_away: bool
+    silent_since: datetime | None
+    held_since: datetime | None
+    maintenance_since: datetime | None
+    link_up: bool | None
+    reachable: bool | None
+    # Verified, and no agent has seen otherwise since; None while it is being worked on.
+    as_wanted: bool | None
+    status: str
+    status_at: datetime | None
+    reason: dict[str, Any] | None
+    drift: list[dict[str, Any]]
+    counted: Counted | None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what is said of this end is fresh."""
+        return self.silent_since is None and self.reported_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LineTestFacts:
+    """The line's last test that sent frames."""
+
+    passed: bool
+    sentence: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFacts:
+    """The line's open order."""
+
+    action: str
+    state: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """All of it, as of ``at``; ``ends`` by side."""
+
+    at: datetime
+    lifecycle: str
+    admin_status: str
+    tunnelled: bool
+    order: OrderFacts | None
+    # Whether the portal has taken reports in the time that its routers' silence is judged by.
+    portal_listens: bool
+    ends: dict[str, EndFacts]
+    last_test: LineTestFacts | None
+
+
+def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
+    """A fixed number of statements, however many lines there are."""
+    ends = vll.ends.select_related("port__router__observed").order_by("side")
+    silences = dict(
+        RouterSilence.objects.filter(
+            until__isnull=True, router__in={end.port.router_id for end in ends}
+        ).values_list("router_id", "since")
+    )
+    counted = _counted(vll, now)
+    order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
+    return LineFacts(
+        at=now,
+        lifecycle=vll.lifecycle,
+        admin_status=vll.admin_status,
+        tunnelled=vll.family is not None,
+        order=_order(order),
+        portal_listens=_listens(now),
+        ends={end.side: _end(end, vll, silences, counted.get(end.side), now) for end in ends},
+        last_test=_last_test(vll),
+    )
+
+
+def _end(
+    end: VllEnd, vll: Vll, silences: dict[int, datetime], counted: Counted | None, now: datetime
+) -> EndFacts:
+    router = end.port.router
+    seen: ObservedRouter | None = getattr(router, "observed", None)
+    settled = end.status_revision == vll.revision and end.status != VllEnd.Status.UNASKED
+    verified = end.status == VllEnd.Status.VERIFIED and end.observed_in_sync is not False and not end.drift
+    return EndFacts(
+        router=router.name,
+        port=end.port.interface,
+        reported_at=None if seen is None else seen.reported_at,
+        vpp_away=seen is not None and (not seen.vpp_connected or seen.vpp_hangs),
+        silent_since=_silent_since(router, seen, silences, now),
+        held_since=router.held_since,
+        maintenance_since=router.maintenance_since,
+        link_up=end.link_up,
+        reachable=end.reachable,
+        as_wanted=verified if settled else None,
+        status=end.status,
+        status_at=end.status_at,
+        reason=end.reason,
+        drift=end.drift,
+        counted=counted,
+    )
+
+
+def _silent_since(
+    router: Router, seen: ObservedRouter | None, silences: dict[int, datetime], now: datetime
+) -> datetime | None:
+    if router.pk in silences:
+        return silences[router.pk]
+    if seen is not None and seen.reported_at < now - FRESH:
+        return seen.reported_at
+    return None
+
+
+def _counted(vll: Vll, now: datetime) -> dict[str, Counted]:
+    """By side, what was counted over its newest ten seconds, where these are not old."""
+    rows: dict[str, list[Sample]] = {}
+    for row in Sample.objects.filter(vll_id=vll.pk, to_at__gt=now - FRESH).order_by("-to_at"):
+        of_side = rows.setdefault(row.side, [])
+        if not of_side or row.from_at >= of_side[0].to_at - COUNTED_OVER:
+            of_side.append(row)
+    return {side: _sum(of_side) for side, of_side in rows.items()}
+
+
+def _sum(rows: list[Sample]) -> Counted:
+    """``rows``: newest first. A policer that was away for a part of them counts for the others."""
+    dropped = [row.violate_packets for row in rows if row.violate_packets is not None]
+    return Counted(
+        frames_in=sum(row.in_packets for row in rows),
+        dropped=sum(dropped) if dropped else None,
+        since=rows[-1].from_at,
+        until=rows[0].to_at,
+    )
+
+
+def _listens(now: datetime) -> bool:
+    """Since the oldest report that may still be fresh, but for a few seconds of a restart."""
+    return bool(listened(now - timedelta(seconds=20), now))
+
+
+def _last_test(vll: Vll) -> LineTestFacts | None:
+    told = (LineTest.State.PASSED, LineTest.State.FAILED)
+    test = vll.line_tests.filter(state__in=told).order_by("-finished_at").first()
+    if test is None or test.finished_at is None:
+        return None
+    return LineTestFacts(test.state == LineTest.State.PASSED, line_test_sentence(test), test.finished_at)
+
+
+def _order(order: Order | None) -> OrderFacts | None:
+    return None if order is None else OrderFacts(order.action, order.state, order.state_at)

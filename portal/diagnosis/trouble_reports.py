@@ -1,0 +1,84 @@
+"""Telling the NOC of trouble with a line, and the NOC's closing of that."""
+
+import json
+from datetime import datetime
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.core.errors import Conflict, DomainError
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.models import TroubleReport
+from portal.events.outbox import announce
+from portal.vll.models import Vll
+
+
+class TroubleIsReported(Conflict):
+    """The NOC knows of trouble with this line already, and is at it."""
+
+    at: datetime
+
+
+class TroubleIsClosed(Conflict):
+    """The report was closed before."""
+
+    by: str
+
+
+class NotForYouToClose(DomainError):
+    """Only the NOC closes trouble reports."""
+
+
+@transaction.atomic
+def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
+    """Tell the NOC, with the whole finding of this moment; whoever may see the line may. Raises
+    TroubleIsReported."""
+    vll = Vll.objects.select_for_update(of=("self",)).select_related("customer").get(pk=vll.pk)
+    if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
+        raise TroubleIsReported(at=there.reported_at)
+    finding = diagnosis_of(vll, now=now).as_document(for_noc=True)
+    report = TroubleReport.objects.create(
+        vll=vll,
+        customer=vll.customer,
+        reported_by=user.username,
+        reported_at=now,
+        note=note,
+        finding=json.loads(json.dumps(finding, cls=DjangoJSONEncoder)),
+    )
+    announce(
+        "trouble.reported",
+        now=now,
+        customer_id=vll.customer_id,
+        vll_id=vll.pk,
+        actor=user.username,
+        data={
+            "trouble_report": str(report.pk),
+            "note": note,
+            "verdict": finding["verdict"]["code"],
+            "sentence": finding["verdict"]["sentence"],
+        },
+    )
+    return report
+
+
+@transaction.atomic
+def trouble_close(*, user: User, report: TroubleReport, now: datetime) -> TroubleReport:
+    """The NOC has done what there was to do. Raises NotForYouToClose, TroubleIsClosed."""
+    if not permissions.may_run_the_network(user):
+        raise NotForYouToClose
+    report = TroubleReport.objects.select_for_update().get(pk=report.pk)
+    if report.closed_at is not None:
+        raise TroubleIsClosed(by=report.closed_by)
+    report.closed_at, report.closed_by = now, user.username
+    report.save()
+    announce(
+        "trouble.closed",
+        now=now,
+        customer_id=report.customer_id,
+        vll_id=report.vll_id,
+        actor=user.username,
+        data={"trouble_report": str(report.pk)},
+    )
+    return report

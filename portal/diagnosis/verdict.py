@@ -1,0 +1,92 @@
+"""The verdict on a line: the first broken check in one plain sentence, whose matter it is, and what to do."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.diagnosis.checks import Check, CheckState, Finding
+from portal.diagnosis.facts import LineFacts
+
+IN_ORDER, NOT_KNOWN = "in-order", "not-known"
+_SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
+SENTENCES = {
+    Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
+    Finding.SUSPENDED: gettext_noop("This line is suspended, so it carries nothing."),
+    Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for seconds."),
+    Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
+    Finding.PORTAL_AWAY: gettext_noop(
+        "The portal does not hear from its routers, so it cannot say; the line may well be up."
+    ),
+    Finding.MAINTENANCE: gettext_noop("The NOC is working on {router}, at {end}."),
+    Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may be up."),
+    Finding.VPP_DOWN: gettext_noop("{router}, at {end}, forwards nothing."),
+    Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
+    Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, does not hold what was ordered."),
+    Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
+    Finding.POLICED: gettext_noop(
+        "More comes in at {end} than the ordered bandwidth, and the rest is dropped."
+    ),
+    Finding.NO_FRAMES_IN: gettext_noop(
+        "Nothing comes in from you at {end}, and nothing is wrong with the line."
+    ),
+    Finding.TEST_FAILED: gettext_noop("The last test of this line lost frames."),
+}
+_NOC_IS_AT_IT = gettext_noop("The NOC sees it too. Tell it what you see if this lasts.")
+ADVICE = {
+    Finding.NOT_IN_SERVICE: gettext_noop("Look at its newest order."),
+    Finding.SUSPENDED: gettext_noop("Resume it to let it carry traffic again."),
+    Finding.BEING_TESTED: gettext_noop("Wait until the test has ended, or cancel its order."),
+    Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has ended; its progress is on the line's page."),
+    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC is told."),
+    Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
+    Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
+    Finding.VPP_DOWN: _NOC_IS_AT_IT,
+    Finding.PORT_DOWN: gettext_noop("Look at the cable and at your own device there: is its port up?"),
+    Finding.NOT_AS_WANTED: gettext_noop(
+        "It is repaired by itself where that is possible; else the NOC is told."
+    ),
+    Finding.PATH_DOWN: _NOC_IS_AT_IT,
+    Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
+    Finding.NO_FRAMES_IN: gettext_noop(
+        "Look at your own device there: is it sending, and with the VLAN that the line has?"
+    ),
+    Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``code``: ``in-order``, ``not-known`` or a finding, with its end where it has one (``a-port-down``)."""
+
+    code: str
+    sentence: str
+    advice: str
+
+
+def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
+    """The first check that is broken decides; where none is, what nobody knows is said."""
+    checks = list(checks)
+    broken = next((check for check in checks if check.state == CheckState.BROKEN), None)
+    if broken is not None:
+        end = line.ends.get(broken.side)
+        facts = {
+            "end": _(_SIDES[broken.side]) if broken.side else "",
+            "router": end.router if end else "",
+            "port": end.port if end else "",
+        }
+        code = f"{broken.side}-{broken.finding}" if broken.side else broken.finding.value
+        return Verdict(code, _(SENTENCES[broken.finding]).format(**facts), _(ADVICE[broken.finding]))
+    unheard = [check for check in checks if check.state == CheckState.UNKNOWN and check.side]
+    if any(check.code.endswith(("_router", "_port_link")) for check in unheard):
+        return Verdict(
+            NOT_KNOWN,
+            _("Not all of this line is reported at the moment, and nothing of what is speaks against it."),
+            _("Look again in a minute."),
+        )
+    return Verdict(
+        IN_ORDER,
+        _("Everything that the portal can see of this line is in order."),
+        _("If your traffic does not arrive all the same, tell the NOC what you see."),
+    )

@@ -1,0 +1,18 @@
+"""Telling the NOC of trouble with a line."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.web.forms.base import TablerForm
+
+
+class TroubleForm(TablerForm):
+    """What the reporter sees; the finding goes with it by itself."""
+
+    note = forms.CharField(
+        label=_("What do you see?"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("The verdict and all checks go to the NOC with it."),
+    )

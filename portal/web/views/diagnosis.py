@@ -1,0 +1,58 @@
+"""Is it me or you? The diagnosis of a line, telling the NOC of it, and the NOC's closing of that."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from portal.accounts import permissions
+from portal.core import clock
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.models import TroubleReport
+from portal.diagnosis.trouble_reports import trouble_close, trouble_report
+from portal.vll.models import Vll
+from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.flash_messages import telling
+from portal.web.forms.diagnosis import TroubleForm
+
+
+@requires(permissions.may_see, of=visible_vll)
+def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """A page of its own; to htmx, which puts it on the line's page, the part with verdict and checks."""
+    template = "diagnosis/_diagnosis.html" if request.htmx else "diagnosis/diagnosis.html"
+    return render(request, template, _context(request, vll, TroubleForm()))
+
+
+@requires(permissions.may_see, of=visible_vll)
+@require_POST
+def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """Tell the NOC, with the whole finding."""
+    form = TroubleForm(request.POST)
+    if not form.is_valid():
+        return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
+    with telling(request, done=_("The NOC is told.")):
+        trouble_report(user=request.user, vll=vll, note=form.cleaned_data["note"], now=clock.now())
+    return redirect("web:vll", vll_id=vll.pk)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def close(request: SignedInRequest, report_id: UUID) -> HttpResponse:
+    """The NOC has done what there was to do."""
+    found = get_object_or_404(TroubleReport, pk=report_id)
+    with telling(request, done=_("The report is closed.")):
+        trouble_close(user=request.user, report=found, now=clock.now())
+    return redirect("web:vll", vll_id=found.vll_id)
+
+
+def _context(request: SignedInRequest, vll: Vll, form: TroubleForm) -> dict[str, Any]:
+    return {
+        "vll": vll,
+        "diagnosis": diagnosis_of(vll, now=clock.now()),
+        "form": form,
+        "reports": vll.trouble_reports.order_by("-reported_at")[:1],
+        "for_noc": request.user.is_noc,
+    }

@@ -1,0 +1,200 @@
+"""Is it me or you? The facts behind it are read anew, shown to who may see them, and told to the NOC."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.models import TroubleReport
+from portal.diagnosis.trouble_reports import TroubleIsReported, trouble_report
+from portal.inventory.models import ObservedRouter, Router
+from portal.notifications.event_fanout import events_fan_out
+from portal.notifications.mail_delivery import mail_send
+from portal.notifications.models import Mail
+from portal.telemetry.agent_api_uptime import uptime_note
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import order_suspend
+from portal.web.noc_alarms import alarms
+from tests.integration.isp import Isp
+from tests.integration.observed_reports import BOOT
+from tests.integration.orders import modify, order
+from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    """In service, and everything in order."""
+    vll = order(isp, alice).vll
+    activate(vll)
+    now = clock.now()
+    uptime_note(now=now)
+    VllEnd.objects.filter(vll=vll).update(link_up=True, reachable=True, observed_in_sync=True)
+    ObservedRouter.objects.update(reported_at=now, vpp_connected=True)
+    for router, side in (("rhino", "a"), ("hippo", "z")):
+        count(isp, vll, router, side, now)
+    vll.refresh_from_db()
+    return vll
+
+
+def count(
+    isp: Isp, vll: Vll, router: str, side: str, now: datetime, frames: int = 30, dropped: int = 0
+) -> None:
+    """What an agent counted over the last 10 s."""
+    until = int(now.timestamp() * 1000)
+    policer = PolicerCount(100 * frames, frames, 0, 0, 100 * dropped, dropped)
+    ends = (EndCount(str(vll.pk), side, 100 * frames, frames, 100, 1, policer),)
+    sample = CounterSample(until, until - 10_000, until, ends)
+    report = CounterReport(BOOT, until, simulated=False, dropped=0, samples=(sample,))
+    counters_store(router=isp.routers[router], report=report, now=now)
+
+
+def send_mails() -> None:
+    """Whatever the events by now mean to anybody."""
+    events_fan_out(now=clock.now())
+    for mail in Mail.objects.filter(state=Mail.State.PENDING):
+        mail_send(mail_id=mail.pk, now=clock.now())
+
+
+def verdict(vll: Vll, *, now: datetime | None = None) -> str:
+    return diagnosis_of(vll, now=now or clock.now()).verdict.code
+
+
+def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, line: Vll) -> None:
+    assert verdict(line) == "in-order"
+    a, z = (VllEnd.objects.filter(vll=line, side=side) for side in "az")
+    rhino, hippo = (ObservedRouter.objects.filter(router__name=name) for name in ("rhino", "hippo"))
+    now = clock.now()
+    faults: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
+        (a, {"link_up": False}, {"link_up": True}, "a-port-down"),
+        (z, {"link_up": False}, {"link_up": True}, "z-port-down"),
+        (z, {"reachable": False}, {"reachable": True}, "path-down"),
+        (a, {"observed_in_sync": False}, {"observed_in_sync": True}, "a-not-as-wanted"),
+        (z, {"drift": [{"object": "x"}]}, {"drift": []}, "z-not-as-wanted"),
+        (rhino, {"vpp_connected": False}, {"vpp_connected": True}, "a-vpp-down"),
+        (hippo, {"vpp_hangs": True}, {"vpp_hangs": False}, "z-vpp-down"),
+        (rhino, {"reported_at": now - timedelta(minutes=1)}, {"reported_at": now}, "a-router-silent"),
+        (Router.objects.filter(name="hippo"), {"held_since": now}, {"held_since": None}, "z-maintenance"),
+    ]
+    for rows, broken, mended, code in faults:
+        assert rows.update(**broken) == 1
+        assert verdict(line) == code
+        rows.update(**mended)
+        assert verdict(line) == "in-order"
+    later = now + timedelta(seconds=1)
+    count(isp, line, "rhino", "a", later, frames=0)
+    assert verdict(line, now=later) == "a-no-frames-in"
+    count(isp, line, "rhino", "a", later + timedelta(seconds=1), dropped=3)
+    assert verdict(line, now=later) == "a-policed"
+    assert verdict(line, now=now + timedelta(minutes=5)) == "portal-away"
+    order_suspend(user=alice, vll=line, now=clock.now())
+    assert verdict(line) == "order-under-way"
+    activate(line)
+    assert verdict(line) == "suspended"
+
+
+def test_it_costs_the_same_few_statements_for_every_line(line: Vll) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        diagnosis_of(line, now=clock.now())
+    assert len(asked) <= 6
+
+
+def test_the_api_shows_it_to_those_who_may_see_the_line(
+    alice: User, bob: User, charlie: User, nora: User, line: Vll
+) -> None:
+    address = f"/api/v1/vlls/{line.pk}/diagnosis"
+    VllEnd.objects.filter(vll=line, side="a").update(drift=[{"object": "host-cust1.100", "field": "mtu"}])
+    said = client(bob).get(address).json()
+    assert said["verdict"]["code"] == "a-not-as-wanted"
+    [broken] = [check for check in said["checks"] if check["state"] == "broken"]
+    assert (broken["code"], broken["detail"]) == ("a_configuration", "")
+    assert broken["evidence"] == "rhino does not hold what was ordered."
+    [broken] = [check for check in client(nora).get(address).json()["checks"] if check["state"] == "broken"]
+    assert "host-cust1.100" in broken["detail"]
+    assert client(charlie).get(address).status_code == 404
+
+
+def test_the_page_shows_it_and_the_noc_alone_the_details(alice: User, nora: User, line: Vll) -> None:
+    page = f"/vlls/{line.pk}/diagnosis/"
+    VllEnd.objects.filter(vll=line, side="z").update(drift=[{"object": "host-cust1.100", "field": "mtu"}])
+    shown = text(signed_in(alice).get(page))
+    assert "hippo, at the Z end, does not hold what was ordered." in shown
+    assert "host-cust1.100" not in shown
+    assert "host-cust1.100" in text(signed_in(nora).get(page))
+    assert f'hx-get="{page}"' in signed_in(alice).get(f"/vlls/{line.pk}/").content.decode()
+
+
+def test_trouble_is_told_to_the_noc_with_the_whole_finding_until_it_closes_it(
+    alice: User, bob: User, nora: User, charlie: User, line: Vll
+) -> None:
+    VllEnd.objects.filter(vll=line, side="z").update(link_up=False)
+    pages = signed_in(bob)
+    told = pages.post(f"/vlls/{line.pk}/diagnosis/report/", {"note": "Nothing arrives since noon"})
+    assert told.status_code == 302
+    [report] = TroubleReport.objects.all()
+    assert (report.reported_by, report.note) == ("bob", "Nothing arrives since noon")
+    assert report.finding["verdict"]["code"] == "z-port-down"
+    assert "z_port_link" in {check["code"] for check in report.finding["checks"]}
+    [alarm] = [each for each in alarms(clock.now()) if each.title == "Trouble that customers report"]
+    [row] = alarm.rows
+    assert "Nothing arrives since noon" in row.note
+    assert "The port host-cust1 at the Z end has no link." in row.note
+
+    with pytest.raises(TroubleIsReported):
+        trouble_report(user=alice, vll=line, note="", now=clock.now())
+    close = f"/noc/trouble/{report.pk}/close/"
+    assert pages.post(close).status_code == 403
+    assert "Close the report" in text(signed_in(nora).get(f"/vlls/{line.pk}/diagnosis/"))
+    signed_in(nora).post(close)
+    report.refresh_from_db()
+    assert report.closed_by == "nora"
+    assert "The NOC closed the last report" in text(pages.get(f"/vlls/{line.pk}/diagnosis/"))
+
+    address = f"/api/v1/vlls/{line.pk}/trouble-reports"
+    again = client(alice).post(address, {"note": "Still"}, format="json")
+    assert again.status_code == 201
+    assert client(alice).post(address, {}, format="json").status_code == 409
+    assert client(charlie).post(address, {}, format="json").status_code == 404
+    assert client(alice).post(address, {"severity": 1}, format="json").status_code == 422
+    [newest, older] = client(alice).get(address).json()["results"]
+    assert (newest["note"], older["closed_by"]) == ("Still", "nora")
+    assert client(alice).post(f"/api/v1/trouble-reports/{newest['id']}/close").status_code == 403
+    closed = client(nora).post(f"/api/v1/trouble-reports/{newest['id']}/close")
+    assert (closed.status_code, closed.json()["closed_by"]) == (200, "nora")
+    assert client(nora).post(f"/api/v1/trouble-reports/{newest['id']}/close").status_code == 409
+
+
+def test_the_noc_is_mailed_and_so_is_who_reported_when_it_is_closed(
+    alice: User, nora: User, line: Vll, mailoutbox: list[Any]
+) -> None:
+    User.objects.filter(pk=nora.pk).update(email="nora@noc.example")
+    User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
+    events_fan_out(now=clock.now())
+    Mail.objects.all().delete()
+    report = trouble_report(user=alice, vll=line, note="It stutters", now=clock.now())
+    send_mails()
+    [told] = mailoutbox
+    assert told.to == ["nora@noc.example"]
+    assert told.subject == "[Longline] Trouble reported: ZRH-AMS"
+    for said in ("It stutters", "Everything that the portal can see", "rhino reports"):
+        assert said in told.body
+    client(nora).post(f"/api/v1/trouble-reports/{report.pk}/close")
+    send_mails()
+    assert [mail.to for mail in mailoutbox[1:]] == [["alice@dairy.example"]]
+
+
+def test_a_change_that_waits_for_approval_is_no_trouble(isp: Isp, alice: User, line: Vll) -> None:
+    line.customer.approve_up_to_bps = 1
+    line.customer.save()
+    modify(alice, line, cir_bps=2 * 10**9)
+    assert verdict(line) == "in-order"

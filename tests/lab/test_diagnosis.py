@@ -1,0 +1,111 @@
+"""Each single fault, built on real VPPs under a line whose customers send, is named by its verdict."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from devstack.client import Client
+from devstack.frames import Wire
+from tests.lab.combinations import Combination
+from tests.lab.conftest import Lab
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
+from tests.lab.test_policing import must_be_policed
+
+LINE = Combination("vxlan4", "dot1q")
+# An agent that says nothing is believed for 35 s.
+NAMED_WITHIN_S = 90
+GAP_S = 0.02
+IN_ORDER = "in-order"
+NO_RATE_BPS, BURST_BYTES = 10_000, 4096
+
+
+@dataclass
+class Senders:
+    """Both customers, each sending until told otherwise."""
+
+    wires: dict[str, Wire]
+    sending: dict[str, threading.Event] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def send(self, of: str) -> None:
+        packet = bytes(100)
+        while not self.stop.wait(GAP_S):
+            if self.sending[of].is_set():
+                self.wires[of].send(LINE.on_the_wire(of=of, at=of, packet=packet))
+
+
+@contextmanager
+def sending(lab: Lab) -> Iterator[Senders]:
+    ends = lab.ends(LINE.transport, LINE.tagging)
+    senders = Senders({side: lab.wire(*ends[side]) for side in "az"})
+    threads = []
+    for side in "az":
+        senders.sending[side] = threading.Event()
+        senders.sending[side].set()
+        threads.append(threading.Thread(target=senders.send, args=(side,)))
+        threads[-1].start()
+    try:
+        yield senders
+    finally:
+        senders.stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def must_say(client: Client, vll: str, code: str) -> str:
+    """The verdict's sentence, once it is the wanted one."""
+    said: dict[str, str] = {}
+
+    def is_said() -> bool:
+        said.update(client.diagnosis(vll)["verdict"])
+        return said["code"] == code
+
+    assert client.wait(is_said, timeout_s=NAMED_WITHIN_S), f"wanted {code}, got {said}"
+    return said["sentence"]
+
+
+def test_each_single_fault_is_named(lab: Lab) -> None:
+    customer, noc = lab.stack.client("customer"), lab.stack.client("noc")
+    family, hippo = lab.stack.family, noc.router("hippo")
+    with in_service(lab, LINE) as vll, sending(lab) as senders:
+        must_be_policed(lab, vll)
+
+        def order(what: Callable[[str], str]) -> Callable[[], None]:
+            return lambda: customer.wait_completed(what(vll), timeout_s=WAIT_S)
+
+        def change(**wanted: object) -> Callable[[], None]:
+            return lambda: customer.wait_completed(customer.change(vll, **wanted), timeout_s=WAIT_S)
+
+        def port(router: str, state: str) -> Callable[[], None]:
+            interface = lab.ends(LINE.transport, LINE.tagging)["a" if router == "rhino" else "z"][1]
+            return lambda: lab.dataplane.vpps[router].configure(f"set interface state {interface} {state}")
+
+        faults: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
+            ("a-port-down", port("rhino", "down"), port("rhino", "up")),
+            ("z-port-down", port("hippo", "down"), port("hippo", "up")),
+            ("a-no-frames-in", senders.sending["a"].clear, senders.sending["a"].set),
+            ("z-no-frames-in", senders.sending["z"].clear, senders.sending["z"].set),
+            (
+                "a-policed",
+                change(cir_bps=NO_RATE_BPS, cbs_bytes=BURST_BYTES),
+                change(cir_bps=CIR_BPS, cbs_bytes=None),
+            ),
+            ("suspended", order(customer.suspend), order(customer.resume)),
+            (
+                "z-maintenance",
+                lambda: noc.router_action(hippo, "maintenance-begin"),
+                lambda: noc.router_action(hippo, "maintenance-end"),
+            ),
+            ("a-router-silent", family["agent-rhino"].freeze, family["agent-rhino"].thaw),
+            ("portal-away", family["agent-api"].freeze, family["agent-api"].thaw),
+        ]
+        must_say(customer, vll, IN_ORDER)
+        for code, happens, ends in faults:
+            happens()
+            try:
+                sentence = must_say(customer, vll, code)
+            finally:
+                ends()
+            must_say(customer, vll, IN_ORDER)
+            lab.report.append(f"lab {LINE}: {code}: {sentence}")

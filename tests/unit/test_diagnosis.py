@@ -1,0 +1,143 @@
+"""The chain of checks and its verdict: each single fault is named, and what explains others comes first."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from portal.diagnosis.checks import CheckState, Finding, checks_of
+from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts
+from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, verdict_of
+
+NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
+COUNTED = Counted(frames_in=1200, dropped=0, since=NOW - timedelta(seconds=10), until=NOW)
+
+
+def end(router: str, **more: Any) -> EndFacts:
+    facts = EndFacts(
+        router=router,
+        port="host-cust1",
+        reported_at=NOW,
+        vpp_away=False,
+        silent_since=None,
+        held_since=None,
+        maintenance_since=None,
+        link_up=True,
+        reachable=True,
+        as_wanted=True,
+        status="verified",
+        status_at=NOW,
+        reason=None,
+        drift=[],
+        counted=COUNTED,
+    )
+    return replace(facts, **more)
+
+
+def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **more: Any) -> LineFacts:
+    facts = LineFacts(
+        at=NOW,
+        lifecycle="active",
+        admin_status="admin-up",
+        tunnelled=True,
+        order=None,
+        portal_listens=True,
+        ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
+        last_test=LineTestFacts(True, "All test frames of up to 1,518 bytes arrived, both ways.", NOW),
+    )
+    return replace(facts, **more)
+
+
+def verdict(facts: LineFacts) -> Verdict:
+    return verdict_of(facts, checks_of(facts))
+
+
+SILENT = {"silent_since": NOW - timedelta(minutes=1), "counted": None}
+NOTHING_IN = {"counted": replace(COUNTED, frames_in=0)}
+FULL = {"counted": replace(COUNTED, dropped=7)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (line(), "in-order"),
+        (line(a={"link_up": False}), "a-port-down"),
+        (line(z={"link_up": False}), "z-port-down"),
+        (line(a=NOTHING_IN), "a-no-frames-in"),
+        (line(z=NOTHING_IN), "z-no-frames-in"),
+        (line(a=FULL), "a-policed"),
+        (line(z={"reachable": False}), "path-down"),
+        (line(a={"vpp_away": True}), "a-vpp-down"),
+        (line(z=SILENT), "z-router-silent"),
+        (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
+        (line(z={"maintenance_since": NOW}), "z-maintenance"),
+        (line(a={"held_since": NOW}), "a-maintenance"),
+        (line(portal_listens=False, a=SILENT, z=SILENT), "portal-away"),
+        (line(admin_status="admin-down", lifecycle="suspended"), "suspended"),
+        (line(lifecycle="terminated"), "not-in-service"),
+        (line(lifecycle="pendingTerminate", admin_status="admin-down"), "suspended"),
+        (line(order=OrderFacts("modify", "inProgress", NOW)), "order-under-way"),
+        (line(order=OrderFacts("test", "inProgress", NOW)), "being-tested"),
+        (line(order=OrderFacts("modify", "held", NOW)), "in-order"),
+        (
+            line(last_test=LineTestFacts(False, "Test frames are lost on the way, small ones too.", NOW)),
+            "test-failed",
+        ),
+        (line(last_test=None), "in-order"),
+        (line(a={"link_up": None}), "not-known"),
+        (line(z={"reported_at": None, "link_up": None, "as_wanted": None}), "not-known"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
+    found = verdict(facts)
+    assert found.code == code
+    assert found.sentence
+    assert found.advice
+    assert "{" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (line(a={"link_up": False, **NOTHING_IN}), "a-port-down"),
+        (line(a=NOTHING_IN, z={"link_up": False}), "z-port-down"),
+        (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_wanted": None}), "a-vpp-down"),
+        (line(a=NOTHING_IN, z=NOTHING_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
+        (line(a={"maintenance_since": NOW, "link_up": False}), "a-maintenance"),
+        (line(a=NOTHING_IN, z={"reachable": False}), "path-down"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None:
+    assert verdict(facts).code == code
+
+
+def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
+    facts = line(a={"link_up": True, "as_wanted": True, **SILENT})
+    states = {check.code: check.state for check in checks_of(facts)}
+    assert states["a_router"] == CheckState.BROKEN
+    assert {states[code] for code in ("a_port_link", "a_configuration", "a_frames_in", "a_policer")} == {
+        CheckState.UNKNOWN
+    }
+    assert states["path"] == CheckState.UNKNOWN
+    assert states["z_port_link"] == CheckState.OK
+
+
+def test_a_line_on_one_router_has_no_path_and_no_test() -> None:
+    codes = [check.code for check in checks_of(line(tunnelled=False, last_test=None))]
+    assert not {"path", "last_test"} & set(codes)
+    assert verdict(line(tunnelled=False, last_test=None)).code == "in-order"
+
+
+def test_every_finding_has_its_words() -> None:
+    findings = set(Finding) - {Finding.NONE}
+    assert findings == set(SENTENCES) == set(ADVICE)
+
+
+def test_only_the_detail_is_kept_from_customers() -> None:
+    facts = line(a={"as_wanted": False, "status": "conflict", "reason": {"code": "vlan_taken"}})
+    [check] = [check for check in checks_of(facts) if check.state == CheckState.BROKEN]
+    assert "vlan_taken" in check.detail
+    assert "vlan_taken" not in check.evidence
