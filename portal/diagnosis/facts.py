@@ -12,7 +12,6 @@ from portal.vll.models import LineTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import TERMINAL_ORDER_STATES
 
-
 # Agents count every ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
 

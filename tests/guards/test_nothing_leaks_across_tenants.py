@@ -18,6 +18,7 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
+from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import hold_make
@@ -78,6 +79,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         "members": alice.memberships.get().pk,
         "invitations": invitation.pk,
         "holds": held.pk,
+        "trouble-reports": trouble_report(user=alice, vll=placed.vll, note=SECRET, now=clock.now()).pk,
         "customers": dairy.pk,
         "routers": isp.routers["rhino"].pk,
         "sites": isp.routers["rhino"].site_id,

@@ -22,6 +22,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
 from portal.core.view_permission import declared
+from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
@@ -111,6 +112,7 @@ def dairys(module_rows: None) -> Dairy:
             reason="no-tunnel",
             finished_at=clock.now(),
         ).pk,
+        "report_id": trouble_report(user=alice, vll=vll, note="", now=clock.now()).pk,
         "order_id": vll.orders.get().pk,
         "customer_id": dairy.pk,
         "membership_id": Membership.objects.get(user=alice).pk,

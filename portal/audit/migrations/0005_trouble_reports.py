@@ -66,4 +66,9 @@ class Migration(migrations.Migration):
                 "abstract": False,
             },
         ),
+        migrations.RunSQL(
+            "CREATE INDEX audit_troublereport_by_person ON audit_troublereportevent"
+            " ((pgh_context ->> 'username'), pgh_id DESC) WHERE (pgh_context ->> 'username') IS NOT NULL",
+            "DROP INDEX audit_troublereport_by_person",
+        ),
     ]

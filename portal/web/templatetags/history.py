@@ -35,6 +35,7 @@ WHAT = {
     "webhook": gettext_noop("Webhook"),
     "mailoptout": gettext_noop("Unwanted mails"),
     "quarantine": gettext_noop("Quarantined samples"),
+    "troublereport": gettext_noop("Report of trouble"),
 }
 _DONE = {
     "insert": gettext_noop("%(what)s created"),

@@ -47,6 +47,7 @@ PAGES = {
     "webhook": ("web:noc-webhook-history", "id"),
     "mailoptout": ("web:noc-person-history", "user_id"),
     "quarantine": ("web:noc-quarantine", "id"),
+    "troublereport": ("web:diagnosis", "vll_id"),
 }
 # Of a user name.
 LONGEST_NAME = 150
@@ -65,6 +66,7 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "routerenrolment": ("router_id", Router),
     "hold": ("customer_id", Customer),
     "quarantine": ("router_id", Router),
+    "troublereport": ("vll_id", Vll),
 }
 
 

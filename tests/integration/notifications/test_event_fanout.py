@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core import clock
+from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.events.public_events import TOLD
@@ -257,6 +258,8 @@ class TestCatalogue:
             said = {"line_test": str(uuid4()), "code": code, "reason": "In words.", "frame": 1514}
             about = {"customer_id": dairy.pk, "vll_id": active.pk, "order_id": active.orders.get().pk}
             announce(f"line_test.{state}", now=now(), data={**said, "largest_passed": largest}, **about)
+        report = trouble_report(user=alice, vll=active, note="It stutters", now=now())
+        trouble_close(user=nora, report=report, now=now())
         vll_describe(user=alice, vll=active, description="ZRH – “AMS” \U0001f9c0", now=now())
         order_suspend(user=alice, vll=active, now=now())
         activate(active)
