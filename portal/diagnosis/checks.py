@@ -97,7 +97,11 @@ def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
     since = end.held_since or end.maintenance_since
     if since is None:
         return Check(
-            f"{side}_work", CheckState.OK, _("No work on this router is announced."), line.at, side=side
+            f"{side}_work",
+            CheckState.OK,
+            _("No work on {router} is announced.").format(router=end.router),
+            line.at,
+            side=side,
         )
     text = _("The NOC is working on {router}.").format(router=end.router)
     return Check(f"{side}_work", CheckState.BROKEN, text, since, Finding.MAINTENANCE, side)
