@@ -78,8 +78,11 @@ COST = {
     Transport.GENEVE6: Cost(8.32, 368.09),
 }
 
-# Cheapest first. GRE only when asked for: before VPP 25.10, which has keys, each GRE tunnel needs an address
-# pair of its own.
+# Cheapest first. GRE only when asked for. Before VPP 25.10, which has keys, each GRE tunnel needs an address
+# pair of its own. And from outside all frames of a GRE line look the same: it has no ports, VPP sets no flow
+# label, and few routers hash over a key (RFC 2890) or what is inside. So a GRE line takes one of several
+# equal-cost paths and one member of each link group, whatever it carries, where VXLAN and GENEVE spread its
+# flows by the UDP source port (tests/lab/test_outer_ports.py).
 AUTO_TUNNELS = tuple(
     sorted(
         (tunnel for tunnel in TUNNELS if tunnel.encapsulation is not Encapsulation.GRE),

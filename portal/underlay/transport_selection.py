@@ -58,7 +58,7 @@ def select_transport(
 
     ``a_families`` and ``z_families``: those of which each end has a tunnel endpoint. ``barred``: what the
     routers cannot do, and why. ``gre_keys``: the families over which GRE has a key. ``auto`` takes L2XC on
-    one router, else the cheapest tunnel that fits, GRE never.
+    one router, else the cheapest tunnel that fits, GRE never (why: ``AUTO_TUNNELS``).
 
     Raises SvcMtuOutOfRange, or a TransportRefused that knows all that would fit instead; KeyError when a
     router is unknown.
