@@ -9,6 +9,7 @@ import sys
 from bench import (
     agent,
     broker_away,
+    encapsulations,
     lists,
     mtu,
     order_to_frames,
@@ -24,6 +25,7 @@ BENCHMARKS = {
     "telemetry": telemetry.measure,
     "reports": reports.measure,
     "agent": agent.measure,
+    "encapsulations": encapsulations.measure,
     "vni_leases": vni_leases.measure,
     "mtu": mtu.measure,
     "lists": lists.measure,

@@ -6,6 +6,8 @@
 // -api-socket, or against a private one: a real VPP where one is installed, else vppsim. Ten times as many
 // VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own that counts and
 // reports as the agent does, also with as many VLL ends as a stats segment of 256 MB has room for.
+//
+// With -encapsulations it measures what each transport costs a real VPP, as longline-agent calibrate does on a router.
 package main
 
 import (
@@ -41,6 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	stats := flags.String("stats-socket", "", "stats segment `SOCKET` of that VPP")
 	vlls := flags.Int("vlls", 1000, "number of VLL ends")
 	rounds := flags.Int("rounds", 5, "rounds; the median counts")
+	encapsulations := flags.Bool("encapsulations", false, "measure what encapsulations cost in a private real VPP alone, and nothing else")
 	onlyMemory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -48,6 +51,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if flags.NArg() > 0 || (*api == "") != (*stats == "") || *vlls < 1 || *rounds < 1 {
 		flags.Usage()
 		return errors.New("both sockets or neither, and positive numbers")
+	}
+	if *encapsulations {
+		return measureEncapsulations(ctx, stdout)
 	}
 	used := measuredVPP{api: *api, stats: *stats, stop: func() {}}
 	if *api == "" {

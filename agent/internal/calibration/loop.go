@@ -1,0 +1,313 @@
+package calibration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ethernet_types"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_neighbor"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/pg"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"longline.dev/agent/internal/vpp"
+)
+
+// What is built is reserved for the agent. The numbers of the generators are beside that of line tests; the tunnels are
+// in a table of their own, where nobody else's addresses and routes are, and theirs are of nobody (RFC 5737, RFC 3849).
+const (
+	mark       = "longline:calibration"
+	streamName = "longline-clocks"
+	tableID    = 0x4c4c0001
+	vni        = 0x4c4c4c
+	greKey     = 0x4c4c4c
+	none       = ^uint32(0)
+	// generators is what the names of all three begin with.
+	generators = "pg12800491"
+)
+
+// The generators: frames come from source; port plays the other port of a cross-connect, and underlay the link that
+// tunnels leave by. What they are handed goes nowhere.
+var (
+	source   = generator{0x4c4c0001, "pg1280049153"}
+	port     = generator{0x4c4c0002, "pg1280049154"}
+	underlay = generator{0x4c4c0003, "pg1280049155"}
+	all      = []generator{source, port, underlay}
+)
+
+type generator struct {
+	id   interface_types.InterfaceIndex
+	name string
+}
+
+var (
+	near = map[int]netip.Prefix{4: netip.MustParsePrefix("192.0.2.1/24"), 6: netip.MustParsePrefix("2001:db8::1/64")}
+	far  = map[int]netip.Addr{4: netip.MustParseAddr("192.0.2.2"), 6: netip.MustParseAddr("2001:db8::2")}
+)
+
+// farMAC is locally administered.
+var farMAC = ethernet_types.MacAddress{0x02, 0x4c, 0x4c, 0, 0, 0x02}
+
+// Session is what calibrating needs of a connection to VPP.
+type Session interface {
+	Has(api.Message) bool
+	Call(ctx context.Context, req api.Message) (api.Message, error)
+	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
+}
+
+var _ Session = (*vpp.Session)(nil)
+
+// needed are the messages without which nothing can be measured.
+var needed = []api.Message{
+	&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}, &ip.IPTableAddDel{}, &ip.IPTableDump{},
+	&interfaces.SwInterfaceSetTable{}, &interfaces.SwInterfaceAddDelAddress{}, &ip_neighbor.IPNeighborAddDel{}, &l2.SwInterfaceSetL2Xconnect{},
+}
+
+// missing names the first of these messages that this VPP lacks, "" if it has all.
+func missing(session Session, messages ...api.Message) string {
+	for _, message := range messages {
+		if !session.Has(message) {
+			return message.GetMessageName()
+		}
+	}
+	return ""
+}
+
+// loop is what frames are sent through.
+type loop struct {
+	session                Session
+	source, port, underlay interface_types.InterfaceIndex
+	tunnels                map[Transport]interface_types.InterfaceIndex
+	connected              interface_types.InterfaceIndex // with the source, 0 for nothing
+}
+
+// build makes the loop with the tunnels that this VPP has messages for.
+func build(ctx context.Context, session Session) (*loop, error) {
+	l := &loop{session: session, tunnels: make(map[Transport]interface_types.InterfaceIndex)}
+	for _, each := range []struct {
+		generator
+		made *interface_types.InterfaceIndex
+	}{{source, &l.source}, {port, &l.port}, {underlay, &l.underlay}} {
+		reply, err := call(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: each.id})
+		if err != nil {
+			return nil, err
+		}
+		*each.made = reply.(*pg.PgCreateInterfaceV3Reply).SwIfIndex
+		if err := l.mark(ctx, *each.made); err != nil {
+			return nil, err
+		}
+	}
+	for _, isIPv6 := range []bool{false, true} {
+		table := ip.IPTable{TableID: tableID, IsIP6: isIPv6, Name: mark}
+		if _, err := call(ctx, session, &ip.IPTableAddDel{IsAdd: true, Table: table}); err != nil {
+			return nil, err
+		}
+		if _, err := call(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: l.underlay, IsIPv6: isIPv6, VrfID: tableID}); err != nil {
+			return nil, err
+		}
+	}
+	for family := range near {
+		if _, err := call(ctx, session, &interfaces.SwInterfaceAddDelAddress{SwIfIndex: l.underlay, IsAdd: true, Prefix: address(family)}); err != nil {
+			return nil, err
+		}
+		if _, err := call(ctx, session, &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: neighbor(l.underlay, family)}); err != nil {
+			return nil, err
+		}
+	}
+	for _, transport := range Transports {
+		if transport == L2XC || Lacks(transport, session.Has) != "" {
+			continue
+		}
+		index, err := makeTunnel(ctx, session, transport)
+		if err != nil {
+			return nil, err
+		}
+		l.tunnels[transport] = index
+		if err := l.mark(ctx, index); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// address is the underlay's own.
+func address(family int) ip_types.AddressWithPrefix {
+	return ip_types.AddressWithPrefix{Address: vpp.IPAddress(near[family].Addr()), Len: uint8(near[family].Bits())}
+}
+
+// neighbor is where the underlay's frames go.
+func neighbor(index interface_types.InterfaceIndex, family int) ip_neighbor.IPNeighbor {
+	return ip_neighbor.IPNeighbor{
+		SwIfIndex: index, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: farMAC, IPAddress: vpp.IPAddress(far[family]),
+	}
+}
+
+// mark says whose an interface is, and sets it up.
+func (l *loop) mark(ctx context.Context, index interface_types.InterfaceIndex) error {
+	if _, err := call(ctx, l.session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: mark}); err != nil {
+		return err
+	}
+	_, err := call(ctx, l.session, &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	return err
+}
+
+// connect has what comes in at the source leave by that transport; both ways, as VPP has it of a line.
+func (l *loop) connect(ctx context.Context, transport Transport) error {
+	if err := l.crossConnect(ctx, l.connected, false); err != nil {
+		return err
+	}
+	out := l.port
+	if transport != L2XC {
+		out = l.tunnels[transport]
+	}
+	l.connected = out
+	return l.crossConnect(ctx, out, true)
+}
+
+func (l *loop) crossConnect(ctx context.Context, out interface_types.InterfaceIndex, enable bool) error {
+	if out == 0 {
+		return nil
+	}
+	for _, way := range [][2]interface_types.InterfaceIndex{{l.source, out}, {out, l.source}} {
+		if _, err := call(ctx, l.session, &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: way[0], TxSwIfIndex: way[1], Enable: enable}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sink is where the frames of a transport end.
+func sink(transport Transport) generator {
+	if transport == L2XC {
+		return port
+	}
+	return underlay
+}
+
+// Tidy deletes what a calibration has made, as far as it is there, and nothing else. It is for after one and for a new
+// connection: whoever calibrated before may have been cut off. The generators are made first and go last, so where
+// none is there nothing is. Error: *CannotError where somebody else has one of the names, *RefusedError, or that of the connection.
+func Tidy(ctx context.Context, session Session) error {
+	if missing(session, needed...) != "" {
+		return nil // and nothing was ever made
+	}
+	found, err := find(ctx, session)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	// Before its generator: a stream of none is not safe. Without a stream of the name VPP says so and does nothing.
+	if _, err := say(ctx, session, "packet-generator delete "+streamName); err != nil {
+		return err
+	}
+	tables, err := ownTables(ctx, session)
+	if err != nil {
+		return err
+	}
+	if len(tables) > 0 {
+		tunnels, err := ownTunnels(ctx, session)
+		if err != nil {
+			return err
+		}
+		for _, transport := range tunnels {
+			if err := deleteTunnel(ctx, session, transport); err != nil {
+				return err
+			}
+		}
+	}
+	for _, each := range slices.Backward(all) {
+		index, there := found[each.name]
+		if !there {
+			continue
+		}
+		if each == underlay { // what the table is held by
+			if err := leaveTable(ctx, session, index, tables); err != nil {
+				return err
+			}
+		}
+		if _, err := call(ctx, session, &pg.PgDeleteInterface{SwIfIndex: index}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveTable takes an interface out of the own tables, and deletes these. Static neighbors would outlive it.
+func leaveTable(ctx context.Context, session Session, index interface_types.InterfaceIndex, tables []ip.IPTable) error {
+	for family := range far {
+		for _, undo := range []api.Message{
+			&ip_neighbor.IPNeighborAddDel{Neighbor: neighbor(index, family)},
+			&interfaces.SwInterfaceAddDelAddress{SwIfIndex: index, Prefix: address(family)},
+		} {
+			var refused *RefusedError
+			if _, err := call(ctx, session, undo); err != nil && !errors.As(err, &refused) { // refused where it was not made yet
+				return err
+			}
+		}
+	}
+	for _, table := range tables {
+		if _, err := call(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: index, IsIPv6: table.IsIP6}); err != nil {
+			return err
+		}
+		if _, err := call(ctx, session, &ip.IPTableAddDel{Table: table}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find is the own generators by name. One that was just made may have no tag yet.
+func find(ctx context.Context, session Session) (map[string]interface_types.InterfaceIndex, error) {
+	found := make(map[string]interface_types.InterfaceIndex)
+	var foreign error
+	named := &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none), NameFilterValid: true, NameFilter: generators}
+	err := session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
+		m, ok := msg.(*interfaces.SwInterfaceDetails)
+		if !ok || !slices.ContainsFunc(all, func(g generator) bool { return g.name == cutAtNUL(m.InterfaceName) }) {
+			return
+		}
+		if tag := cutAtNUL(m.Tag); tag != "" && tag != mark {
+			foreign = &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", cutAtNUL(m.InterfaceName), tag)}
+			return
+		}
+		found[cutAtNUL(m.InterfaceName)] = m.SwIfIndex
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for generators: %w", err)
+	}
+	return found, foreign
+}
+
+// ownTables are those that bear the mark.
+func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
+	var own []ip.IPTable
+	var foreign error
+	err := session.Dump(ctx, []api.Message{&ip.IPTableDump{}}, func(msg api.Message) {
+		m, ok := msg.(*ip.IPTableDetails)
+		if !ok || m.Table.TableID != tableID {
+			return
+		}
+		if name := cutAtNUL(m.Table.Name); name != mark {
+			foreign = &CannotError{fmt.Sprintf("somebody else has the table %d, with the name %q", m.Table.TableID, name)}
+			return
+		}
+		own = append(own, m.Table)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for tables: %w", err)
+	}
+	return own, foreign
+}
+
+func cutAtNUL(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return text
+}

@@ -1,0 +1,249 @@
+package calibration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/pg"
+
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+// few is enough to see that it works; nothing is asserted about the clocks themselves.
+var few = Options{Rounds: 1, Frames: 4 * 256}
+
+func dial(t *testing.T, socket, stats string) *vpp.Session {
+	t.Helper()
+	session, err := vpp.Dialer{Socket: socket, Timeout: 20 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		return statseg.BootTime(ctx, stats)
+	}}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session
+}
+
+// real is a connection to a real VPP with a tunnel, a generator and a table of somebody else's.
+func real(t *testing.T, options realvpp.Options) *vpp.Session {
+	t.Helper()
+	v := realvpp.StartOrSkip(t, options)
+	for _, line := range []string{
+		"create packet-generator interface pg7",
+		"set interface state pg7 up",
+		"ip table add 7",
+		"create loopback interface",
+		"set interface ip address loop0 192.0.2.1/24", // as inside the loop, in the table of all
+		"set interface state loop0 up",
+	} {
+		if _, err := v.CLI(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dial(t, v.APISocket(), v.StatsSocket())
+}
+
+var withTunnels = realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}}
+
+// state is what somebody sees of VPP, but for counters.
+func state(t *testing.T, session *vpp.Session) string {
+	t.Helper()
+	var all strings.Builder
+	for _, line := range []string{
+		"show interface address", "show mode", "show packet-generator", "show ip table", "show ip6 table", "show ip neighbors", "show vxlan tunnel",
+		"show geneve tunnel", "show gre tunnel",
+	} {
+		said, err := say(t.Context(), session, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%s\n%s\n", line, said)
+	}
+	return all.String()
+}
+
+func TestEachTransportCostsTheNodesThatItsFramesPass(t *testing.T) {
+	session := real(t, withTunnels)
+	before := state(t, session)
+	result, err := Measure(t.Context(), session, few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encapsulating := map[Transport]string{
+		L2XC: "l2-output", VXLAN4: "vxlan4-encap", VXLAN6: "vxlan6-encap", GENEVE4: "geneve4-encap", GENEVE6: "geneve6-encap",
+		GRE4: "gre-teb-encap", GRE6: "gre-teb-encap",
+	}
+	for n, f := range result.Figures {
+		if f.Transport != Transports[n] {
+			t.Errorf("figure %d is of %s", n, f.Transport)
+		}
+		names := make([]string, 0, len(f.Nodes))
+		for _, node := range f.Nodes {
+			names = append(names, node.Name)
+			if node.Clocks <= 0 {
+				t.Errorf("%s: %s takes %g clocks", f.Transport, node.Name, node.Clocks)
+			}
+		}
+		for _, name := range []string{"ethernet-input", "l2-input", encapsulating[f.Transport]} {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s: no %s among %v", f.Transport, name, names)
+			}
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return name == "pg-input" || strings.HasSuffix(name, "-tx") }) {
+			t.Errorf("%s: the generator or the driver counts: %v", f.Transport, names)
+		}
+		if f.Least <= 0 || f.Clocks < f.Least || f.Most < f.Clocks {
+			t.Errorf("%s: %g is not between %g and %g", f.Transport, f.Clocks, f.Least, f.Most)
+		}
+	}
+	if len(result.Figures) != len(Transports) || len(result.Missing) != 0 || result.ClockRate < 1e8 || result.CPU == "" {
+		t.Errorf("got %+v", result)
+	}
+	if after := state(t, session); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func TestAVPPWithoutAPluginIsMeasuredWithoutItsTransports(t *testing.T) {
+	result, err := Measure(t.Context(), real(t, realvpp.Options{Plugins: []string{"vxlan"}}), few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured []Transport
+	for _, f := range result.Figures {
+		measured = append(measured, f.Transport)
+	}
+	if !slices.Equal(measured, []Transport{L2XC, VXLAN4, VXLAN6}) || result.Missing[GENEVE4] != "geneve_add_del_tunnel2" || len(result.Missing) != 4 {
+		t.Errorf("measured %v, missing %v", measured, result.Missing)
+	}
+}
+
+func TestFramesThatAWorkerForwardsAreCounted(t *testing.T) {
+	options := withTunnels
+	options.Workers = 1
+	session := real(t, options)
+	before := state(t, session)
+	result, err := Measure(t.Context(), session, few)
+	if err != nil || len(result.Figures) != len(Transports) {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if after := state(t, session); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+var errCutOff = errors.New("cut off")
+
+// endingSession ends after so many requests; answered: the one that it ends with reached VPP.
+type endingSession struct {
+	*vpp.Session
+	left     int
+	answered bool
+}
+
+func (s *endingSession) next(do func() error) error {
+	if s.left--; s.left >= 0 {
+		return do()
+	}
+	if s.left == -1 && s.answered {
+		_ = do()
+	}
+	return errCutOff
+}
+
+func (s *endingSession) Call(ctx context.Context, request api.Message) (reply api.Message, err error) {
+	err = s.next(func() error { reply, err = s.Session.Call(ctx, request); return err })
+	return reply, err
+}
+
+func (s *endingSession) Dump(ctx context.Context, requests []api.Message, each func(api.Message)) error {
+	return s.next(func() error { return s.Session.Dump(ctx, requests, each) })
+}
+
+func TestACalibrationMayBeCutOffAfterAnyMessage(t *testing.T) {
+	session := real(t, withTunnels)
+	before := state(t, session)
+	for _, answered := range []bool{false, true} {
+		for after, through := 0, false; !through; after++ {
+			_, err := Measure(t.Context(), &endingSession{Session: session, left: after, answered: answered}, few)
+			if through = err == nil; !through && !errors.Is(err, errCutOff) {
+				t.Fatalf("after %d messages: %v", after, err)
+			}
+			if err := Tidy(t.Context(), session); err != nil {
+				t.Fatalf("after %d messages (the last one got there: %v): %v", after, answered, err)
+			}
+			if now := state(t, session); now != before {
+				t.Fatalf("after %d messages (the last one got there: %v)\ngot  %s\nwant %s", after, answered, now, before)
+			}
+			if after > 500 {
+				t.Fatal("there cannot be so many messages")
+			}
+		}
+	}
+}
+
+func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
+	session := real(t, withTunnels)
+	for name, theirs := range map[string]struct{ make, undo api.Message }{
+		"a generator": {&pg.PgCreateInterfaceV3{InterfaceID: source.id}, nil},
+		"a table": {
+			&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: tableID, Name: "customers"}},
+			&ip.IPTableAddDel{Table: ip.IPTable{TableID: tableID}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply, err := call(t.Context(), session, theirs.make)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made, ok := reply.(*pg.PgCreateInterfaceV3Reply); ok {
+				theirs.undo = &pg.PgDeleteInterface{SwIfIndex: made.SwIfIndex}
+				if _, err := call(t.Context(), session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made.SwIfIndex, Tag: "lab"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := state(t, session)
+			var cannot *CannotError
+			if _, err := Measure(t.Context(), session, few); !errors.As(err, &cannot) || !strings.Contains(err.Error(), "somebody else") {
+				t.Errorf("error %v", err)
+			}
+			if after := state(t, session); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+			if _, err := call(t.Context(), session, theirs.undo); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestAVPPThatCannotGenerateFramesIsLeftAlone(t *testing.T) {
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	session := dial(t, sim.APISocket(), sim.StatsSocket())
+	before := sim.Interfaces()
+	var cannot *CannotError
+	if _, err := Measure(t.Context(), session, few); !errors.As(err, &cannot) || !strings.Contains(err.Error(), "has no message") {
+		t.Errorf("error %v", err)
+	}
+	if err := Tidy(t.Context(), session); err != nil {
+		t.Error(err)
+	}
+	if after := sim.Interfaces(); !slices.Equal(after, before) {
+		t.Errorf("interfaces %v, then %v", before, after)
+	}
+}

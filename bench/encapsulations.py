@@ -1,0 +1,62 @@
+"""What each transport costs a router, beside the shipped table: clocks per frame of a real VPP's nodes.
+
+Measured by build/agentbench with the agent's own package for it. The generator's frames are warm in caches, and
+no card is driven, so what is compared are the order and the ratios to a local cross-connect.
+"""
+
+import csv
+import subprocess
+from collections.abc import Iterator, Mapping
+
+from bench.figures import Figure
+from devstack import vpp
+from devstack.paths import BUILD, ROOT
+
+TABLE = ROOT / "tests" / "contract" / "encapsulation-cost.csv"
+BASE = "l2xc"
+
+
+def measure() -> Iterator[Figure]:
+    table = shipped()
+    try:
+        vpp.find()
+    except vpp.NotInstalled as reason:
+        for transport in table:
+            yield Figure(f"encap_cycles_{transport}", None, "clocks", str(reason))
+        return
+    command = [str(BUILD / "agentbench"), "-encapsulations"]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    yield from beside(table, printed)
+
+
+def shipped() -> dict[str, float]:
+    """By transport, the cycles per packet of the table that admission goes by."""
+    with TABLE.open(newline="") as file:
+        return {
+            row["encapsulation"] + row["family"]: float(row["cycles_per_packet"])
+            for row in csv.DictReader(file)
+        }
+
+
+def beside(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
+    """The figures that agentbench printed, in the table's order, each with its place and ratio in both."""
+    measured: dict[str, tuple[float, str]] = {}
+    for line in printed.splitlines():
+        _, name, median, _, spread = line.split(maxsplit=4)
+        measured[name.removeprefix("encap_cycles_")] = (float(median), spread)
+    clocks = {transport: value for transport, (value, _) in measured.items()}
+    for transport in table:
+        value, note = measured[transport]
+        here, there = (
+            f"{_place(transport, each)}, {each[transport] / each[BASE]:.2f}" for each in (clocks, table)
+        )
+        yield Figure(
+            f"encap_cycles_{transport}",
+            value,
+            "clocks",
+            f"place and ratio to {BASE}: {here}; in the table {there}; {note}",
+        )
+
+
+def _place(transport: str, costs: Mapping[str, float]) -> int:
+    return sorted(costs, key=lambda each: costs[each]).index(transport) + 1
