@@ -1,6 +1,6 @@
 """What each transport costs a router, beside the shipped table: clocks per frame of a real VPP's nodes.
 
-Measured by build/agentbench with the agent's own package for it. The generator's frames are warm in caches, and
+Measured by build/agentbench with the agent's own package for it. Its frames are warm in the caches, and
 no card is driven, so what is compared are the order and the ratios to a local cross-connect.
 """
 

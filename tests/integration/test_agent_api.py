@@ -24,7 +24,7 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory import pki
 from portal.inventory.certificate_identity import router_uri
-from portal.inventory.models import ObservedInterface, ObservedRouter, RouterCertificate
+from portal.inventory.models import ObservedInterface, ObservedRouter, Router, RouterCertificate
 from portal.telemetry.models import AgentApiUptime, QuarantinedSample, Sample
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.certificates import certificates, issue, register
@@ -139,7 +139,14 @@ def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
     assert (again["routes"], again["ends"]) == ({"etag": etags["routes"]}, {"etag": etags["ends"]})
     answer = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
     assert answer.status_code == 200
-    assert answer.json() == {"watch_routes": None, "etags": etags}
+    assert answer.json() == {"watch_routes": None, "etags": etags, "maintenance": False}
+
+
+def test_the_answer_says_whether_the_router_is_under_maintenance(post: Post, isp: Isp) -> None:
+    report = (REPORTS / "observed.json").read_bytes()
+    assert post(OBSERVED, report).json()["maintenance"] is False
+    Router.objects.filter(name="rhino").update(maintenance_since=clock.now())
+    assert post(OBSERVED, report).json()["maintenance"] is True
 
 
 def an_end(vll: Vll, **said: Any) -> dict[str, Any]:

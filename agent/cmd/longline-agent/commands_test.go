@@ -117,7 +117,7 @@ func TestAPlanOfAWrongDocumentNamesItsErrors(t *testing.T) {
 
 func TestWithoutAnAgentTheCommandsSaySo(t *testing.T) {
 	a := newAgent(t)
-	for _, args := range [][]string{{"state"}, {"claim", "-vll", "x", "-end", "a"}, {"release", "-vll", "x", "-end", "z"}} {
+	for _, args := range [][]string{{"state"}, {"claim", "-vll", "x", "-end", "a"}, {"release", "-vll", "x", "-end", "z"}, {"calibrate"}} {
 		_, err := invoke(t, append(args, "-config", a.config)...)
 		if err == nil || !strings.Contains(err.Error(), "no agent is running") {
 			t.Errorf("%v: got %v", args, err)

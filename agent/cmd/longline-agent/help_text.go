@@ -16,6 +16,7 @@ SYNOPSIS
   longline-agent state [-json] [-config FILE]
   longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
+  longline-agent calibrate [-beside-lines] [-json] [-config FILE]
   longline-agent health [-ready] [-config FILE]
   longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
@@ -37,6 +38,16 @@ DESCRIPTION
   release lets go of it instead: the agent forgets that it made it. It stays as it is, without the line's policer, and is
           yours; its removal is then answered with removed, and the portal gives its VNI and VLAN to others.
           Both are about all of the end that state lists as relabelled, or about one interface.
+
+  calibrate
+          measures what each encapsulation costs this router: the clocks per frame of the nodes of VPP's graph that a
+          frame passes from a port into a tunnel. VPP's packet generator sends the frames through a loop that the agent
+          makes for it, in a table of its own, and takes away again; no frame leaves the router or reaches a port. It
+          takes some seconds, in which nothing is changed for lines and VPP's runtime counters (show runtime) are
+          cleared again and again. The portal has to have the router under maintenance, and no line may carry
+          frames here, or nothing is done. With -beside-lines it is done all the same: their frames come later, by up
+          to a millisecond, some may be lost, and those that pass spoil the figures.
+          The NOC can take the figures as this router's profile: give the output with -json to its page in the portal.
 
   health  exits with 0 if the agent lives; with -ready, if it is connected to VPP and its intent is applied.
 
@@ -60,6 +71,7 @@ OPTIONS
   -end a|z        its end on this router
   -interface NAME this interface alone
   -json           print the agent's answer as it came (docs/agent-api.md)
+  -beside-lines   calibrate although lines carry frames here
   -ready          ask for more than life
   -portal URL     https URL of the portal's web pages
   -token-file FILE
@@ -104,6 +116,8 @@ EXAMPLES
         what is in the way, and of which line
   longline-agent claim -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
         somebody cleared the tags of that line by mistake: let it go on
+  longline-agent calibrate -json > profile.json
+        what encapsulations cost here, for the router's page in the portal
   longline-agent enroll -portal https://portal.example.net -token-file /dev/stdin
         asks for the first certificate; the token is typed and does not get into the shell's history
 

@@ -33,6 +33,7 @@ type portal struct {
 	*httptest.Server
 	counters, observed, events chan map[string]any
 	away                       atomic.Bool // answers 503 to everything
+	maintenance                atomic.Bool
 }
 
 func newPortal(t *testing.T, ca *identitytest.CA) *portal {
@@ -62,7 +63,7 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 			fmt.Fprint(w, `{"accepted": 1, "duplicate": 0}`)
 		case "/api/agent/v1/observed":
 			p.observed <- body
-			fmt.Fprint(w, `{"watch_routes": ["10.255.0.2", "10.255.0.3"]}`)
+			fmt.Fprintf(w, `{"watch_routes": ["10.255.0.2", "10.255.0.3"], "maintenance": %t}`, p.maintenance.Load())
 		}
 	}))
 	p.TLS = &tls.Config{

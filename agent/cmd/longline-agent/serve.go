@@ -130,6 +130,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		options.Client = report.NewClient(c.Report.URL, files.Client())
 	}
 	reporter := report.New(options)
+	engine.Maintenance = reporter.Maintenance
 	engine.SetAside = setAside(c.StateDir, store, reporter, log)
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)

@@ -44,6 +44,9 @@ var (
 	all      = []generator{source, port, underlay}
 )
 
+// Interfaces is how many there are for a while: the generators and a tunnel for each transport that has one.
+const Interfaces = 3 + 6
+
 type generator struct {
 	id   interface_types.InterfaceIndex
 	name string

@@ -59,6 +59,9 @@ type Engine struct {
 	SetAside func() []durable.SetAsideFile
 	// CLISocket is where VPP's command line answers, for pings; set it before Serve.
 	CLISocket string
+	// Maintenance is whether the portal has this router under maintenance, as far as it said so lately; nil without a
+	// portal. Set it before Serve.
+	Maintenance func() (on, known bool)
 
 	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.

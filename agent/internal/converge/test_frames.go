@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/observe"
@@ -123,11 +124,14 @@ func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.I
 	return nil, notTesting("VLL end %s is not built: it has no tunnel", end.Key)
 }
 
-// tidyTests removes what a test left in VPP that was cut off: the agent may have been killed, or its connection.
+// tidyTests removes what a test or a calibration left in VPP that was cut off: the agent may have been killed, or its connection.
 func (e *Engine) tidyTests(ctx context.Context, session Session) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	if err := linetest.Tidy(ctx, session); err != nil {
 		e.log.Warn("what a line test may have left in VPP is not removed", "error", err)
+	}
+	if err := calibration.Tidy(ctx, session); err != nil {
+		e.log.Warn("what a calibration may have left in VPP is not removed", "error", err)
 	}
 }

@@ -31,6 +31,8 @@ type observedWire struct {
 type observedAnswer struct {
 	// WatchRoutes is null where it is what WatchETag named.
 	WatchRoutes []string `json:"watch_routes"`
+	// Maintenance is nil from portals of before routers were calibrated.
+	Maintenance *bool `json:"maintenance"`
 	ETags       struct {
 		WatchRoutes string `json:"watch_routes"`
 		Routes      string `json:"routes"`

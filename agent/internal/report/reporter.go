@@ -33,6 +33,8 @@ const (
 	batch = 10
 	// settle gathers changes that come together into one report.
 	settle = 200 * time.Millisecond
+	// lately is for how many reports' time what the portal said holds.
+	lately = 4
 	// eventLimit is room for some 20,000 events (bytes).
 	eventLimit = 4 << 20
 )
@@ -56,6 +58,8 @@ type Reporter struct {
 	observed         chan observedBody // at most one: the newest
 
 	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
+	// maintenance is what the portal said with the last answer that it gave; nil where it said nothing.
+	maintenance atomic.Pointer[bool]
 
 	seen countedView // what is counted while VPP does not answer; only Run uses it
 
@@ -128,6 +132,15 @@ func (r *Reporter) ReportNow() {
 	case r.again <- struct{}{}:
 	default:
 	}
+}
+
+// Maintenance is whether the portal has this router under maintenance; known where it said so within some reports.
+func (r *Reporter) Maintenance() (on, known bool) {
+	said, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
+	if said == nil || age > (lately*r.interval).Milliseconds() {
+		return false, false
+	}
+	return *said, true
 }
 
 // Totals are VPP's counters of every end as last read.
@@ -332,6 +345,7 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 				r.log.Warn("observed report not taken; the next one replaces it", "error", err)
 				continue
 			}
+			r.maintenance.Store(answer.Maintenance)
 			r.observedTaken.Store(r.now().UnixMilli())
 			if answer.WatchRoutes != nil || watched == "" {
 				r.setWatchedRoutes(answer.WatchRoutes)

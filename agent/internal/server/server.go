@@ -30,6 +30,7 @@ type Engine interface {
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	SendTestFrames(context.Context, *intent.TestFrames) (*converge.TestResult, error)
 	MeasureRoundTrip(context.Context, *intent.RoundTrip) (*roundtrip.Times, error)
+	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
 	Status() converge.Status
 	Ready() error
 }
@@ -66,11 +67,12 @@ func (s *Server) Handler() http.Handler {
 }
 
 // ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
-// what somebody relabelled, which the portal cannot know.
+// what somebody relabelled, which the portal cannot know, and a calibration, which somebody should be there for.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
 	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
+	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
 	return mux
 }
 

@@ -41,6 +41,10 @@ type engine struct {
 	result *converge.TestResult
 	timed  *intent.RoundTrip // the last round trip
 	times  *roundtrip.Times
+
+	calibrated   *converge.Calibrated
+	calibrations int
+	beside       bool // the last calibration
 }
 
 func (e *engine) Put(context.Context, *intent.Intent) (*converge.Outcome, error) {
@@ -68,6 +72,12 @@ func (e *engine) SendTestFrames(_ context.Context, asked *intent.TestFrames) (*c
 func (e *engine) MeasureRoundTrip(_ context.Context, asked *intent.RoundTrip) (*roundtrip.Times, error) {
 	e.timed = asked
 	return e.times, e.err
+}
+
+func (e *engine) Calibrate(_ context.Context, besideLines bool) (*converge.Calibrated, error) {
+	e.calibrations++
+	e.beside = besideLines
+	return e.calibrated, e.err
 }
 
 func (e *engine) Status() converge.Status { return converge.Status{} }

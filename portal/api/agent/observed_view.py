@@ -18,11 +18,12 @@ class _Document(ObservedReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def observed(router: Router, report: _Document) -> dict[str, Any]:
-    """Take the report in, and say which routes the next one is to name.
+    """Take the report in, and say which routes the next one is to name, and whether there is a maintenance.
 
     Neither side says again what the other has: the etags name what was told last.
     """
     observation_take(router=router, report=report, now=clock.now())
     etag, addresses = watch_routes(router, known=report.watch_etag)
     etags = {"watch_routes": etag, "routes": report.digests["routes"], "ends": report.digests["ends"]}
-    return {"watch_routes": addresses, "etags": etags}
+    maintenance = router.maintenance_since is not None
+    return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance}

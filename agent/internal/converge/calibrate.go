@@ -1,0 +1,79 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+
+	"longline.dev/agent/internal/calibration"
+	"longline.dev/agent/internal/vpp"
+)
+
+// InServiceError says that this router serves, so that nothing is measured on it.
+type InServiceError struct{ Why string }
+
+func (e *InServiceError) Error() string { return e.Why }
+
+// Calibrated is what a calibration found.
+type Calibrated struct {
+	*calibration.Result
+	AtMS int64
+	VPP  vpp.Info
+}
+
+// Calibrate measures what encapsulations cost on this router, which the portal has to have under maintenance. Where ends of
+// lines carry frames it does so only besideLines: they share VPP's graph, its threads and the figures. Nothing else is
+// done meanwhile. Error: *InServiceError, *calibration.CannotError, *calibration.RefusedError, *calibration.DisturbedError,
+// ErrNoVPP or that of the connection.
+func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, error) {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if err := e.mayCalibrate(besideLines); err != nil {
+		return nil, err
+	}
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	found := &Calibrated{VPP: session.Info()}
+	if found.VPP.Simulated() {
+		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
+	}
+	if e.FreeInterfaces != nil { // VPP aborts of one too many
+		snapshot, err := e.quickLook(ctx, session, e.heldOrEmpty())
+		if err != nil {
+			return nil, err
+		}
+		if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < calibration.Interfaces {
+			return nil, &calibration.CannotError{Why: fmt.Sprintf("VPP's stats segment has no room for %d more interfaces", calibration.Interfaces)}
+		}
+	}
+	if found.Result, err = calibration.Measure(ctx, session, calibration.Usual); err != nil {
+		return nil, err
+	}
+	found.AtMS = e.now().UnixMilli()
+	e.log.Info("calibrated", "rounds", found.Rounds, "frames", found.Frames, "figures", len(found.Figures))
+	return found, nil
+}
+
+func (e *Engine) mayCalibrate(besideLines bool) error {
+	on, known := false, false
+	if e.Maintenance != nil {
+		on, known = e.Maintenance()
+	}
+	carrying := 0
+	for _, end := range e.heldOrEmpty().Present {
+		if end.AdminUp && !end.Testing {
+			carrying++
+		}
+	}
+	switch {
+	case !known:
+		return &InServiceError{"whether this router is under maintenance is not known: the portal has not said so lately"}
+	case !on:
+		return &InServiceError{"the portal does not have this router under maintenance: begin it there first"}
+	case carrying > 0 && !besideLines:
+		return &InServiceError{fmt.Sprintf("lines carry frames here, at %d of their ends, and would share VPP with the calibration: their frames would come later, "+
+			"by up to a millisecond, and some may be lost; drain the router first, or calibrate with -beside-lines", carrying)}
+	}
+	return nil
+}

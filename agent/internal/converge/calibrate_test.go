@@ -1,0 +1,98 @@
+package converge
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/pg"
+
+	"longline.dev/agent/internal/calibration"
+	"longline.dev/agent/internal/intent"
+)
+
+func said(on, known bool) func() (bool, bool) { return func() (bool, bool) { return on, known } }
+
+func TestARouterInServiceIsNotCalibratedAndNothingIsDone(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		serving, tested, down := vxlanEnd(1, r.ports[0]), testedEnd(2, r.ports[0]), vxlanEnd(3, r.ports[0])
+		down.AdminUp = false
+		r.put([]intent.End{serving, tested, down})
+		before := comparable(r.snapshot())
+		for name, c := range map[string]struct {
+			maintenance func() (bool, bool)
+			beside      bool
+			says        string
+		}{
+			"without a portal":          {nil, true, "not known"},
+			"not told lately":           {said(true, false), true, "not known"},
+			"not under maintenance":     {said(false, true), true, "does not have this router under maintenance"},
+			"a line carries frames":     {said(true, true), false, "lines carry frames here, at 1 of their ends"},
+			"without a portal and line": {nil, false, "not known"},
+		} {
+			r.Maintenance = c.maintenance
+			var inService *InServiceError
+			if found, err := r.Calibrate(t.Context(), c.beside); !errors.As(err, &inService) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %+v, %v", name, found, err)
+			}
+		}
+		if after := comparable(r.snapshot()); !maps.Equal(after, before) {
+			t.Errorf("got  %v\nwant %v", after, before)
+		}
+	})
+}
+
+func TestARouterUnderMaintenanceIsCalibratedWhereItForwards(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.Maintenance = said(true, true)
+		serving := vxlanEnd(1, r.ports[0])
+		r.put([]intent.End{serving}).mustAllBe(t, "verified")
+		before := comparable(r.snapshot())
+		found, err := r.Calibrate(t.Context(), true)
+		if r.session.Info().Simulated() {
+			var cannot *calibration.CannotError
+			if !errors.As(err, &cannot) || !strings.Contains(err.Error(), "stand-in") {
+				t.Errorf("on a stand-in: %+v, %v", found, err)
+			}
+		} else if err != nil || len(found.Figures) != len(calibration.Transports) || found.AtMS == 0 || found.VPP.Version == "" {
+			t.Errorf("got %+v, %v", found, err)
+		}
+		if after := comparable(r.snapshot()); !maps.Equal(after, before) {
+			t.Errorf("got  %v\nwant %v", after, before)
+		}
+		r.put([]intent.End{serving}).mustAllBe(t, "verified")
+	})
+}
+
+func TestWhatACalibrationLeftGoesWithTheNextConnection(t *testing.T) {
+	r, _ := newRealRouter(t)
+	r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+	before := comparable(r.snapshot())
+	// As far as the agent comes before the first tag.
+	r.must(&pg.PgCreateInterfaceV3{InterfaceID: 0x4c4c0001})
+	go r.Serve(t.Context(), r.session)
+	left := func() (names []string) {
+		all := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}}
+		if err := r.session.Dump(t.Context(), all, func(msg api.Message) {
+			if m := msg.(*interfaces.SwInterfaceDetails); strings.HasPrefix(m.InterfaceName, "pg") {
+				names = append(names, m.InterfaceName)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(left()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("left: %v", left())
+		}
+	}
+	if after := comparable(r.snapshot()); !maps.Equal(after, before) {
+		t.Errorf("got  %v\nwant %v", after, before)
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+
+	"longline.dev/agent/internal/calibration"
+	"longline.dev/agent/internal/converge"
+)
+
+type calibrationRequest struct {
+	Schema      int  `json:"schema"`
+	BesideLines bool `json:"beside_lines"`
+}
+
+type nodeBody struct {
+	Node   string  `json:"node"`
+	Clocks float64 `json:"clocks"`
+}
+
+type figureBody struct {
+	Transport string     `json:"transport"`
+	Clocks    float64    `json:"clocks"`
+	Least     float64    `json:"least"`
+	Most      float64    `json:"most"`
+	Nodes     []nodeBody `json:"nodes"`
+}
+
+type missingBody struct {
+	Transport string `json:"transport"`
+	Message   string `json:"message"`
+}
+
+type calibrationBody struct {
+	Schema       int           `json:"schema"`
+	Router       string        `json:"router"`
+	MeasuredMS   int64         `json:"measured_ms"`
+	VPPVersion   string        `json:"vpp_version"`
+	AgentVersion string        `json:"agent_version"`
+	CPU          string        `json:"cpu"`
+	ClockHz      float64       `json:"clock_hz"`
+	Rounds       int           `json:"rounds"`
+	Frames       int           `json:"frames"`
+	Figures      []figureBody  `json:"figures"`
+	Missing      []missingBody `json:"missing"`
+}
+
+func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
+	s.takeBody(w, r, func(body []byte) {
+		var asked calibrationRequest
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&asked); err != nil || asked.Schema != 1 {
+			problem{Type: "invalid-calibration", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
+				Detail: "the body is not {schema: 1, beside_lines}; nothing was done"}.write(w)
+			return
+		}
+		found, err := s.engine.Calibrate(r.Context(), asked.BesideLines)
+		if err != nil {
+			s.log.Warn("not calibrated", "error", err)
+			failedCalibration(err).write(w)
+			return
+		}
+		writeJSON(w, s.calibrationOf(found))
+	})
+}
+
+func (s *Server) calibrationOf(found *converge.Calibrated) calibrationBody {
+	body := calibrationBody{
+		Schema: 1, Router: s.router, MeasuredMS: found.AtMS, VPPVersion: found.VPP.Version, AgentVersion: s.version, CPU: found.CPU,
+		ClockHz: math.Round(found.ClockRate), Rounds: found.Rounds, Frames: found.Frames, Figures: []figureBody{}, Missing: []missingBody{},
+	}
+	for _, f := range found.Figures {
+		figure := figureBody{Transport: string(f.Transport), Clocks: hundredths(f.Clocks), Least: hundredths(f.Least), Most: hundredths(f.Most), Nodes: []nodeBody{}}
+		for _, n := range f.Nodes {
+			figure.Nodes = append(figure.Nodes, nodeBody{n.Name, hundredths(n.Clocks)})
+		}
+		body.Figures = append(body.Figures, figure)
+	}
+	for _, transport := range calibration.Transports {
+		if message, lacks := found.Missing[transport]; lacks {
+			body.Missing = append(body.Missing, missingBody{string(transport), message})
+		}
+	}
+	return body
+}
+
+// hundredths: VPP prints no more than three digits of each node.
+func hundredths(clocks float64) float64 { return math.Round(clocks*100) / 100 }
+
+// failedCalibration answers one that was not carried out.
+func failedCalibration(err error) problem {
+	var inService *converge.InServiceError
+	var cannot *calibration.CannotError
+	var refused *calibration.RefusedError
+	var disturbed *calibration.DisturbedError
+	conflict := func(code, title string) problem {
+		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
+	}
+	switch {
+	case errors.As(err, &inService):
+		return conflict("in-service", "The router is in service, and nothing was done")
+	case errors.As(err, &cannot):
+		return conflict("cannot-calibrate", "Nothing can be measured here")
+	case errors.As(err, &disturbed):
+		return conflict("disturbed", "Other frames were in the way")
+	case errors.As(err, &refused):
+		return conflict("vpp-refused", "VPP did not do it")
+	default:
+		return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+	}
+}
