@@ -114,6 +114,10 @@ class Client:
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 
+    def take_calibration(self, router: int, calibration: Json | None) -> Json:
+        """Have admission go by this, None: by the shipped table. Raises Refused."""
+        return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
+
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
         """Raises NotReached when the order ends in another state or not in time."""
         body: Json = {}

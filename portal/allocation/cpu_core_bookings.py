@@ -7,13 +7,21 @@ so none deadlock, and of many who want the last of it one gets it.
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from math import ceil
 from uuid import UUID
 
 from django.db import connection
 
+from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.errors import CoresBelowBooked, RouterFull
 from portal.allocation.models import CoreBooking
-from portal.allocation.router_packet_capacity import bookable_load, largest_cir, load_per_core
+from portal.allocation.router_packet_capacity import (
+    Weights,
+    bookable_load,
+    end_load,
+    largest_cir,
+    load_per_core,
+)
 from portal.core.encapsulations import Transport
 from portal.inventory.models import Router
 
@@ -156,6 +164,30 @@ def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) ->
             _add(booking.router_id, -booking.load)
 
 
+def cores_revalue(
+    *, router: Router, lines: Mapping[UUID, tuple[Transport, int]], before: Weights, after: Weights
+) -> None:
+    """Book anew, by other weights, what these lines (id -> transport, rate in bit/s) have on a router.
+
+    The caller holds the lines' locks. What an order or a hold has beside its line stays as it was booked: it
+    ends within minutes, and is settled by the weights of then.
+    """
+    changed, more = [], 0
+    for booking in CoreBooking.objects.filter(router=router, holder__in=lines).order_by("holder", "side"):
+        transport, cir_bps = lines[booking.holder]
+        if booking.load == end_load(cir_bps, transport, before):
+            load = end_load(cir_bps, transport, after)
+        else:  # a change of the line is under way
+            load = ceil(booking.load * after[transport] / before[transport])
+        if load != booking.load:
+            more += load - booking.load
+            booking.load = load
+            changed.append(booking)
+    CoreBooking.objects.bulk_update(changed, ["load"], batch_size=1000)
+    if changed:
+        _add(router.pk, more)
+
+
 def bookable_of(router: Router) -> int:
     """The load that may be booked on a router."""
     return bookable_load(cpu=router.cpu, cores=router.forwarding_cores)
@@ -234,7 +266,7 @@ def _capacity(
         bookable_cores=cores_of(router, bookable),
         booked_cores=cores_of(router, booked),
         free_cores=cores_of(router, free),
-        free_bps=largest_cir(free // ends_here, transport),
+        free_bps=largest_cir(free // ends_here, transport, weights_of(router)),
     )
 
 

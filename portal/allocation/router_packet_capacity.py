@@ -4,12 +4,15 @@ The packet rates are measured: VPP on one core of a Ryzen 5950X with 64-byte fra
 (portal/core/encapsulations.py), scaled to another CPU by its rate of plain IPv4 forwarding.
 
 What is booked is a *load*: the rate (bit/s) of local cross-connects, the cheapest there is, that would cost
-a router as much. It is a whole number that depends on neither the router nor the policy, so that sums stay
-exact and right when a router gets other cores or the operator another policy.
+a router as much. It is a whole number that depends neither on the router's cores nor on the policy, so that
+sums stay exact and right when a router gets other cores or the operator another policy. A router that was
+calibrated has weights of its own (portal/allocation/calibrated_weights.py).
 """
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from django.conf import settings
 
@@ -24,26 +27,47 @@ SLOWEST_CPU = min(IPV4_MPPS_PER_CORE, key=lambda cpu: IPV4_MPPS_PER_CORE[cpu])
 WIRE_OVERHEAD = 20
 
 _CHEAPEST = Transport.L2XC
-_DEAREST = min(TUNNELS, key=lambda tunnel: COST[tunnel].mpps_per_core)
+
+# By transport the load of one end for each bit/s of its line, when both directions are full.
+Weights = Mapping[Transport, Fraction]
 
 
-def dearest(*, within_router: bool) -> Transport:
-    """The transport that costs most of those that may come to join two ports."""
-    return Transport.L2XC if within_router else _DEAREST
+def directions(transport: Transport) -> int:
+    """How many directions an end stands for.
 
-
-def end_load(cir_bps: int, transport: Transport) -> int:
-    """The load of one end of a VLL on its router when both directions are full.
-
-    A tunnel's end handles each direction. A local cross-connect has both ends on one router, which handles
-    a frame once: there each end stands for the direction that comes in at it.
+    A tunnel's end handles each. A local cross-connect has both ends on one router, which handles a frame
+    once: there each end stands for the direction that comes in at it.
     """
-    return math.ceil(cir_bps * _weight(transport))
+    return 1 if transport is Transport.L2XC else 2
 
 
-def largest_cir(load: int, transport: Transport) -> int:
+def _weight_by_table(transport: Transport) -> Fraction:
+    return (
+        directions(transport) * _exact(COST[_CHEAPEST].mpps_per_core) / _exact(COST[transport].mpps_per_core)
+    )
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal as it is written in the table of measurements."""
+    return Fraction(str(value))
+
+
+BY_TABLE: Weights = MappingProxyType({transport: _weight_by_table(transport) for transport in Transport})
+
+
+def dearest(*, within_router: bool, weights: Weights = BY_TABLE) -> Transport:
+    """The transport that costs most of those that may come to join two ports."""
+    return Transport.L2XC if within_router else max(TUNNELS, key=lambda tunnel: weights[tunnel])
+
+
+def end_load(cir_bps: int, transport: Transport, weights: Weights = BY_TABLE) -> int:
+    """The load of one end of a VLL on its router when both directions are full."""
+    return math.ceil(cir_bps * weights[transport])
+
+
+def largest_cir(load: int, transport: Transport, weights: Weights = BY_TABLE) -> int:
     """The rate (bit/s) whose end is no more than this load."""
-    return max(0, math.floor(load / _weight(transport)))
+    return max(0, math.floor(load / weights[transport]))
 
 
 def bookable_load(*, cpu: str, cores: int) -> int:
@@ -61,13 +85,3 @@ def packets_per_core(transport: Transport, *, cpu: str) -> float:
     """Packets a second that one core carries."""
     speed = IPV4_MPPS_PER_CORE.get(cpu, IPV4_MPPS_PER_CORE[SLOWEST_CPU])
     return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]
-
-
-def _weight(transport: Transport) -> Fraction:
-    directions = 1 if transport is Transport.L2XC else 2
-    return directions * _exact(COST[_CHEAPEST].mpps_per_core) / _exact(COST[transport].mpps_per_core)
-
-
-def _exact(value: float) -> Fraction:
-    """The decimal as it is written in the table of measurements."""
-    return Fraction(str(value))

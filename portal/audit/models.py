@@ -33,8 +33,8 @@ TRACKED: dict[type[models.Model], str] = {
     EmailAddress: "id user email verified primary",
     SocialAccount: "id user provider uid date_joined",
     Site: "id name",
-    Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps maintenance_since"
-    " drained_since held_since dead_since retired_at",
+    Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps calibration"
+    " maintenance_since drained_since held_since dead_since retired_at",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"

@@ -16,6 +16,12 @@ TEXTS |= {
     errors.InterfaceTaken: gettext_noop(
         "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
     ),
+    errors.CalibrationUnreadable: gettext_noop(
+        "This is not what longline-agent calibrate -json prints: {detail}. Copy all that it printed."
+    ),
+    errors.CalibrationOfAnother: gettext_noop(
+        "This was measured on {measured}, and is not taken for {router}. Calibrate {router} itself."
+    ),
     errors.LinkWithinRouter: gettext_noop(
         "Both sides are on {router}. A backbone link joins two different routers."
     ),

@@ -44,6 +44,21 @@ class InterfaceTaken(Conflict):
     field: str
 
 
+class CalibrationUnreadable(DomainError):
+    """It is not what ``longline-agent calibrate -json`` prints. ``detail``: where, and why."""
+
+    detail: str
+    field: str = "calibration"
+
+
+class CalibrationOfAnother(DomainError):
+    """It was measured on another router, ``measured``."""
+
+    router: str
+    measured: str
+    field: str = "calibration"
+
+
 class LinkWithinRouter(DomainError):
     """Both sides of the link are on one router."""
 

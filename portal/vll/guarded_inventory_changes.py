@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from portal.accounts.models import User
+from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import bookable_of, cores_suffice
 from portal.events.outbox import announce
 from portal.inventory.models import BackboneLink, Port, Router
@@ -22,6 +23,7 @@ from portal.inventory.operations.routers import router_change_unguarded
 from portal.vll.errors import LinesAffected, LoopbackInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
+from portal.vll.router_calibration import lines_lock, lines_revalue
 
 _NAMED = 5
 
@@ -48,12 +50,17 @@ def router_change(
 
     Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
     """
+    reweighed = "cpu" in changes and router.calibration is not None
+    if reweighed:
+        lines_lock(router)
     before = Router.objects.select_for_update().get(pk=router.pk)
     for name in ("loopback4", "loopback6"):
         address = getattr(before, name)
         if name in changes and address is not None and changes[name] != address:
             _check_loopback(before, address, field=name)
     changed = router_change_unguarded(router=router, user=user, now=now, **changes)
+    if reweighed:
+        lines_revalue(changed, before=weights_of(before))
     if {"cores", "cpu"} & set(changes) and not accept_affected and _weaker(before, changed):
         cores_suffice(changed)
     return changed

@@ -67,6 +67,7 @@ urlpatterns = [
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
     path("routers/<int:router_id>/actions/", noc_router.actions, name="noc-router-actions"),
     path("routers/<int:router_id>/drain/", noc_drain.page, name="noc-router-drain"),
+    path("routers/<int:router_id>/calibration/", noc_router.calibration, name="noc-router-calibration"),
     path("routers/<int:router_id>/enrolment/", noc_router.enrolment, name="noc-router-enrolment"),
     path("routers/<int:router_id>/dead/", noc_router.dead, name="noc-router-dead"),
     path("routers/<int:router_id>/revoke/", noc_router.revoke, name="noc-router-revoke"),

@@ -14,14 +14,18 @@ from portal.accounts.models import Customer, Membership, User
 from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
+from portal.core.encapsulations import Transport
 from portal.inventory.models import ObservedRouter, Port, Router
+from portal.inventory.router_calibration import Calibration
 from portal.vll.guarded_inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
+from portal.vll.router_calibration import router_calibration_set
 from provisioning.intent_generations import next_intent
-from tests.integration.isp import Isp, member
+from tests.integration.isp import GBIT, Isp, member
+from tests.integration.leases import sums_are_right
 from tests.integration.observed_reports import observed_end
-from tests.integration.orders import order
+from tests.integration.orders import modify, order
 from tests.integration.router_answers import answer
 from tests.integration.test_api_v1 import client
 
@@ -151,6 +155,30 @@ def test_two_routers_that_answer_at_the_same_moment_complete_the_order(isp: Isp,
         start()
     placed.refresh_from_db()
     assert (placed.state, placed.vll.lifecycle) == ("completed", "active")
+
+
+def test_what_was_measured_may_be_taken_while_a_line_of_that_router_changes(
+    isp: Isp, alice: User, nora: User, vll: Vll
+) -> None:
+    clocks = {Transport.L2XC: 25.0, Transport.VXLAN4: 400.0}
+    measured = Calibration(
+        measured_at=clock.now(), vpp_version="25.10", cpu="", clock_hz=2.6e9, rounds=41, clocks=clocks
+    )
+    take = partial(
+        router_calibration_set,
+        router=isp.routers["rhino"],
+        calibration=measured,
+        user=nora,
+        now=clock.now(),
+        accept_affected=True,
+    )
+    with a_thread(take) as start, transaction.atomic():
+        # As an order begins.
+        Vll.objects.select_for_update().get(pk=vll.pk)
+        start()
+        modify(alice, vll, cir_bps=2 * GBIT)
+    assert Router.objects.get(name="rhino").calibration is not None
+    assert sums_are_right()
 
 
 def test_a_line_that_becomes_active_while_its_removal_is_ordered_is_removed(isp: Isp, alice: User) -> None:

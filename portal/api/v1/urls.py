@@ -23,6 +23,7 @@ from portal.api.v1.views import (
     quarantine,
     reports,
     router_actions,
+    router_calibration,
     schema,
     team,
     tokens,
@@ -94,6 +95,11 @@ urlpatterns = [
     path("routers", inventory.RoutersView.as_view(), name="routers"),
     path("routers/<int:pk>", inventory.RouterView.as_view(), name="router"),
     path("routers/<int:pk>/actions", router_actions.RouterActionsView.as_view(), name="router-actions"),
+    path(
+        "routers/<int:pk>/calibration",
+        router_calibration.RouterCalibrationView.as_view(),
+        name="router-calibration",
+    ),
     path("routers/<int:pk>/enrolment", certificates.EnrolmentView.as_view(), name="router-enrolment"),
     path(
         "routers/<int:pk>/certificates", certificates.CertificatesView.as_view(), name="router-certificates"

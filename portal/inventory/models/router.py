@@ -17,6 +17,9 @@ class Router(models.Model):
     cores = models.PositiveSmallIntegerField(default=1)
     # Test frames in a second that it may send or get, in packet/s; null: what the deployment says.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
+    # What encapsulations were measured to cost here, as the NOC took it
+    # (portal/inventory/router_calibration.py); null: they count as in the shipped table.
+    calibration = models.JSONField(null=True, blank=True)
     # The number of the newest intent; only ever counted up, under the row's lock.
     generation = models.BigIntegerField(default=0)
     # Since when it takes no new work; what it has goes on being converged.
@@ -37,6 +40,11 @@ class Router(models.Model):
             models.CheckConstraint(
                 condition=Q(line_test_pps__isnull=True) | Q(line_test_pps__range=(100, 10**6)),
                 name="a_burst_of_test_frames_takes_a_second_at_most",
+            ),
+            models.CheckConstraint(
+                condition=Q(calibration__isnull=True)
+                | Q(calibration__has_keys=["clock_hz", "clocks"], calibration__clocks__has_key="l2xc"),
+                name="a_calibration_has_clocks_and_their_rate",
             ),
             models.CheckConstraint(
                 condition=Q(name__regex=r"^[a-z0-9-]{1,63}$"), name="router_name_fits_a_certificate_name"

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from portal.accounts.models import Customer, User
+from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_look
 from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
@@ -298,5 +299,7 @@ def families(router: Router) -> list[Family]:
 
 def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport) -> dict[str, EndLoad]:
     """The loads of the ends of a line on these ports on their routers' cores."""
-    load = end_load(cir_bps, transport)
-    return {side: EndLoad(router=port.router, load=load) for side, port in ports.items()}
+    return {
+        side: EndLoad(router=port.router, load=end_load(cir_bps, transport, weights_of(port.router)))
+        for side, port in ports.items()
+    }

@@ -10,7 +10,8 @@ from django.db import IntegrityError, transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.allocation.cpu_core_bookings import cores_book
+from portal.allocation.calibrated_weights import weights_of
+from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.router_packet_capacity import dearest
 from portal.events.outbox import announce
 from portal.inventory.models import Port
@@ -52,9 +53,12 @@ def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int,
 
 
 def _cores_hold(ports: Mapping[str, Port], *, cir_bps: int, holder: uuid.UUID) -> None:
-    """Nobody has named a transport yet: whichever is ordered with the hold shall fit."""
-    transport = dearest(within_router=ports["a"].router_id == ports["z"].router_id)
-    ends = core_loads(ports, cir_bps=cir_bps, transport=transport)
+    """Nobody has named a transport yet: whichever is ordered with the hold shall fit at both ends."""
+    within_router = ports["a"].router_id == ports["z"].router_id
+    ends: dict[str, EndLoad] = {}
+    for side, port in ports.items():
+        transport = dearest(within_router=within_router, weights=weights_of(port.router))
+        ends |= core_loads({side: port}, cir_bps=cir_bps, transport=transport)
     cores_book(ends=ends, transport=transport, holder=holder)
 
 

@@ -26,7 +26,6 @@ from portal.allocation.models import (
     PortVlanLease,
     VniLease,
 )
-from portal.allocation.router_packet_capacity import end_load
 from portal.allocation.vlan_leases import vlan_lease, vlans_release, vlans_settle
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
@@ -174,14 +173,16 @@ def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapp
         wanted={side: (end.port, content.cir_bps) for side, end in content.ends.items()},
         leftover=leftover,
     )
-    load = end_load(content.cir_bps, content.transport)
-    routers = dict(
-        Port.objects.filter(pk__in={end.port for end in content.ends.values()}).values_list("pk", "router")
+    ports = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
+    loads = core_loads(
+        {side: ports[end.port] for side, end in content.ends.items()},
+        cir_bps=content.cir_bps,
+        transport=content.transport,
     )
     cores_settle(
         holder=holder,
         spare=spare,
-        wanted={side: (routers[end.port], load) for side, end in content.ends.items()},
+        wanted={side: (end.router.pk, end.load) for side, end in loads.items()},
         leftover=leftover,
     )
     vlans_settle(

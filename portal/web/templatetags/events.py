@@ -48,6 +48,8 @@ _SENTENCES = {
     "router.held": gettext_noop("Held: nothing is sent to it"),
     "router.released": gettext_noop("Released; it catches up"),
     "router.retried": gettext_noop("Asked to be tried again"),
+    "router.calibration_taken": gettext_noop("Admission goes by what a calibration measured"),
+    "router.calibration_returned": gettext_noop("Admission goes by the shipped table again"),
     "router.reconcile_asked": gettext_noop("Asked to be reconciled"),
     "router.reconciled": gettext_noop("Reconciled: the database counts on from what the agent holds"),
     "router.retired": gettext_noop("Retired"),

@@ -11,15 +11,18 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.allocation.transport_costs import calibration_of, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+from portal.inventory.router_calibration import calibration_read
 from portal.vll import router_actions
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.router_calibration import router_calibration_set
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
@@ -114,6 +117,29 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
     return redirect("web:noc-router", router_id=router.pk)
 
 
+@requires(permissions.may_run_the_network)
+@require_POST
+def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """``do``: ``take`` what ``longline-agent calibrate -json`` ``printed`` there, or ``return`` it."""
+    router = _router(router_id)
+    done = {
+        "take": _("Admission goes by what was measured."),
+        "return": _("Admission goes by the shipped table again."),
+    }
+    do, printed = request.POST.get("do", ""), request.POST.get("printed", "")
+    if do not in done:
+        return HttpResponse(status=400)
+    with telling(request, done=done[do]):
+        router_calibration_set(
+            router=router,
+            calibration=calibration_read(printed, router=router.name) if do == "take" else None,
+            accept_affected="accept_affected" in request.POST,
+            user=request.user,
+            now=clock.now(),
+        )
+    return redirect("web:noc-router", router_id=router.pk)
+
+
 def _router(router_id: int) -> Router:
     rows = Router.objects.select_related("site", "observed", "convergence", "agent_clock")
     return get_object_or_404(rows, pk=router_id)
@@ -142,6 +168,8 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         ],
         "paired": router.observed_interfaces.exclude(linux_cp="").order_by("name"),
         "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
+        "calibration": calibration_of(router),
+        "costs": transport_costs(router),
         "certificates": router.certificates.order_by("-issued_at"),
     }
     return render(request, "noc/router.html", context)

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer
+from portal.core.encapsulations import Transport
 from portal.vll.models import VllEnd
 from portal.vll.router_drain import DrainStep, drain_step
 
@@ -28,6 +29,34 @@ class RouterActionSerializer(StrictSerializer):
                 {"reason": ["Say why: it is kept with the router."]}, code="required"
             )
         return attrs
+
+
+class CalibrationWriteSerializer(StrictSerializer):
+    """``calibration``: what ``longline-agent calibrate -json`` printed on this router; null: by the shipped
+    table again. ``accept_affected``: even if its lines have booked more than its cores then."""
+
+    calibration = serializers.DictField(allow_null=True)
+    accept_affected = StrictBooleanField(required=False, default=False)
+
+
+class TransportCostSerializer(serializers.Serializer[Any]):
+    """``clocks``: measured per frame of 64 bytes, null: not measured. ``mpps_per_core``: what admission
+    reckons with, in millions of such frames a second; ``mpps_by_table``: by the shipped table."""
+
+    transport = serializers.ChoiceField(choices=[transport.value for transport in Transport])
+    clocks = serializers.FloatField(allow_null=True)
+    mpps_per_core = serializers.FloatField()
+    mpps_by_table = serializers.FloatField()
+
+
+class CalibrationSerializer(serializers.Serializer[Any]):
+    """What encapsulations cost a router. The first four are null where the shipped table counts."""
+
+    measured_at = serializers.DateTimeField(allow_null=True)
+    vpp_version = serializers.CharField(allow_null=True)
+    cpu = serializers.CharField(allow_null=True)
+    clock_hz = serializers.FloatField(allow_null=True)
+    transports = TransportCostSerializer(many=True)
 
 
 class DrainProgressSerializer(serializers.Serializer[Any]):

@@ -1,0 +1,58 @@
+"""What encapsulations were measured to cost a router, and whether admission goes by it."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.allocation.transport_costs import calibration_of, transport_costs
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.router_actions import CalibrationSerializer, CalibrationWriteSerializer
+from portal.api.v1.serializers.strict_fields import validated
+from portal.api.v1.views.inventory_crud import NocAlone
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.inventory.router_calibration import calibration_read, calibration_text
+from portal.vll.router_calibration import router_calibration_set
+
+
+class RouterCalibrationView(APIView):
+    """The calibration of a router."""
+
+    permission_classes = [NocAlone]
+
+    @extend_schema(responses={200: CalibrationSerializer})
+    def get(self, request: Request, pk: int) -> Response:
+        """What each transport costs this router, as admission reckons with it; for NOC staff."""
+        return Response(_document(get_object_or_404(Router, pk=pk)))
+
+    @extend_schema(request=CalibrationWriteSerializer, responses={200: CalibrationSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Take what was measured on this router, or with null take it back; for NOC staff. What its lines
+        have booked is booked anew."""
+        router = get_object_or_404(Router, pk=pk)
+        asked = validated(CalibrationWriteSerializer, request.data)
+        document = asked["calibration"]
+        router_calibration_set(
+            router=router,
+            calibration=None
+            if document is None
+            else calibration_read(calibration_text(document), router=router.name),
+            accept_affected=asked["accept_affected"],
+            user=caller(request),
+            now=clock.now(),
+        )
+        return Response(_document(Router.objects.get(pk=pk)))
+
+
+def _document(router: Router) -> dict[str, Any]:
+    calibration = calibration_of(router)
+    taken = {
+        name: getattr(calibration, name, None) for name in ("measured_at", "vpp_version", "cpu", "clock_hz")
+    }
+    return dict(CalibrationSerializer({**taken, "transports": transport_costs(router)}).data)

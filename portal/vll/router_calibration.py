@@ -1,0 +1,67 @@
+"""Taking the figures of a calibration for a router, and taking them back.
+
+What its lines have booked is booked anew by them. Lines are locked before their router and its sum, as orders
+do; with none of them can an order meet us halfway.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.allocation.calibrated_weights import weights_of
+from portal.allocation.cpu_core_bookings import cores_revalue, cores_suffice
+from portal.allocation.models import CoreBooking
+from portal.allocation.router_packet_capacity import Weights
+from portal.core.encapsulations import Transport
+from portal.events.outbox import announce
+from portal.inventory.errors import Retired
+from portal.inventory.models import Router
+from portal.inventory.router_calibration import Calibration
+from portal.vll.models import Vll
+
+
+@transaction.atomic
+def router_calibration_set(
+    *,
+    router: Router,
+    calibration: Calibration | None,
+    user: User,
+    now: datetime,
+    accept_affected: bool = False,
+) -> None:
+    """From now on the router's ends count by these figures; None: by the shipped table again.
+
+    Raises Retired, and CoresBelowBooked where its lines would have booked more than its cores, unless
+    ``accept_affected``. What is so already stays so.
+    """
+    lines_lock(router)
+    locked = Router.objects.select_for_update(of=("self",)).select_related("observed").get(pk=router.pk)
+    if locked.retired_at is not None:
+        raise Retired(what="router", name=locked.name)
+    kept = None if calibration is None else calibration.kept()
+    if kept == locked.calibration:
+        return
+    before = weights_of(locked)
+    locked.calibration = kept
+    locked.save(update_fields=["calibration"])
+    heavier = lines_revalue(locked, before=before)
+    if heavier and not accept_affected:
+        cores_suffice(locked)
+    kind = "router.calibration_returned" if kept is None else "router.calibration_taken"
+    announce(kind, now=now, router_id=locked.pk, actor=user.username, data=kept)
+
+
+def lines_lock(router: Router) -> None:
+    """Lock the lines that have booked cores of this router, so that no order changes what they have."""
+    booked = CoreBooking.objects.filter(router=router).values("holder")
+    list(Vll.objects.filter(pk__in=booked).order_by("pk").select_for_update().values_list("pk"))
+
+
+def lines_revalue(router: Router, *, before: Weights) -> bool:
+    """Book anew what the router's lines have, which are locked; whether any transport weighs more now."""
+    after = weights_of(router)
+    booked = CoreBooking.objects.filter(router=router).values("holder")
+    lines = {line.pk: (Transport(line.transport), line.cir_bps) for line in Vll.objects.filter(pk__in=booked)}
+    cores_revalue(router=router, lines=lines, before=before, after=after)
+    return any(after[transport] > before[transport] for transport in Transport)

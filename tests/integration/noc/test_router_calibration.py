@@ -1,0 +1,267 @@
+"""What was measured on a router takes the shipped table's place in admission, and can be taken back."""
+
+import json
+from typing import Any
+
+import pytest
+
+from portal.accounts.models import User
+from portal.allocation.calibrated_weights import weights_of
+from portal.allocation.errors import CoresBelowBooked, RouterFull
+from portal.allocation.router_packet_capacity import BY_TABLE, end_load
+from portal.core import clock
+from portal.core.encapsulations import Transport
+from portal.events.models import Event
+from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired
+from portal.inventory.models import Router
+from portal.inventory.router_calibration import Calibration, calibration_read
+from portal.vll.guarded_inventory_changes import router_change
+from portal.vll.operations import hold_make
+from portal.vll.router_calibration import router_calibration_set
+from tests.integration.busy_routers import fill
+from tests.integration.isp import GBIT, Isp
+from tests.integration.leases import loads, sums_are_right
+from tests.integration.noc.test_noc_api import client
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+# A frame in VXLAN takes a hundred times what it takes by the table, in GENEVE as much as a cross-connect.
+CLOCKS = {"l2xc": 25.0, "vxlan4": 10_025.0, "geneve4": 24.0, "vxlan6": 95.0, "geneve6": 95.0, "gre4": 85.0}
+
+
+def printed(**other: Any) -> dict[str, Any]:
+    """What the agent prints, as docs/agent-api.md has it."""
+    figures = [
+        {
+            "transport": transport,
+            "clocks": clocks,
+            "least": clocks,
+            "most": clocks,
+            "nodes": [{"node": "l2-input", "clocks": 9.1}],
+        }
+        for transport, clocks in CLOCKS.items()
+    ]
+    return {
+        "schema": 1,
+        "router": "rhino",
+        "measured_ms": 1790000020050,
+        "vpp_version": "25.10-release",
+        "agent_version": "0.1.0",
+        "cpu": "AMD EPYC",
+        "clock_hz": 2595768139,
+        "rounds": 41,
+        "frames": 16384,
+        "figures": figures,
+        "missing": [{"transport": "gre6", "message": "gre_tunnel_add_del"}],
+    } | other
+
+
+def read(**other: Any) -> Calibration:
+    return calibration_read(json.dumps(printed(**other)), router="rhino")
+
+
+def take(isp: Isp, user: User, calibration: Calibration | None, **more: Any) -> Router:
+    router_calibration_set(
+        router=isp.routers["rhino"], calibration=calibration, user=user, now=clock.now(), **more
+    )
+    return Router.objects.get(name="rhino")
+
+
+def test_a_tunnel_weighs_what_it_was_measured_to_take_more_than_a_cross_connect(isp: Isp, nora: User) -> None:
+    weights = weights_of(take(isp, nora, read()))
+    assert weights[Transport.L2XC] == 1
+    # 10,000 clocks of 2.6 GHz beside the 67.2 ns of a frame at 14.88 million in a second.
+    assert float(weights[Transport.VXLAN4]) == pytest.approx(2 * (1 + 10_000 / 2595768139 * 14.88e6))
+    # Measured cheaper than a cross-connect, which is chance; and not measured at all.
+    assert weights[Transport.GENEVE4] == 2
+    assert weights[Transport.GRE6] == BY_TABLE[Transport.GRE6]
+    assert weights_of(isp.routers["hippo"]) is BY_TABLE
+
+
+def test_on_a_slower_cpu_the_same_nanoseconds_weigh_less_beside_a_cross_connect(isp: Isp, nora: User) -> None:
+    rhino = take(isp, nora, read())
+    fast = weights_of(rhino)[Transport.VXLAN4]
+    rhino.cpu = "Atom C3558"
+    assert float((weights_of(rhino)[Transport.VXLAN4] - 2) / (fast - 2)) == pytest.approx(5.01 / 22.28)
+
+
+def test_an_order_that_the_table_admits_is_refused_by_what_was_measured_and_the_other_way_round(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    fill(isp, "rhino", but_for=end_load(GBIT, Transport.VXLAN4))
+    take(isp, nora, read())
+    with pytest.raises(RouterFull) as refusal:
+        order(isp, alice, transport="vxlan4")
+    assert refusal.value.router == "rhino"
+    assert order(isp, alice, transport="vxlan4", cir_bps=refusal.value.free_bps).vll.transport == "vxlan4"
+
+
+def test_what_was_cheaper_than_the_table_has_it_fits_where_it_did_not(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    fill(isp, "rhino", but_for=2 * GBIT)
+    with pytest.raises(RouterFull):
+        order(isp, alice, transport="geneve4")
+    take(isp, nora, read())
+    assert order(isp, alice, transport="geneve4").vll.transport == "geneve4"
+
+
+def test_lines_in_service_are_booked_anew_and_as_before_when_it_is_taken_back(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    vll = order(isp, alice, transport="vxlan4").vll
+    activate(vll)
+    by_table = loads(vll.pk)
+    weights = weights_of(take(isp, nora, read()))
+    heavier = end_load(GBIT, Transport.VXLAN4, weights)
+    assert loads(vll.pk) == [("a", "rhino", heavier), by_table[1]]
+    assert heavier > by_table[0][2]
+    assert sums_are_right()
+    take(isp, nora, None)
+    assert loads(vll.pk) == by_table
+    assert sums_are_right()
+
+
+def test_a_change_under_way_is_settled_by_the_new_figures(isp: Isp, alice: User, nora: User) -> None:
+    vll = order(isp, alice, transport="vxlan4").vll
+    activate(vll)
+    modify(alice, vll, cir_bps=2 * GBIT)
+    weights = weights_of(take(isp, nora, read()))
+    assert sums_are_right()
+    activate(vll)
+    assert loads(vll.pk)[0] == ("a", "rhino", end_load(2 * GBIT, Transport.VXLAN4, weights))
+    assert sums_are_right()
+
+
+def test_a_hold_keeps_what_the_dearest_takes_there(isp: Isp, alice: User, nora: User) -> None:
+    weights = weights_of(take(isp, nora, read()))
+    ends = {
+        f"{side}_end": end(isp, f"{router}:host-cust1") for side, router in (("a", "rhino"), ("z", "hippo"))
+    }
+    hold = hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
+    assert loads(hold.pk) == [
+        ("a", "rhino", end_load(GBIT, Transport.VXLAN4, weights)),
+        ("z", "hippo", end_load(GBIT, Transport.GENEVE6)),
+    ]
+
+
+def test_figures_by_which_lines_have_booked_more_than_there_is_are_asked_about(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    vll = order(isp, alice, transport="vxlan4", cir_bps=4 * GBIT).vll
+    activate(vll)
+    before = loads(vll.pk)
+    dear = {Transport.L2XC: 25.0, Transport.VXLAN4: 100_025.0}
+    too_dear = Calibration(
+        measured_at=clock.now(), vpp_version="25.10", cpu="", clock_hz=2.6e9, rounds=1, clocks=dear
+    )
+    with pytest.raises(CoresBelowBooked) as refused:
+        take(isp, nora, too_dear)
+    assert refused.value.booked_cores > refused.value.bookable_cores
+    assert loads(vll.pk) == before
+    assert not Event.objects.filter(kind="router.calibration_taken").exists()
+    assert take(isp, nora, too_dear, accept_affected=True).calibration is not None
+    assert loads(vll.pk) != before
+    # What is overbooked already may be eased.
+    assert take(isp, nora, None).calibration is None
+    assert loads(vll.pk) == before
+
+
+def test_another_cpu_books_the_lines_of_a_calibrated_router_anew(isp: Isp, alice: User, nora: User) -> None:
+    vll = order(isp, alice, transport="vxlan4").vll
+    activate(vll)
+    rhino = take(isp, nora, read())
+    router_change(router=rhino, user=nora, now=clock.now(), cpu="Xeon D1518")
+    weights = weights_of(Router.objects.get(name="rhino"))
+    assert loads(vll.pk)[0] == ("a", "rhino", end_load(GBIT, Transport.VXLAN4, weights))
+    assert sums_are_right()
+
+
+def test_who_took_it_and_what_stays_with_the_router(isp: Isp, nora: User) -> None:
+    rhino = take(isp, nora, read())
+    take(isp, nora, read())
+    taken = Event.objects.get(kind="router.calibration_taken")
+    assert (taken.actor, taken.router_id, taken.data) == ("nora", rhino.pk, rhino.calibration)
+    assert Calibration.of(rhino.calibration) == read()
+    assert (rhino.calibration["clocks"]["vxlan4"], rhino.calibration["cpu"]) == (10_025.0, "AMD EPYC")
+    take(isp, nora, None)
+    assert Event.objects.filter(kind="router.calibration_returned", actor="nora").count() == 1
+
+
+def test_a_retired_router_takes_none(isp: Isp, nora: User) -> None:
+    Router.objects.filter(name="rhino").update(retired_at=clock.now(), agent_url="")
+    with pytest.raises(Retired):
+        take(isp, nora, read())
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"schema": 2}, "/schema"),
+        ({"clock_hz": 0}, "/clock_hz"),
+        ({"figures": []}, "/figures"),
+        ({"figures": printed()["figures"][1:]}, "none of l2xc"),
+        ({"figures": printed()["figures"] * 2}, "stands twice"),
+        ({"figures": [printed()["figures"][0] | {"clocks": -1}]}, "/figures/0/clocks"),
+        ({"figures": [printed()["figures"][0] | {"transport": "auto"}]}, "/figures/0/transport"),
+        ({"measured_ms": 2**53}, ""),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_what_no_agent_prints_is_refused_by_its_place(other: dict[str, Any], says: str) -> None:
+    with pytest.raises(CalibrationUnreadable) as refusal:
+        read(**other)
+    assert says in refusal.value.detail
+    assert "calibrate -json" in refusal.value.sentence
+
+
+@pytest.mark.parametrize("text", ["", "rhino, VPP 25.10", "[]", "{", "\ud800"])
+def test_what_is_no_document_is_refused(text: str) -> None:
+    with pytest.raises(CalibrationUnreadable):
+        calibration_read(text, router="rhino")
+
+
+def test_what_was_measured_elsewhere_is_refused() -> None:
+    with pytest.raises(CalibrationOfAnother) as refusal:
+        read(router="hippo")
+    assert refusal.value.measured == "hippo"
+
+
+def test_through_the_api_it_is_taken_read_and_taken_back(isp: Isp, nora: User, alice: User) -> None:
+    path = f"/api/v1/routers/{isp.routers['rhino'].pk}/calibration"
+    noc = client(nora)
+    before = noc.get(path).json()
+    assert (before["measured_at"], before["clock_hz"]) == (None, None)
+    assert before["transports"][1]["mpps_per_core"] == before["transports"][1]["mpps_by_table"] == 14.15
+    answer = noc.post(path, {"calibration": printed()}, format="json")
+    assert answer.status_code == 200, answer.json()
+    by_name = {each["transport"]: each for each in answer.json()["transports"]}
+    assert by_name["vxlan4"]["clocks"] == 10_025.0
+    assert by_name["vxlan4"]["mpps_per_core"] < 1 < by_name["vxlan4"]["mpps_by_table"]
+    assert by_name["gre6"]["clocks"] is None
+    assert noc.get(path).json() == answer.json()
+    refused = noc.post(path, {"calibration": printed(router="hippo")}, format="json")
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "calibration-of-another")
+    assert noc.post(path, {"calibration": None}, format="json").json() == before
+    assert client(alice).get(path).status_code == 403
+    assert client(alice).post(path, {"calibration": None}, format="json").status_code == 403
+
+
+def test_on_the_routers_page_it_is_taken_and_taken_back(isp: Isp, nora: User) -> None:
+    page = f"/noc/routers/{isp.routers['rhino'].pk}/"
+    browser = signed_in(nora)
+    assert "Admission goes by the shipped table." in text(browser.get(page))
+    answer = browser.post(
+        f"{page}calibration/", {"do": "take", "printed": json.dumps(printed())}, follow=True
+    )
+    assert "Admission goes by what was measured on this router" in text(answer)
+    assert "10025.0" in text(answer)
+    answer = browser.post(f"{page}calibration/", {"do": "take", "printed": "rhino, VPP 25.10"}, follow=True)
+    assert "This is not what longline-agent calibrate -json prints" in text(answer)
+    answer = browser.post(f"{page}calibration/", {"do": "return"}, follow=True)
+    assert "Admission goes by the shipped table again." in text(answer)
+    assert browser.post(f"{page}calibration/", {}).status_code == 400
+    assert Router.objects.get(name="rhino").calibration is None
