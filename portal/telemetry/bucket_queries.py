@@ -15,7 +15,7 @@ from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.graph_units import Unit
 from portal.telemetry.rates_and_percentiles import Bucket
 from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, SAMPLES, Table, coarsest_for
-from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES
+from portal.telemetry.rollups import COLUMNS, COUNTS, FROM_SAMPLES, MOST, put_together
 from portal.vll.models import Vll
 
 SIDES = ("a", "z")
@@ -59,7 +59,7 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
     """These columns (sums, and last whether any is simulated), by start (epoch s), of the rows of ``table``.
 
     What is marked there, or below, is made of the next finer rows. Where ``starts`` are further apart than
-    the rows, they are added up.
+    the rows, these are put together.
     """
     with connection.cursor() as cursor:
         # The marks come first: what is rolled up after this look can still be read where it was.
@@ -109,13 +109,13 @@ def _read(
     elif finer:
         below = ROLLUPS[ROLLUPS.index(table) - 1]
         parts = [part for start in finer for part in range(start, start + table.step_s, below.step_s)]
-        rows |= _summed(_read(cursor, vll, parts, below, stale, columns), table.step_s)
+        rows |= _merged(_read(cursor, vll, parts, below, stale, columns), table.step_s, columns)
     return rows
 
 
 # PostgreSQL has added a year of hours up long before Python has read them.
 _LONGER_ROWS = """
-SELECT extract(epoch FROM longer_at)::bigint, {sums}, bool_or(simulated)
+SELECT extract(epoch FROM longer_at)::bigint, {merged}
 FROM (SELECT date_bin(%s, start_at, timestamptz 'epoch') AS longer_at, {columns} FROM {table}
       WHERE vll_id = %s AND start_at >= %s AND start_at < %s) AS shorter
 GROUP BY longer_at
@@ -125,16 +125,16 @@ GROUP BY longer_at
 def _longer(
     cursor: Any, vll: Vll, starts: range, table: Table, stale: dict[int, set[int]], columns: Columns
 ) -> Rows:
-    sums = ", ".join(f"sum({column})::float8" for column in columns[:-1])
+    merged = ", ".join(f"{put_together(column)}({column})" for column in columns)
     cursor.execute(
-        _LONGER_ROWS.format(sums=sums, table=table.name, columns=", ".join(columns)),
+        _LONGER_ROWS.format(merged=merged, table=table.name, columns=", ".join(columns)),
         [timedelta(seconds=starts.step), vll.pk, _time(starts.start), _time(starts.stop)],
     )
     marked = {start - start % starts.step for start in stale[table.step_s]}.intersection(starts)
     rows: Rows = {row[0]: row[1:] for row in cursor if row[0] not in marked}
     if marked:
         parts = [part for start in marked for part in range(start, start + starts.step, table.step_s)]
-        rows |= _summed(_read(cursor, vll, parts, table, stale, columns), starts.step)
+        rows |= _merged(_read(cursor, vll, parts, table, stale, columns), starts.step, columns)
     return rows
 
 
@@ -175,17 +175,19 @@ def counted_now(
     return [tuple(row[at] for at in kept) for row in cursor.fetchall()]
 
 
-def _summed(rows: Rows, step_s: int) -> Rows:
+def _merged(rows: Rows, step_s: int, columns: Columns) -> Rows:
     longer: Rows = {}
     for start, row in rows.items():
         known = longer.get(start - start % step_s)
-        longer[start - start % step_s] = row if known is None else tuple(map(_plus, known, row))
+        longer[start - start % step_s] = row if known is None else tuple(map(_both, columns, known, row))
     return longer
 
 
-def _plus(one: Any, other: Any) -> Any:
+def _both(column: str, one: Any, other: Any) -> Any:
     if one is None or other is None:
         return one if other is None else other
+    if column in MOST:
+        return max(one, other)
     return one or other if isinstance(one, bool) else one + other
 
 

@@ -32,7 +32,16 @@ POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
-COLUMNS = (*COUNTS, *POLICED, *COVERED, "simulated")
+# The most frames within the profile that one sample counted: by up to so many a border may be off, since
+# ends are read between borders. Null where that was not kept.
+MOST = tuple(f"{side}_{way}_most" for side in "az" for way in ("in", "out"))
+COLUMNS = (*COUNTS, *POLICED, *COVERED, *MOST, "simulated")
+
+
+def put_together(column: str) -> str:
+    """The aggregate by which shorter buckets make a longer one."""
+    return "bool_or" if column == "simulated" else "max" if column in MOST else "sum"
+
 
 # Buckets of parts, each with the time it shares with its bucket and with its own length.
 _COUNTED = """
@@ -41,6 +50,10 @@ SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'z'), 0)::int AS z_covered_ms,
        (sum(overlap_ms) FILTER (WHERE side = 'a' AND conform_bytes IS NOT NULL))::int AS a_policed_ms,
        (sum(overlap_ms) FILTER (WHERE side = 'z' AND conform_bytes IS NOT NULL))::int AS z_policed_ms,
+       max(in_packets - coalesce(violate_packets, 0)) FILTER (WHERE side = 'a')::real AS a_in_most,
+       max(out_packets) FILTER (WHERE side = 'a')::real AS a_out_most,
+       max(in_packets - coalesce(violate_packets, 0)) FILTER (WHERE side = 'z')::real AS z_in_most,
+       max(out_packets) FILTER (WHERE side = 'z')::real AS z_out_most,
        bool_or(simulated) AS simulated
 FROM ({parts}) AS shared
 GROUP BY vll_id, start_at
@@ -82,7 +95,7 @@ _FROM_FINER = """
 SELECT b.vll_id, b.start_at, {columns}
 FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 CROSS JOIN LATERAL (
-    SELECT {sums}, bool_or(simulated) AS simulated FROM {finer}
+    SELECT {sums} FROM {finer}
     WHERE vll_id = b.vll_id AND start_at >= b.start_at AND start_at < b.start_at + %(length)s
     HAVING count(*) > 0
 ) AS summed
@@ -96,7 +109,9 @@ ON CONFLICT (vll_id, start_at) DO UPDATE SET {sums}, simulated = known.simulated
     columns=", ".join(COLUMNS),
     counted=_FROM_ACCEPTED,
     sums=", ".join(
-        f"{column} = CASE WHEN EXCLUDED.{column} IS NULL THEN known.{column}"
+        f"{column} = greatest(known.{column}, EXCLUDED.{column})"
+        if column in MOST
+        else f"{column} = CASE WHEN EXCLUDED.{column} IS NULL THEN known.{column}"
         f" ELSE coalesce(known.{column}, 0) + EXCLUDED.{column} END"
         for column in COLUMNS[:-1]
     ),
@@ -232,7 +247,7 @@ def _statement(table: Table) -> str:
     else:
         counted = _FROM_FINER.format(
             columns=columns,
-            sums=", ".join(f"sum({column}) AS {column}" for column in COLUMNS[:-1]),
+            sums=", ".join(f"{put_together(column)}({column}) AS {column}" for column in COLUMNS),
             finer=ROLLUPS[ROLLUPS.index(table) - 1].name,
         )
     updates = ", ".join(f"{column} = EXCLUDED.{column}" for column in COLUMNS)

@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, 
 
 from portal.core.unix_time import to_time
 from portal.telemetry.bucket_queries import SIDES, five_minutes_of, starts_of
-from portal.telemetry.frame_loss import compare
+from portal.telemetry.frame_loss import clocks_apart_s, compare
 from portal.telemetry.models import Quarantine, QuarantinedFiveMinutes
 from portal.telemetry.rates_and_percentiles import Bucket
 from portal.telemetry.rollups import COLUMNS
@@ -94,7 +94,7 @@ def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime
     starts = starts_of(since, until, P95_BUCKET_S)
     pks = [vll.pk for vll in vlls]
     before = _counted(pks, starts)
-    found = fitting(quarantine, pks, starts)
+    found, apart_s = fitting(quarantine, pks, starts), clocks_apart_s(pks)
     after = _with(before, quarantine, pks, found.fits)
     previews = []
     for vll in vlls:
@@ -109,7 +109,10 @@ def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime
                 samples[vll.pk],
                 would_be,
                 would_not,
-                *(_figures(served, counted[vll.pk], since, until, now) for counted in (before, after)),
+                *(
+                    _figures(served, counted[vll.pk], since, until, now, apart_s[vll.pk])
+                    for counted in (before, after)
+                ),
             )
         )
     return previews
@@ -143,12 +146,23 @@ def _with(
             if each.policed or not name.startswith(_POLICED):
                 column = f"{each.side}_{name}"
                 row[column] = (row[column] or 0) + getattr(each, source)
+        for way, counted_most in (
+            ("in", each.in_packets - (each.violate_packets or 0)),
+            ("out", each.out_packets),
+        ):
+            most = f"{each.side}_{way}_most"
+            row[most] = max(row[most] or 0, counted_most)
         row["simulated"] = row["simulated"] or each.simulated
     return after
 
 
 def _figures(
-    served: ServiceTime, counted: Counted, since: datetime, until: datetime, now: datetime
+    served: ServiceTime,
+    counted: Counted,
+    since: datetime,
+    until: datetime,
+    now: datetime,
+    apart_s: float,
 ) -> MonthFigures:
     expected = expected_of(served, since, until, P95_BUCKET_S, now)
     p95 = {}
@@ -161,4 +175,4 @@ def _figures(
             if row[f"{side}_covered_ms"]
         }
         p95[side] = percentiles(buckets, expected) | {"counted": len(buckets)}
-    return MonthFigures(p95, compare(served, counted, since, until, P95_BUCKET_S, now))
+    return MonthFigures(p95, compare(served, counted, since, until, P95_BUCKET_S, now, apart_s))

@@ -46,7 +46,7 @@ PAGES = {
     "/vlls/{vll}/": 15,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
-    "/vlls/{vll}/months/": 11,
+    "/vlls/{vll}/months/": 12,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
     "/orders/": 3,

@@ -417,7 +417,7 @@ def test_loss_is_compared_where_both_ends_are_whole_again(isp: Isp, vll: Vll, no
     found = frame_loss(**asked, now=now)
     assert (found["compared"], found["a_to_z"]) == (
         2,
-        {"sent": 600, "policed": 120, "delivered": 480, "loss_ratio": 0.0},
+        {"sent": 600, "policed": 120, "delivered": 480, "loss_ratio": 0.0, "bound_ratio": 1.0},
     )
     assert foreseen.after
     assert foreseen.after.loss["compared"] == 2

@@ -66,6 +66,11 @@ _DIRECTION = _record(
     },
     delivered=_COUNT,
     loss_ratio=_RATIO,
+    bound_ratio={
+        **_RATIO,
+        "description": "What may look like loss because the ends are not read at the same instant: below it"
+        " `loss_ratio` only says that the loss is less than this.",
+    },
 )
 LOSS = _record(
     step_s=_COUNT,

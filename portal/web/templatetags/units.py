@@ -73,9 +73,19 @@ def available(times: dict[str, Any]) -> str:
 
 
 @register.filter
-def lost(ratio: float | None) -> str:
-    """A ratio from 0 to 1 in per cent, rounded up: what lost a frame is never shown as 0 %."""
-    return _("not measured") if ratio is None else f"{math.ceil(ratio * 100_000) / 1000:g} %"
+def lost(way: dict[str, Any]) -> str:
+    """The loss of one direction in per cent, rounded up; below what the readings explain, only that it is."""
+    ratio, bound = way["loss_ratio"], way["bound_ratio"]
+    if ratio is None:
+        return _("not measured")
+    return f"< {_per_cent(bound)}" if ratio < bound else _per_cent(ratio)
+
+
+def _per_cent(ratio: float) -> str:
+    """In two digits and at least thousandths, rounded up: what lost a frame is never shown as 0 %."""
+    per_cent = ratio * 100
+    digits = max(0, min(3, 1 - math.floor(math.log10(per_cent)))) if per_cent else 0
+    return f"{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g} %"
 
 
 @register.filter

@@ -105,6 +105,8 @@ class MonthFiguresSerializer(serializers.Serializer[Any]):
     compared = serializers.IntegerField(source="loss.compared")
     a_to_z_loss_ratio = serializers.FloatField(source="loss.a_to_z.loss_ratio", allow_null=True)
     z_to_a_loss_ratio = serializers.FloatField(source="loss.z_to_a.loss_ratio", allow_null=True)
+    a_to_z_bound_ratio = serializers.FloatField(source="loss.a_to_z.bound_ratio", allow_null=True)
+    z_to_a_bound_ratio = serializers.FloatField(source="loss.z_to_a.bound_ratio", allow_null=True)
 
 
 class QuarantinedLineSerializer(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ from typing import Any
 from portal.vll.models import Vll
 
 _TIMES = ("availability", "known_ratio", "up_s", "down_s", "unknown_s", "maintenance_s")
-_LOSS = ("sent", "policed", "delivered", "loss_ratio")
+_LOSS = ("sent", "policed", "delivered", "loss_ratio", "bound_ratio")
 _P95 = {"in": "in_bps", "out": "out_bps", "max": "max_bps", "missing": "missing"}
 
 

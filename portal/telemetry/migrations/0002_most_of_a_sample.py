@@ -1,0 +1,16 @@
+from django.db import migrations
+
+_COLUMNS = ", ".join(f"ADD COLUMN {side}_{way}_most real" for side in "az" for way in ("in", "out"))
+
+
+class Migration(migrations.Migration):
+    """Without a default, so that no partition is written anew."""
+
+    dependencies = [
+        ("telemetry", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.RunSQL(f"ALTER TABLE telemetry_{table} {_COLUMNS}")
+        for table in ("five_minutes", "hour", "day")
+    ]

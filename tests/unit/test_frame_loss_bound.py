@@ -1,0 +1,128 @@
+"""The bound of passive frame loss: nothing that two ends' readings explain is ever called a loss."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from portal.telemetry.frame_loss import compare
+from portal.telemetry.time_in_service import ServiceTime
+from portal.web.templatetags.units import lost
+
+_EPOCH = datetime(2026, 3, 1, tzinfo=UTC)
+_START = int(_EPOCH.timestamp())
+_STEP_S, _BUCKETS = 300, 3
+_SPAN_MS = _STEP_S * _BUCKETS * 1000
+
+# Frames by the moment at which they pass (ms): steady, and in bursts of any size anywhere.
+_bursts = st.lists(
+    st.tuples(st.integers(-60_000, _SPAN_MS + 60_000), st.integers(1, 100_000)), min_size=1, max_size=40
+)
+_gaps = st.lists(st.integers(4_000, 35_000), min_size=1, max_size=8)
+
+
+def end(bursts: list[tuple[int, int]], readings: list[int], start_ms: int) -> dict[str, Any]:
+    """What a bucket has of an end that was read at these moments."""
+    frames, most = 0.0, 0
+    for begin, until in pairwise(readings):
+        overlap = min(until, start_ms + _STEP_S * 1000) - max(begin, start_ms)
+        if overlap > 0:
+            counted = sum(size for at, size in bursts if begin < at <= until)
+            frames += counted * overlap / (until - begin)
+            most = max(most, counted)
+    return {"frames": frames, "most": most}
+
+
+def compared(
+    bursts: list[tuple[int, int]],
+    a: list[int],
+    z: list[int],
+    *,
+    without: int | None = None,
+    apart_ms: int = 0,
+) -> dict[str, Any]:
+    """A to Z, of what all arrives; ``without`` one bucket, and with Z's clock behind by so much."""
+    later = [(at - apart_ms, size) for at, size in bursts]
+    rows = {}
+    for n in range(_BUCKETS):
+        sent, came = (end(each, at, n * _STEP_S * 1000) for each, at in ((bursts, a), (later, z)))
+        row: dict[str, Any] = dict.fromkeys(
+            f"{side}_{name}"
+            for side in "az"
+            for name in ("violate_packets", "policed_ms", "in_packets", "out_packets", "in_most", "out_most")
+        )
+        row |= {"a_in_packets": sent["frames"], "a_in_most": sent["most"], "a_out_packets": 0.0}
+        row |= {"z_out_packets": came["frames"], "z_out_most": came["most"], "z_in_packets": 0.0}
+        row |= {"a_covered_ms": _STEP_S * 1000, "z_covered_ms": _STEP_S * 1000}
+        if n != without:
+            rows[_START + n * _STEP_S] = row
+    until = _EPOCH + timedelta(seconds=_STEP_S * _BUCKETS)
+    found: dict[str, Any] = compare(
+        ServiceTime(None, None), rows, _EPOCH, until, _STEP_S, until, apart_ms / 1000
+    )["a_to_z"]
+    return found
+
+
+def readings(first: int, gaps: list[int]) -> list[int]:
+    """From a minute before the span until a minute after it, so far apart, over and over."""
+    at = [-60_000 - first]
+    while at[-1] < _SPAN_MS + 60_000:
+        at.append(at[-1] + gaps[len(at) % len(gaps)])
+    return at
+
+
+@settings(deadline=None)
+@given(_bursts, _gaps, _gaps, st.sampled_from([None, 1]))
+def test_what_all_arrives_is_no_loss_whenever_the_ends_are_read(
+    bursts: list[tuple[int, int]], a: list[int], z: list[int], without: int | None
+) -> None:
+    found = compared(bursts, readings(0, a), readings(0, z), without=without)
+    if found["loss_ratio"] is not None:
+        assert found["loss_ratio"] <= found["bound_ratio"] + 1e-9
+
+
+@settings(deadline=None)
+@given(_bursts, st.integers(0, 9_999), st.integers(0, 9_999), st.integers(0, 60_000))
+def test_nor_when_their_clocks_differ(bursts: list[tuple[int, int]], a: int, z: int, apart_ms: int) -> None:
+    found = compared(bursts, readings(a, [10_000]), readings(z, [10_000]), apart_ms=apart_ms)
+    if found["loss_ratio"] is not None:
+        assert found["loss_ratio"] <= found["bound_ratio"] + 1e-9
+
+
+def test_the_bound_of_steady_traffic_is_one_interval_at_each_end_of_the_range() -> None:
+    steady = [(at, 100) for at in range(-60_000, _SPAN_MS + 60_000, 100)]
+    found = compared(steady, readings(0, [10_000]), readings(4000, [10_000]))
+    assert found["bound_ratio"] == pytest.approx(2 * 10 / 900, rel=0.01)
+
+
+def test_where_the_most_was_not_kept_a_sample_may_have_been_as_long_as_any() -> None:
+    row = dict.fromkeys(f"{side}_{name}" for side in "az" for name in ("in_most", "out_most", "policed_ms"))
+    row |= {f"{side}_violate_packets": None for side in "az"}
+    row |= {f"{side}_{way}_packets": 300.0 for side in "az" for way in ("in", "out")}
+    row |= {f"{side}_covered_ms": _STEP_S * 1000 for side in "az"}
+    until = _EPOCH + timedelta(seconds=_STEP_S)
+    found = compare(ServiceTime(None, None), {_START: row}, _EPOCH, until, _STEP_S, until, 0.0)
+    assert found["a_to_z"]["bound_ratio"] == pytest.approx(2 * 35 / 300)
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "said"),
+    [
+        (None, None, "not measured"),
+        (0.0, 0.000_231_4, "< 0.024 %"),
+        (0.000_01, 0.000_231_4, "< 0.024 %"),
+        (0.05, 0.000_231_4, "5 %"),
+        (0.012_341, 0.000_231_4, "1.3 %"),
+        (0.0, 0.0000001, "< 0.001 %"),
+        (0.0, 0.234, "< 24 %"),
+        (1.0, 0.5, "100 %"),
+        (0.0, 0.0, "0 %"),
+    ],
+)
+def test_it_is_said_so_that_nothing_smaller_is_promised(
+    loss: float | None, bound: float | None, said: str
+) -> None:
+    assert lost({"loss_ratio": loss, "bound_ratio": bound}) == said
