@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +28,17 @@ type Reading struct {
 	Names []string
 	// By index of the policer, summed over threads; VPP has none before its first policer.
 	Conform, Exceed, Violate []Count
+
+	Losses  InterfaceLosses
+	Errors  RouterErrors
+	Buffers Buffers
 }
 
-// wanted are the entries of the directory that a reading needs.
-var wanted = []string{
+// wanted are the entries of the directory that a reading needs, the buffer pools' left out.
+var wanted = append([]string{
 	"/if/rx", "/if/tx", "/if/names", bootEntry, "/sys/heartbeat",
 	"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate",
-}
+}, lossEntries()...)
 
 const (
 	// bootWait is how long a missing socket is waited for while VPP starts: it may come after the API's.
@@ -51,6 +56,7 @@ var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 type Segment struct {
 	client *statsclient.StatsClient
 	index  directoryIndex
+	seen   int64 // the epoch that was read last
 }
 
 // Open maps the segment behind the socket, and waits that long for the socket to appear.
@@ -80,7 +86,11 @@ func (s *Segment) Close() { _ = s.client.Disconnect() }
 
 // Read takes a reading.
 func (s *Segment) Read() (Reading, error) {
-	dir, err := s.directory(wanted...)
+	err := s.findIndices(wanted)
+	if err != nil {
+		return Reading{}, fmt.Errorf("read stats segment: %w", err)
+	}
+	dir, err := s.directory(append(slices.Clip(wanted), s.index.pools...)...)
 	if err != nil {
 		return Reading{}, fmt.Errorf("read stats segment: %w", err)
 	}
@@ -89,12 +99,17 @@ func (s *Segment) Read() (Reading, error) {
 	for _, entry := range dir.Entries {
 		switch data := entry.Data.(type) {
 		case adapter.ScalarStat:
-			if string(entry.Name) == bootEntry {
+			switch name := string(entry.Name); {
+			case name == bootEntry:
 				r.BootMS = int64(float64(data) * 1000)
 				found++
-			} else {
+			case isPool(name):
+				r.Buffers.addPool(name, uint64(data))
+			default:
 				r.Heartbeat = float64(data)
 			}
+		case adapter.SimpleCounterStat:
+			r.addSimple(string(entry.Name), data)
 		case adapter.CombinedCounterStat:
 			switch string(entry.Name) {
 			case "/if/rx":

@@ -1,10 +1,6 @@
 package statseg
 
-import (
-	"fmt"
-
-	"go.fd.io/govpp/adapter"
-)
+import "fmt"
 
 // TunnelCounters are what tells whether test frames arrived, and whether they did so in one piece.
 type TunnelCounters struct {
@@ -14,12 +10,6 @@ type TunnelCounters struct {
 	// together: all of them, whoever sent them. Tunnels' packets of IPv4 may leave in fragments.
 	Fragmented, Reassembled uint64
 }
-
-var (
-	// VPP names an error counter by its node (vlib_register_errors in vlib/error.c).
-	fragmented  = []string{"/err/ip4-frag/fragment_sent", "/err/ip6-frag/fragment_sent"}
-	reassembled = []string{"/err/ip4-local-full-reassembly/reass_success", "/err/ip6-local-full-reassembly/reass_success"}
-)
 
 // TunnelCounters are those of the tunnel with this index and name in the VPP that started at bootMS.
 func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name string) (counters TunnelCounters, err error) {
@@ -32,26 +22,19 @@ func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name strin
 		if m >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) || reading.Names[m] != name {
 			return 0, fmt.Errorf("read stats segment: it does not count for %s (sw_if_index %d)", name, index)
 		}
-		counters = TunnelCounters{Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets}
-		if counters.Fragmented, err = s.total(fragmented); err == nil {
-			counters.Reassembled, err = s.total(reassembled)
+		counters = TunnelCounters{
+			Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets,
+			Fragmented: orNone(reading.Errors.FragmentsSent), Reassembled: orNone(reading.Errors.Reassembled),
 		}
-		return reading.BootMS, err
+		return reading.BootMS, nil
 	})
 	return counters, err
 }
 
-// total adds up counters, over threads too. One that VPP does not have counts nothing.
-func (s *Segment) total(names []string) (total uint64, err error) {
-	entries, err := s.entries(names...)
-	for _, entry := range entries {
-		if threads, ok := entry.Data.(adapter.SimpleCounterStat); ok {
-			for _, thread := range threads {
-				for _, count := range thread {
-					total += uint64(count)
-				}
-			}
-		}
+// orNone: what VPP has no counter for does not happen there.
+func orNone(count *uint64) uint64 {
+	if count == nil {
+		return 0
 	}
-	return total, err
+	return *count
 }

@@ -208,3 +208,55 @@ func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
 		}
 	})
 }
+
+// Losses are told by names alone: what VPP calls otherwise would never be counted, and nobody would see that.
+func TestLossesAreCountedUnderTheirNames(t *testing.T) {
+	both(t, func(d *device) {
+		client := d.connectStats()
+		sub := d.subif(d.port(), 100)
+		for _, name := range []string{"/if/drops", "/if/rx-miss", "/if/rx-error", "/if/rx-no-buf", "/if/tx-error"} {
+			threads, ok := d.stat(client, name).(adapter.SimpleCounterStat)
+			if !ok || len(threads) != 1 || len(threads[0]) <= int(sub) || threads[0][sub] != 0 {
+				d.Errorf("%s is %+v", name, d.stat(client, name))
+			}
+		}
+		for _, name := range []string{
+			"vxlan4-input/no such tunnel packets", "vxlan6-input/no such tunnel packets",
+			"geneve4-input/no such tunnel packets", "geneve6-input/no such tunnel packets",
+			"gre4-input/GRE input packets dropped due to missing tunnel", "gre6-input/GRE input packets dropped due to missing tunnel",
+			"ip4-local-full-reassembly/reass_limit_reached", "ip6-local-full-reassembly/reass_limit_reached",
+			"ip4-local-full-reassembly/reass_fragment_chain_too_long", "ip6-local-full-reassembly/reass_fragment_chain_too_long",
+			"ip4-local-full-reassembly/reass_no_buf", "ip6-local-full-reassembly/reass_no_buf",
+			"ip4-local-full-reassembly/reass_timeout", "ip6-local-full-reassembly/reass_timeout",
+		} {
+			threads, ok := d.stat(client, "/err/"+name).(adapter.SimpleCounterStat)
+			if !ok || len(threads) != 1 || len(threads[0]) != 1 || threads[0][0] != 0 {
+				d.Errorf("%s is %+v", name, d.stat(client, "/err/"+name))
+			}
+		}
+		all, ok := d.stat(client, "/node/errors").(adapter.SimpleCounterStat)
+		if !ok || len(all) != 1 || len(all[0]) < 20 {
+			d.Errorf("/node/errors is %+v", all)
+		}
+	})
+}
+
+func TestBuffersAreCountedByPool(t *testing.T) {
+	both(t, func(d *device) {
+		segment, err := statseg.Open(d.stats, time.Second)
+		if err != nil {
+			d.Fatal(err)
+		}
+		defer segment.Close()
+		await(d, "VPP has looked at its buffers", func() bool {
+			reading, err := segment.Read()
+			return err == nil && reading.Buffers.Total > 1000 && reading.Buffers.Free > reading.Buffers.Total/2
+		})
+		client := d.connectStats()
+		for _, name := range []string{"cached", "used", "available"} {
+			if _, ok := d.stat(client, "/buffer-pools/default-numa-0/"+name).(adapter.ScalarStat); !ok {
+				d.Errorf("%s is %+v", name, d.stat(client, "/buffer-pools/default-numa-0/"+name))
+			}
+		}
+	})
+}

@@ -35,6 +35,7 @@ const (
 	typeSimple     = 2
 	typeCombined   = 3
 	typeNameVector = 4
+	typeSymlink    = 6
 )
 
 // segment is written by the holder of the VPP's lock, and read by clients without one: the
@@ -44,15 +45,16 @@ type segment struct {
 	memory []byte
 	used   int
 	places map[string]int // directory name -> offset of its union
-	nNames int
-	names  int // offsets of the vectors' data
-	texts  int // each name with its length before it
-	rx, tx int
-	drops  int
+	// numbers are the places in the directory.
+	numbers map[string]int
+	nNames  int
+	names   int // offsets of the vectors' data
+	texts   int // each name with its length before it
+	rx, tx  int
+	// losses are the vectors of interfaceLosses, errors the error counters, by name.
+	losses, errors map[string]int
 	// policed are the policers' counters: conforming, exceeding, violating.
 	policed [3]int
-	// errors are the error counters, by name.
-	errors map[string]int
 	// heap is what VPP says about the segment's own memory: total, used.
 	heap  int
 	epoch uint64
@@ -64,25 +66,16 @@ type directoryEntry struct {
 	kind uint32
 }
 
-var directory = []directoryEntry{
+var directory = append([]directoryEntry{
 	{"/sys/heartbeat", typeScalar}, {"/sys/boottime", typeScalar}, {"/sys/last_update", typeScalar},
 	{"/sys/num_worker_threads", typeScalar}, {"/if/names", typeNameVector},
-	{"/if/rx", typeCombined}, {"/if/tx", typeCombined}, {"/if/drops", typeSimple},
+	{"/if/rx", typeCombined}, {"/if/tx", typeCombined},
 	{"/mem/stat segment", typeSimple},
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
-	{fragmentSent4, typeSimple}, {fragmentSent6, typeSimple}, {reassembled4, typeSimple}, {reassembled6, typeSimple},
-}
-
-// Error counters of the nodes that fragment packets and put them together.
-const (
-	fragmentSent4 = "/err/ip4-frag/fragment_sent"
-	fragmentSent6 = "/err/ip6-frag/fragment_sent"
-	reassembled4  = "/err/ip4-local-full-reassembly/reass_success"
-	reassembled6  = "/err/ip6-local-full-reassembly/reass_success"
-)
+}, lossDirectory()...)
 
 func newSegment(boot time.Time, heap uint64) (*segment, error) {
-	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8) + 3*maxPolicers*counterSize + 1<<12
+	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8*len(interfaceLosses)) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -97,7 +90,7 @@ func newSegment(boot time.Time, heap uint64) (*segment, error) {
 		file.Close()
 		return nil, err
 	}
-	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}, errors: map[string]int{}}
+	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}, numbers: map[string]int{}}
 	s.layOut()
 	s.set(s.heap, heap)
 	s.set(s.places["/sys/boottime"], uint64(boot.Unix()))
@@ -115,23 +108,20 @@ func (s *segment) layOut() {
 		at := entries + n*entrySize
 		binary.LittleEndian.PutUint32(s.memory[at:], entry.kind)
 		copy(s.memory[at+16:at+entrySize-1], entry.name)
-		s.places[entry.name] = at + 8
+		s.places[entry.name], s.numbers[entry.name] = at+8, n
 	}
 	s.names = s.pointed("/if/names", s.vector(maxInterfaces, 8))
 	s.texts = s.vector(maxInterfaces, nameSlot)
 	s.rx = s.pointed("/if/rx", s.oneThread(maxInterfaces, counterSize))
 	s.tx = s.pointed("/if/tx", s.oneThread(maxInterfaces, counterSize))
-	s.drops = s.pointed("/if/drops", s.oneThread(maxInterfaces, 8))
 	for n, name := range []string{"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate"} {
 		s.policed[n] = s.pointed(name, s.oneThread(maxPolicers, counterSize))
 	}
 	s.heap = s.pointed("/mem/stat segment", s.oneThread(2, 8))
-	for _, counters := range []*int{&s.rx, &s.tx, &s.drops, &s.heap, &s.policed[0], &s.policed[1], &s.policed[2]} {
+	for _, counters := range []*int{&s.rx, &s.tx, &s.heap, &s.policed[0], &s.policed[1], &s.policed[2]} {
 		*counters = int(s.get(*counters) - segmentBase)
 	}
-	for _, name := range []string{fragmentSent4, fragmentSent6, reassembled4, reassembled6} {
-		s.errors[name] = int(s.get(s.pointed(name, s.oneThread(1, 8))) - segmentBase)
-	}
+	s.layOutLosses()
 	s.setLength(0)
 	for _, vector := range s.policed {
 		s.set(vector-8, 0)
@@ -169,7 +159,10 @@ func (s *segment) get(at int) uint64 {
 func (s *segment) setLength(n int) {
 	s.nNames = n
 	s.set(s.heap+8, heapAtStart+uint64(n)*heapPerInterface)
-	for _, vector := range []int{s.names, s.rx, s.tx, s.drops} {
+	for _, vector := range []int{s.names, s.rx, s.tx} {
+		s.set(vector-8, uint64(n))
+	}
+	for _, vector := range s.losses {
 		s.set(vector-8, uint64(n))
 	}
 }
@@ -215,7 +208,9 @@ func (s *segment) zero(index uint32) {
 		s.set(at, 0)
 		s.set(at+8, 0)
 	}
-	s.set(s.drops+int(index)*8, 0)
+	for _, vector := range s.losses {
+		s.set(vector+int(index)*8, 0)
+	}
 }
 
 // received and sent add to an interface's counters.
@@ -229,12 +224,6 @@ func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
 	at := vector + int(index)*counterSize
 	s.set(at, s.get(at)+packets)
 	s.set(at+8, s.get(at+8)+bytes)
-}
-
-// countError adds to an error counter.
-func (s *segment) countError(name string, packets uint64) {
-	at := s.errors[name]
-	s.set(at, s.get(at)+packets)
 }
 
 // zeroPolicer starts a policer's counters afresh and makes room for them.

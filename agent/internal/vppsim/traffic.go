@@ -69,6 +69,7 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 		passed += share
 	}
 	count(2, bytes-passed)
+	v.drop(i, (bytes-passed)/size)
 	return passed
 }
 

@@ -200,24 +200,33 @@ func (v *vpp) receive(socket *net.UnixConn) {
 	}
 }
 
-// arrive counts frames on the tunnel whose key they bear, whether or not it is connected with anything.
+// arrive counts frames on the tunnel whose key they bear; one that is connected with nothing drops them.
 func (v *vpp) arrive(f frames) {
+	there := false
 	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
 		ts.each(everyIndex, func(t *tunnel) {
 			name, overhead := t.encapsulation()
 			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI &&
 				t.key.key == f.GREKey
+			there = there || mirrored
 			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > v.links().MTU ||
 				v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
 				return
 			}
 			switch {
 			case f.Fragments > mostFragments:
+				v.segment.countError(tooManyPieces4, uint64(f.Count))
 				return
 			case f.Fragments > 1:
 				v.segment.countError(reassembled4, uint64(f.Count))
 			}
 			v.segment.received(t.index, uint64(f.Count), uint64(f.Count*f.Size))
+			if i := v.interfaces[t.index]; v.connected(i) == nil {
+				v.drop(i, uint64(f.Count))
+			}
 		})
+	}
+	if !there {
+		v.noSuchTunnel(f)
 	}
 }

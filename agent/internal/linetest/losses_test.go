@@ -1,0 +1,72 @@
+package linetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+func (r *router) reading() statseg.Reading {
+	r.t.Helper()
+	reading, err := r.stats.Read(r.session.Info().BootMS)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return reading
+}
+
+// comeTrue waits until it is so.
+func comeTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// TestWhatATunnelReceivesForNobodyItDrops: what a line's end loses towards its customer is counted on its tunnel.
+func TestWhatATunnelReceivesForNobodyItDrops(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		for _, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
+			near, far := a.tunnelTo(z, encapsulation, 4), z.tunnelTo(a, encapsulation, 4)
+			arrived(t, near, far, 64, 5)
+			drops := func() uint64 { return z.reading().Losses.Drops[far.index] }
+			before := drops()
+			if got := arrived(t, near, far, 1518, 20); got != 20 {
+				t.Fatalf("%s: %d of 20 frames arrive", encapsulation, got)
+			}
+			comeTrue(t, fmt.Sprintf("%s: all 23 are dropped", encapsulation), func() bool { return drops()-before == 23 })
+		}
+	})
+}
+
+// TestPacketsForATunnelThatIsNotThereAreCountedSo, and as drops of the interface that they came by.
+func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
+	onEveryPair(t, func(t *testing.T, a, z *router) {
+		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
+		arrived(t, near, far, 64, 5)
+		other := a.must(&vxlan.VxlanAddDelTunnelV3{IsAdd: true, Instance: none, SrcAddress: vpp.IPAddress(a.local[4]),
+			DstAddress: vpp.IPAddress(z.local[4]), Vni: 8, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none}).(*vxlan.VxlanAddDelTunnelV3Reply)
+		before := z.reading()
+		a.tunnelAt(other.SwIfIndex).send(1518, 20)
+		comeTrue(t, "they are told", func() bool { return *z.reading().Errors.NoSuchTunnel-*before.Errors.NoSuchTunnel == 20 })
+		var dropped uint64
+		for i, count := range z.reading().Losses.Drops {
+			dropped += count - before.Losses.Drops[i]
+		}
+		if dropped != 20 {
+			t.Errorf("%d were dropped", dropped)
+		}
+		if tunnel := z.reading().Losses.Drops[far.index] - before.Losses.Drops[far.index]; tunnel != 0 {
+			t.Errorf("the tunnel that is there dropped %d", tunnel)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package vppsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+// Frames that are lost, as VPP counts them: for each interface, under an error's name, and by its buffers.
+
+// interfaceLosses are single counters by sw_if_index.
+var interfaceLosses = []string{"/if/drops", "/if/rx-no-buf", "/if/rx-miss", "/if/rx-error", "/if/tx-error"}
+
+// errorVector has all error counters; a name leads to one of them (vlib_register_errors in vlib/error.c).
+const errorVector = "/node/errors"
+
+const (
+	fragmentSent4  = "/err/ip4-frag/fragment_sent"
+	fragmentSent6  = "/err/ip6-frag/fragment_sent"
+	reassembled4   = "/err/ip4-local-full-reassembly/reass_success"
+	reassembled6   = "/err/ip6-local-full-reassembly/reass_success"
+	tooManyPieces4 = "/err/ip4-local-full-reassembly/reass_fragment_chain_too_long"
+	noVXLAN4       = "/err/vxlan4-input/no such tunnel packets"
+	noVXLAN6       = "/err/vxlan6-input/no such tunnel packets"
+	noGENEVE4      = "/err/geneve4-input/no such tunnel packets"
+	noGENEVE6      = "/err/geneve6-input/no such tunnel packets"
+	noGRE4         = "/err/gre4-input/GRE input packets dropped due to missing tunnel"
+	noGRE6         = "/err/gre6-input/GRE input packets dropped due to missing tunnel"
+)
+
+var errorNames = []string{
+	fragmentSent4, fragmentSent6, reassembled4, reassembled6, tooManyPieces4,
+	"/err/ip6-local-full-reassembly/reass_fragment_chain_too_long",
+	"/err/ip4-local-full-reassembly/reass_limit_reached", "/err/ip6-local-full-reassembly/reass_limit_reached",
+	"/err/ip4-local-full-reassembly/reass_no_buf", "/err/ip6-local-full-reassembly/reass_no_buf",
+	"/err/ip4-local-full-reassembly/reass_timeout", "/err/ip6-local-full-reassembly/reass_timeout",
+	noVXLAN4, noVXLAN6, noGENEVE4, noGENEVE6, noGRE4, noGRE6,
+}
+
+// The buffers of the one pool.
+const (
+	poolCached    = "/buffer-pools/default-numa-0/cached"
+	poolUsed      = "/buffer-pools/default-numa-0/used"
+	poolAvailable = "/buffer-pools/default-numa-0/available"
+	// buffers is VPP's default for each NUMA node (`buffers { buffers-per-numa }`).
+	buffers = 16384
+)
+
+func lossDirectory() (entries []directoryEntry) {
+	for _, name := range interfaceLosses {
+		entries = append(entries, directoryEntry{name, typeSimple})
+	}
+	entries = append(entries, directoryEntry{errorVector, typeSimple})
+	for _, name := range errorNames {
+		entries = append(entries, directoryEntry{name, typeSymlink})
+	}
+	for _, name := range []string{poolCached, poolUsed, poolAvailable} {
+		entries = append(entries, directoryEntry{name, typeScalar})
+	}
+	return entries
+}
+
+// layOutLosses gives the error counters other places in each run, as VPP does with other plugins.
+func (s *segment) layOutLosses() {
+	s.losses, s.errors = map[string]int{}, map[string]int{}
+	for _, name := range interfaceLosses {
+		s.losses[name] = int(s.get(s.pointed(name, s.oneThread(maxInterfaces, 8))) - segmentBase)
+	}
+	all := int(s.get(s.pointed(errorVector, s.oneThread(2*len(errorNames), 8))) - segmentBase)
+	places := rand.Perm(2 * len(errorNames))
+	for n, name := range errorNames {
+		s.set(s.places[name], uint64(s.numbers[errorVector])|uint64(places[n])<<32)
+		s.errors[name] = all + 8*places[n]
+	}
+	s.useBuffers(0)
+}
+
+// countError adds to an error counter.
+func (s *segment) countError(name string, packets uint64) {
+	at := s.errors[name]
+	s.set(at, s.get(at)+packets)
+}
+
+// lose adds to one of interfaceLosses.
+func (s *segment) lose(name string, index uint32, packets uint64) {
+	if index < maxInterfaces {
+		at := s.losses[name] + int(index)*8
+		s.set(at, s.get(at)+packets)
+	}
+}
+
+func (s *segment) useBuffers(used uint64) {
+	s.set(s.places[poolUsed], used)
+	s.set(s.places[poolAvailable], buffers-used)
+}
+
+// drop counts frames that came in at an interface and went no further; those of a sub-interface count on its port too.
+func (v *vpp) drop(i *iface, packets uint64) {
+	v.segment.lose("/if/drops", i.index, packets)
+	if i.isSub() {
+		v.segment.lose("/if/drops", i.sup, packets)
+	}
+}
+
+// Lose has an interface lose frames: counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or "tx-error".
+func (s *Sim) Lose(name, counter string, packets uint64) error {
+	return s.look(func(v *vpp) error {
+		i := v.named(name)
+		if _, there := v.segment.losses["/if/"+counter]; i == nil || !there {
+			return fmt.Errorf("%s counts no %s", name, counter)
+		}
+		if counter == "drops" {
+			v.drop(i, packets)
+		} else {
+			v.segment.lose("/if/"+counter, i.index, packets)
+		}
+		return nil
+	})
+}
+
+// UseBuffers says how many of the 16,384 buffers are in use.
+func (s *Sim) UseBuffers(used uint64) error {
+	return s.look(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
+}
+
+// noSuchTunnel counts packets for a tunnel that is not there, also on the interface that they came by. Configured routes
+// name none: for them the first port stands.
+func (v *vpp) noSuchTunnel(f frames) {
+	name, known := map[string]string{
+		"vxlan4": noVXLAN4, "vxlan6": noVXLAN6, "geneve4": noGENEVE4, "geneve6": noGENEVE6, "gre4": noGRE4, "gre6": noGRE6,
+	}[fmt.Sprint(f.Encapsulation, f.Family)]
+	if !known {
+		return
+	}
+	v.segment.countError(name, uint64(f.Count))
+	via := v.fib().lookup(f.Source).via
+	if via == none {
+		via = 1
+	}
+	if i := v.at(interface_types.InterfaceIndex(via)); i != nil {
+		v.drop(i, uint64(f.Count))
+	}
+}
