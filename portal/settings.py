@@ -386,6 +386,11 @@ LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="re
 # Test frames are sent at this rate, in packet/s.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
 
+# An alarm tells of backbone interfaces that lose more than this part of their frames over ten minutes, and of
+# routers whose VPP had no more than this part of its buffers left.
+LONGLINE_LOSS_ALARM_RATIO = env.float("LONGLINE_LOSS_ALARM_RATIO", default=0.0001)
+LONGLINE_BUFFER_ALARM_RATIO = env.float("LONGLINE_BUFFER_ALARM_RATIO", default=0.1)
+
 # A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
 # which are added up by 5 minutes, could not speak in time.
 LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))

@@ -23,7 +23,9 @@ from portal.telemetry.counter_watermark import (
     clock_write,
     marks_of,
 )
+from portal.telemetry.loss_counts import losses_insert
 from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.rollup_tables import LOSS_SAMPLES, SAMPLES
 from portal.telemetry.rollups import hold_buckets
 from portal.telemetry.sample_quarantine import (
     PER_END,
@@ -35,30 +37,32 @@ from portal.telemetry.sample_quarantine import (
 )
 from portal.vll.models import EndMove
 
+DROPS = ("in_drops", "out_drops")
 # Where each end has a sample of its own.
 _ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
                               conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-                              violate_packets, boot_id, router_id, simulated)
+                              violate_packets, in_drops, out_drops, boot_id, router_id, simulated)
 SELECT vll_id, side, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
        'epoch'::timestamptz + to_ms * interval '1 millisecond', in_bytes, in_packets, out_bytes,
        out_packets, conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-       violate_packets, %s::uuid, %s, %s
+       violate_packets, in_drops, out_drops, %s::uuid, %s, %s
 FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
             %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[])
+            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
      AS reported (vll_id, side, seq, from_ms, to_ms, in_bytes, in_packets, out_bytes, out_packets,
                   conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
-                  violate_packets)
+                  violate_packets, in_drops, out_drops)
 """
 # Where all ends are of one sample that has not come before.
 _NEW_ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
                               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
-                              boot_id, router_id, simulated, seq, from_at, to_at)
+                              in_drops, out_drops, boot_id, router_id, simulated, seq, from_at, to_at)
 SELECT reported.*, %s::uuid, %s, %s, %s, %s, %s
 FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
-            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) AS reported
+            %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+            %s::bigint[]) AS reported
 """
 # A sample that was set aside when it came first is a duplicate ever after: when it is sent again, its time
 # may not be in the future any more.
@@ -109,7 +113,9 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
         if _lacks_partition(error):
             # They are made days ahead, but not for whatever comes late.
             good = (sample for sample in report.samples if not contradiction(sample, now))
-            partitions_ensure({to_time(sample.to_ms).date() for sample in good})
+            days = {to_time(sample.to_ms).date() for sample in good}
+            for table in (SAMPLES, LOSS_SAMPLES):
+                partitions_ensure(days, table)
         elif not isinstance(error.__cause__, UniqueViolation):
             raise
     return _store(router, report, now, by_number=False)
@@ -136,7 +142,9 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
                 suspects.append(Suspect(sample, reason, good))
         accepted, marks = _insert(router, report, rows, last if by_number else None, now)
         quarantined = set_aside(router=router, report=report, suspects=suspects, now=now) if suspects else 0
+        timely = [sample for sample, reason in zip(report.samples, reasons, strict=True) if reason is None]
         with connection.cursor() as cursor:
+            losses_insert(cursor, router=router, report=report, good=timely)
             clock_write(cursor, router=router, report=report, last=last, marks=marks, now=now)
     told_again = sum(len(each.ends) for each in suspects) - quarantined
     return Stored(accepted, len(rows) - accepted + told_again, quarantined, rejected)
@@ -217,6 +225,7 @@ def _insert(
     counted = [
         *(_array(map(attrgetter(name), ends)) for name in PER_END),
         *(_array(getattr(end.policer, name, "NULL") for end in policed) for name in POLICER),
+        *(_array_or_nulls([getattr(end, name) for end in ends]) for name in DROPS),
     ]
     told_by: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
     is_new = last is not None and last.are_before(report)
@@ -230,6 +239,10 @@ def _insert(
         numbers = (_array(map(attrgetter(name), samples)) for name in ("seq", "from_ms", "to_ms"))
         cursor.execute(_INSERT, (*told_by, *named, *numbers, *counted, router.pk, report.boot_id))
         return int(cursor.fetchone()[0]), marks
+
+
+def _array_or_nulls(values: Sequence[int | None]) -> str:
+    return _array("NULL" if value is None else value for value in values)
 
 
 def _array(values: Iterable[int | str]) -> str:

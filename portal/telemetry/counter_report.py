@@ -37,6 +37,37 @@ class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
     out_bytes: Integer
     out_packets: Integer
     policer: PolicerCount | None = None
+    # Frames that VPP dropped, those that the policer dropped among ``in``; None: not known.
+    in_drops: Natural | None = None
+    out_drops: Natural | None = None
+
+
+class InterfaceCount(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an interface that the agent did not make carried and lost over the sample's interval, in frames.
+
+    ``drops`` came in there and VPP dropped them, for whatever reason; the others never were VPP's, or could
+    not leave it.
+    """
+
+    name: str
+    rx_packets: Natural
+    tx_packets: Natural
+    drops: Natural
+    rx_miss: Natural
+    rx_errors: Natural
+    rx_no_buffer: Natural
+    tx_errors: Natural
+
+
+class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the router did with packets, and its VPP's buffers at the end; None: VPP has no such count."""
+
+    no_such_tunnel: Natural | None
+    fragments_sent: Natural | None
+    reassembled: Natural | None
+    reassembly_failed: Natural | None
+    buffers: Natural | None
+    buffers_free: Natural | None
 
 
 class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +77,8 @@ class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
     from_ms: Integer
     to_ms: Integer
     ends: Annotated[tuple[EndCount, ...], Meta(max_length=100_000)]
+    interfaces: Annotated[tuple[InterfaceCount, ...], Meta(max_length=10_000)] = ()
+    router: RouterCount | None = None
 
 
 class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):

@@ -49,6 +49,9 @@ class Sample(models.Model):
     exceed_packets = models.BigIntegerField(null=True)
     violate_bytes = models.BigIntegerField(null=True)
     violate_packets = models.BigIntegerField(null=True)
+    # Frames that VPP dropped; null where that is not known.
+    in_drops = models.BigIntegerField(null=True)
+    out_drops = models.BigIntegerField(null=True)
     simulated = models.BooleanField(default=False)
 
     class Meta:

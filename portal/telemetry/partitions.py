@@ -9,7 +9,15 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from portal.telemetry.models import FrozenMonth, Quarantine
-from portal.telemetry.rollup_tables import FIVE_MINUTES, SAMPLES, TABLES, Partition, Table
+from portal.telemetry.rollup_tables import (
+    FIVE_MINUTES,
+    LOSS_SAMPLES,
+    LOSS_TABLES,
+    SAMPLES,
+    TABLES,
+    Partition,
+    Table,
+)
 from portal.telemetry.router_events import router_events_forget
 
 log = logging.getLogger(__name__)
@@ -27,11 +35,11 @@ def partitions_keep(*, now: datetime) -> None:
     however long the workers were away; so are those of months that somebody is still to decide about.
     """
     today = now.astimezone(UTC).date()
-    for table in TABLES:
+    for table in (*TABLES, *LOSS_TABLES):
         partitions_ensure((today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1)), table)
         oldest = (now - table.retention).astimezone(UTC).date()
-        if table is SAMPLES:
-            oldest = min(oldest, _first_to_roll_up() or oldest)
+        if table in (SAMPLES, LOSS_SAMPLES):
+            oldest = min(oldest, _first_to_roll_up(table) or oldest)
         if table is FIVE_MINUTES:
             oldest = min([oldest, *months_unfrozen(), *months_undecided()])
         for partition in sorted(_existing(table), key=lambda one: one.first):
@@ -104,8 +112,9 @@ def month_is_whole(month: date, *, now: datetime) -> bool:
     return month >= oldest or month in months_unfrozen() or month in months_undecided()
 
 
-def _first_to_roll_up() -> date | None:
+def _first_to_roll_up(table: Table) -> date | None:
+    marks = "telemetry_stale_bucket" if table is SAMPLES else "telemetry_stale_loss_bucket"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT min(start_at) FROM telemetry_stale_bucket WHERE step_s = 300")
+        cursor.execute(f"SELECT min(start_at) FROM {marks} WHERE step_s = 300")  # noqa: S608 - a constant
         (first,) = cursor.fetchone()
     return first.astimezone(UTC).date() if first else None

@@ -54,6 +54,14 @@ HOURS = Table("telemetry_hour", 3600, "LONGLINE_HOUR_DAYS", by_month=True)
 DAYS = Table("telemetry_day", 86400, "LONGLINE_DAY_DAYS", by_month=True)
 ROLLUPS = (FIVE_MINUTES, HOURS, DAYS)
 TABLES = (SAMPLES, *ROLLUPS)
+# What routers and interfaces lose is kept as long as what lines count.
+LOSS_SAMPLES = Table("telemetry_loss_sample", 0, "LONGLINE_SAMPLE_DAYS")
+LOSS_ROLLUPS = (
+    Table("telemetry_loss_five_minutes", 300, "LONGLINE_FIVE_MINUTE_DAYS"),
+    Table("telemetry_loss_hour", 3600, "LONGLINE_HOUR_DAYS", by_month=True),
+    Table("telemetry_loss_day", 86400, "LONGLINE_DAY_DAYS", by_month=True),
+)
+LOSS_TABLES = (LOSS_SAMPLES, *LOSS_ROLLUPS)
 
 
 def finest_kept(since: datetime, *, now: datetime) -> Table:

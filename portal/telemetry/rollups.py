@@ -23,7 +23,7 @@ _BATCH = 2000
 # Only one may roll up at a time: of two, the one that looked earlier could write later.
 _LOCK = 7_305_002
 # With the number of 5 minutes since the epoch: who stores samples of them shares it until that is committed.
-_STORING_LOCK = 7_305_003
+STORING_LOCK = 7_305_003
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
 )
@@ -31,11 +31,14 @@ COLOURS = ("conform", "exceed", "violate")
 POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
+# Frames that VPP dropped of those that came in at an end, and of those that were to go out there; null where
+# that was not known at any time.
+DROPS = tuple(f"{side}_{way}_drops" for side in "az" for way in ("in", "out"))
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
 # The most frames within the profile that one sample counted: by up to so many a border may be off, since
 # ends are read between borders. Null where that was not kept.
 MOST = tuple(f"{side}_{way}_most" for side in "az" for way in ("in", "out"))
-COLUMNS = (*COUNTS, *POLICED, *COVERED, *MOST, "simulated")
+COLUMNS = (*COUNTS, *POLICED, *DROPS, *COVERED, *MOST, "simulated")
 
 
 def put_together(column: str) -> str:
@@ -61,14 +64,15 @@ GROUP BY vll_id, start_at
     "{counts}",
     ", ".join(
         f"sum({column[2:]} * (overlap_ms / length_ms)) FILTER (WHERE side = '{column[0]}') AS {column}"
-        for column in (*COUNTS, *POLICED)
+        for column in (*COUNTS, *POLICED, *DROPS)
     ),
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# What was accepted out of quarantine has been shared among its buckets already.
+# What was accepted out of quarantine has been shared among its buckets already; its drops were not kept.
 _ACCEPTED = f"""
-SELECT b.vll_id, b.start_at, {_PART}, covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
+SELECT b.vll_id, b.start_at, {_PART}, NULL::float8 AS in_drops, NULL::float8 AS out_drops,
+       covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
 FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 JOIN telemetry_quarantinedfiveminutes AS five
      ON five.vll_id = b.vll_id AND five.start_at = b.start_at AND five.accepted
@@ -77,14 +81,14 @@ JOIN telemetry_quarantinedfiveminutes AS five
 # are what agents measure in, so their sums are exact.
 FROM_SAMPLES = _COUNTED.format(
     parts=f"""
-SELECT b.vll_id, b.start_at, {_PART},
+SELECT b.vll_id, b.start_at, {_PART}, in_drops, out_drops,
        round(1000 * extract(epoch FROM least(s.to_at, b.start_at + interval '5 minutes')
                                        - greatest(s.from_at, b.start_at)))::float8 AS overlap_ms,
        round(1000 * extract(epoch FROM s.to_at - s.from_at))::float8 AS length_ms
 FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 CROSS JOIN (VALUES ('a'), ('z')) AS ends (which)
 CROSS JOIN LATERAL (
-    SELECT from_at, to_at, {_PART}
+    SELECT from_at, to_at, {_PART}, in_drops, out_drops
     FROM telemetry_sample
     WHERE vll_id = b.vll_id AND side = ends.which AND from_at < b.start_at + interval '5 minutes'
       AND to_at > b.start_at AND to_at <= b.start_at + interval '5 minutes' + %(reach)s
@@ -168,7 +172,7 @@ def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
         number for since, to in times_ms for number in range(since // step_ms, (to - 1) // step_ms + 1)
     }
     with connection.cursor() as cursor:
-        cursor.execute(_STORING, [_STORING_LOCK, sorted(touched)])
+        cursor.execute(_STORING, [STORING_LOCK, sorted(touched)])
 
 
 def roll_up(*, now: datetime) -> int:
@@ -187,7 +191,7 @@ def _roll_up_some(table: Table, now: datetime) -> int:
         if not cursor.fetchone()[0]:
             return 0
         over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": _STORING_LOCK})
+        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": STORING_LOCK})
         due = set(cursor.fetchall())
         if due:
             _count(cursor, table, sorted(due))

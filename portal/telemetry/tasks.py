@@ -7,6 +7,7 @@ from django.conf import settings
 
 from portal.core import clock
 from portal.telemetry import task_names
+from portal.telemetry.loss_rollups import losses_roll_up
 from portal.telemetry.month_close import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
@@ -37,3 +38,4 @@ def count_accepted() -> None:
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
     samples_roll_up(now=clock.now())
+    losses_roll_up(now=clock.now())

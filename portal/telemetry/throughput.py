@@ -59,7 +59,7 @@ def throughput(
     """
     if since >= until:
         raise RangeEmpty
-    step_s = _step(since, until, step_s, now)
+    step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
     # Read once, in the shorter of both buckets; the longer ones are made of them.
     read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
@@ -90,7 +90,8 @@ def throughput(
     }
 
 
-def _step(since: datetime, until: datetime, step_s: int | None, now: datetime) -> int:
+def step_for(since: datetime, until: datetime, step_s: int | None, now: datetime) -> int:
+    """The seconds of a bucket; by default what fits. Raises StepRefused."""
     range_s = (until - since).total_seconds()
     finest_s = finest_kept(since, now=now).step_s or STEPS_S[0]
     if step_s is None:

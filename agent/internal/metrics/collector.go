@@ -18,6 +18,7 @@ type Engine interface{ Status() converge.Status }
 // Reporter is where the figures of the ends and of the reports come from. Its maps are by kind of report.
 type Reporter interface {
 	Totals() []report.EndCount
+	LossTotals() ([]report.PortCount, *report.RouterCount)
 	Dropped() map[string]int64
 	Waiting() map[string]int64
 	Taken() map[string]time.Time
@@ -53,9 +54,21 @@ var (
 	policedFrames = describe("end_policed_frames_total", "Frames that a VLL end's policer counted since it was made or changed; what violates is dropped.",
 		"vll", "end", "colour")
 
+	endDropped = describe("end_dropped_frames_total", "Frames of a VLL end that VPP dropped, those that the policer dropped among them.",
+		"vll", "end", "direction")
+	portFrames  = describe("interface_frames_total", "Frames of an interface that the agent did not make.", "interface", "direction")
+	portDropped = describe("interface_dropped_frames_total", "Frames that came in at an interface and that VPP dropped, for whatever reason.", "interface")
+	portLost    = describe("interface_lost_frames_total", "Frames that an interface lost: missed, with errors, or without a buffer.", "interface", "reason")
+	noTunnel    = describe("vpp_no_such_tunnel_packets_total", "Packets that came for a tunnel that this router does not have.")
+	fragments   = describe("vpp_fragments_sent_total", "Fragments of packets that the router sent.")
+	reassembled = describe("vpp_reassembled_packets_total", "Packets to the router that came in fragments, by whether it could put them together.", "result")
+	buffers     = describe("vpp_buffers", "Buffers of VPP, in all pools.")
+	buffersFree = describe("vpp_buffers_free", "Buffers that VPP has left; without one it can receive nothing.")
+
 	all = []*prometheus.Desc{
 		info, connected, hangs, overlooked, connections, generation, setAside, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
-		segmentSize, segmentUsed, policedBytes, policedFrames,
+		segmentSize, segmentUsed, policedBytes, policedFrames, endDropped, portFrames, portDropped, portLost, noTunnel, fragments, reassembled,
+		buffers, buffersFree,
 	}
 )
 
@@ -110,5 +123,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		e.count(endFrames, float64(end.In.Packets), end.Key.VLL, end.Key.End, "in")
 		e.count(endFrames, float64(end.Out.Packets), end.Key.VLL, end.Key.End, "out")
 		e.policed(end)
+		e.known(endDropped, end.Dropped.In, end.Key.VLL, end.Key.End, "in")
+		e.known(endDropped, end.Dropped.Out, end.Key.VLL, end.Key.End, "out")
 	}
+	e.losses(c.m.reporter.LossTotals())
 }

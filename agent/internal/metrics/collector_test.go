@@ -39,8 +39,18 @@ func (busyRouter) Totals() []report.EndCount {
 		Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"},
 		In:  statseg.Count{Packets: 10, Bytes: 1000}, Out: statseg.Count{Packets: 20, Bytes: 3000},
 		Policed: &report.Colours{Conform: statseg.Count{Packets: 7, Bytes: 700}, Violate: statseg.Count{Packets: 3, Bytes: 300}},
+		Dropped: report.Dropped{In: number(4)},
 	}}
 }
+
+func (busyRouter) LossTotals() ([]report.PortCount, *report.RouterCount) {
+	return []report.PortCount{{Name: "bb0", Rx: 100, Tx: 200, Drops: 3, RxMiss: 4, RxErrors: 5, RxNoBuffer: 6, TxErrors: 7}}, &report.RouterCount{
+		RouterErrors: statseg.RouterErrors{NoSuchTunnel: number(8), FragmentsSent: number(9), Reassembled: number(10), ReassemblyFailed: number(11)},
+		Buffers:      statseg.Buffers{Total: 16384, Free: 12},
+	}
+}
+
+func number(n uint64) *uint64 { return &n }
 
 func (busyRouter) Dropped() map[string]int64 { return map[string]int64{"counters": 5, "events": 0} }
 func (busyRouter) Waiting() map[string]int64 { return map[string]int64{"counters": 6, "events": 2} }
@@ -104,6 +114,15 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_end_frames_total":                    {[]string{"in"}, 10},
 		"longline_end_policed_bytes_total":             {[]string{"conform"}, 700},
 		"longline_end_policed_frames_total":            {[]string{"violate"}, 3},
+		"longline_end_dropped_frames_total":            {[]string{"in"}, 4},
+		"longline_interface_frames_total":              {[]string{"bb0", "tx"}, 200},
+		"longline_interface_dropped_frames_total":      {[]string{"bb0"}, 3},
+		"longline_interface_lost_frames_total":         {[]string{"bb0", "rx_no_buffer"}, 6},
+		"longline_vpp_no_such_tunnel_packets_total":    {nil, 8},
+		"longline_vpp_fragments_sent_total":            {nil, 9},
+		"longline_vpp_reassembled_packets_total":       {[]string{"failed"}, 11},
+		"longline_vpp_buffers":                         {nil, 16384},
+		"longline_vpp_buffers_free":                    {nil, 12},
 		"longline_vpp_stats_segment_size_bytes":        {nil, 32 << 20},
 		"longline_vpp_stats_segment_used_bytes":        {nil, 8 << 20},
 		"longline_agent_info":                          {[]string{"0.1.0", "25.10-release"}, 1},

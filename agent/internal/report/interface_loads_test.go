@@ -8,15 +8,15 @@ import (
 
 func TestALoadIsTheDifferenceOverTheTimeBetween(t *testing.T) {
 	var m Sampler
-	m.Take(after(0), reading(1, 5_000, 1_000), nil)
+	m.Take(after(0), reading(1, 5_000, 1_000), View{})
 	if _, known := loadOf(&m); known {
 		t.Error("one reading gave a load")
 	}
-	m.Take(after(10), reading(2, 17_500, 1_010), nil)
+	m.Take(after(10), reading(2, 17_500, 1_010), View{})
 	if load, known := loadOf(&m); !known || load != (Load{RxBPS: 10_000, TxBPS: 8}) {
 		t.Errorf("%+v, %v", load, known)
 	}
-	m.Take(after(15), reading(3, 17_500, 1_010), nil)
+	m.Take(after(15), reading(3, 17_500, 1_010), View{})
 	if load, known := loadOf(&m); !known || load != (Load{}) {
 		t.Errorf("without traffic: %+v, %v", load, known)
 	}
@@ -33,8 +33,8 @@ func TestALoadThatCannotBeComparedIsNone(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			var m Sampler
-			m.Take(after(0), reading(1, 5_000, 1_000), nil)
-			m.Take(after(10), second, nil)
+			m.Take(after(0), reading(1, 5_000, 1_000), View{})
+			m.Take(after(10), second, View{})
 			if load, known := loadOf(&m); known {
 				t.Errorf("%+v", load)
 			}
@@ -44,10 +44,10 @@ func TestALoadThatCannotBeComparedIsNone(t *testing.T) {
 
 func TestASamplerThatForgetsKnowsNoLoad(t *testing.T) {
 	var m Sampler
-	m.Take(after(0), reading(1, 5_000, 1_000), nil)
-	m.Take(after(10), reading(2, 9_000, 9_000), nil)
+	m.Take(after(0), reading(1, 5_000, 1_000), View{})
+	m.Take(after(10), reading(2, 9_000, 9_000), View{})
 	m.Forget()
-	m.Take(after(20), reading(3, 9_900, 9_900), nil)
+	m.Take(after(20), reading(3, 9_900, 9_900), View{})
 	if load, known := loadOf(&m); known {
 		t.Errorf("%+v", load)
 	}

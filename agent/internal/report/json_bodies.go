@@ -18,6 +18,43 @@ type sampleBody struct {
 	FromMS int64           `json:"from_ms"`
 	ToMS   int64           `json:"to_ms"`
 	Ends   []endCountsBody `json:"ends"`
+	// Interfaces are those that the agent did not make, without sub-interfaces.
+	Interfaces []portCountsBody  `json:"interfaces"`
+	Router     *routerCountsBody `json:"router"`
+}
+
+type portCountsBody struct {
+	Name       string `json:"name"`
+	RxPackets  uint64 `json:"rx_packets"`
+	TxPackets  uint64 `json:"tx_packets"`
+	Drops      uint64 `json:"drops"`
+	RxMiss     uint64 `json:"rx_miss"`
+	RxErrors   uint64 `json:"rx_errors"`
+	RxNoBuffer uint64 `json:"rx_no_buffer"`
+	TxErrors   uint64 `json:"tx_errors"`
+}
+
+// routerCountsBody has null for what VPP does not count.
+type routerCountsBody struct {
+	NoSuchTunnel     *uint64 `json:"no_such_tunnel"`
+	FragmentsSent    *uint64 `json:"fragments_sent"`
+	Reassembled      *uint64 `json:"reassembled"`
+	ReassemblyFailed *uint64 `json:"reassembly_failed"`
+	Buffers          *uint64 `json:"buffers"`
+	BuffersFree      *uint64 `json:"buffers_free"`
+}
+
+func routerCountsBodyOf(r *RouterCount) *routerCountsBody {
+	if r == nil {
+		return nil
+	}
+	body := &routerCountsBody{
+		NoSuchTunnel: r.NoSuchTunnel, FragmentsSent: r.FragmentsSent, Reassembled: r.Reassembled, ReassemblyFailed: r.ReassemblyFailed,
+	}
+	if r.Total != 0 {
+		body.Buffers, body.BuffersFree = &r.Total, &r.Free
+	}
+	return body
 }
 
 type endCountsBody struct {
@@ -29,6 +66,9 @@ type endCountsBody struct {
 	OutPackets uint64 `json:"out_packets"`
 	// Policer is null without a trustworthy difference of the end's policer.
 	Policer *policerBody `json:"policer"`
+	// Null without a trustworthy difference.
+	InDrops  *uint64 `json:"in_drops"`
+	OutDrops *uint64 `json:"out_drops"`
 }
 
 type policerBody struct {
@@ -50,11 +90,15 @@ func policerBodyOf(c *Colours) *policerBody {
 }
 
 func sampleOf(s Sample) sampleBody {
-	body := sampleBody{s.Seq, s.FromMS, s.ToMS, []endCountsBody{}}
+	body := sampleBody{s.Seq, s.FromMS, s.ToMS, []endCountsBody{}, []portCountsBody{}, routerCountsBodyOf(s.Router)}
 	for _, e := range s.Ends {
 		body.Ends = append(body.Ends, endCountsBody{
 			e.Key.VLL, e.Key.End, e.In.Bytes, e.In.Packets, e.Out.Bytes, e.Out.Packets, policerBodyOf(e.Policed),
+			e.Dropped.In, e.Dropped.Out,
 		})
+	}
+	for _, p := range s.Ports {
+		body.Interfaces = append(body.Interfaces, portCountsBody{p.Name, p.Rx, p.Tx, p.Drops, p.RxMiss, p.RxErrors, p.RxNoBuffer, p.TxErrors})
 	}
 	return body
 }

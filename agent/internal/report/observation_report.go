@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
@@ -100,12 +102,27 @@ func ipMTU(i *observe.Interface) *uint32 {
 	return least
 }
 
-// accesses finds the customer's side of every present end in what the agent owns. While an end is being
-// moved it may have two; then neither is counted.
+// viewOf is what is counted of VPP as it was seen.
+func viewOf(p *converge.ObservedState) View {
+	view := View{BootMS: p.Snapshot.Boot.MS, Accesses: accesses(p)}
+	made := madeByUs(p.Plan)
+	for _, i := range p.Snapshot.Interfaces {
+		if !made[i.Index] && !i.IsSub() && nameable(i.Name) {
+			view.Ports = append(view.Ports, Port{i.Index, i.Name})
+		}
+	}
+	slices.SortFunc(view.Ports, func(a, b Port) int { return cmp.Compare(a.Index, b.Index) })
+	return view
+}
+
+// accesses finds the customer's side of every present end in what the agent owns, and the tunnel behind it. While an
+// end is being moved it may have two; then neither is counted.
 func accesses(p *converge.ObservedState) []Access {
-	found := make(map[intent.Key][]Access)
+	found, tunnels := make(map[intent.Key][]Access), make(map[intent.Key][]Tunnel)
 	for _, h := range p.Plan.Owned {
-		if h.Tunnel == nil {
+		if h.Tunnel != nil {
+			tunnels[h.End] = append(tunnels[h.End], Tunnel{h.Interface.Index, h.Interface.Name, p.Made[h.Interface.Index]})
+		} else {
 			found[h.End] = append(found[h.End], Access{
 				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name,
 				Made: p.Made[h.Interface.Index], Policer: policerOf(h.End, p),
@@ -115,6 +132,9 @@ func accesses(p *converge.ObservedState) []Access {
 	var all []Access
 	for _, e := range p.Intent.Present {
 		if candidates := found[e.Key]; len(candidates) == 1 {
+			if behind := tunnels[e.Key]; len(behind) == 1 {
+				candidates[0].Tunnel = behind[0]
+			}
 			all = append(all, candidates[0])
 		}
 	}

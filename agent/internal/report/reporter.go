@@ -68,10 +68,9 @@ type Reporter struct {
 	watched []netip.Addr
 }
 
-// countedView are the customers' sides of all ends as they were when VPP was last looked at.
+// countedView are the customers' sides of all ends, and the ports, as they were when VPP was last looked at.
 type countedView struct {
-	accesses  []Access
-	boot      int64 // 0: nothing was seen
+	View            // BootMS 0: nothing was seen
 	epoch     int64 // of the stats segment before that look
 	simulated bool
 }
@@ -150,6 +149,13 @@ func (r *Reporter) Totals() []EndCount {
 	return r.sampler.Totals()
 }
 
+// LossTotals are VPP's counters of what ports and the router lose as last read.
+func (r *Reporter) LossTotals() ([]PortCount, *RouterCount) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sampler.LossTotals()
+}
+
 // Run counts and reports until ctx ends. Sending has goroutines of its own, so that a portal that hangs
 // does not stretch the samples.
 func (r *Reporter) Run(ctx context.Context) {
@@ -206,7 +212,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	case err != nil && count:
 		sample = r.countUnanswered()
 	case count:
-		r.seen = countedView{accesses(state), state.Snapshot.Boot.MS, state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
+		r.seen = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
 		sample = r.count()
 	}
 	var watched []netip.Addr
@@ -246,7 +252,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 
 // count is the sample since the last count, nil when there is none.
 func (r *Reporter) count() *Sample {
-	reading, err := r.segment.Read(r.seen.boot)
+	reading, err := r.segment.Read(r.seen.BootMS)
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
 		r.forget()
@@ -254,24 +260,24 @@ func (r *Reporter) count() *Sample {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sampler.Take(r.now(), reading, r.seen.accesses)
+	return r.sampler.Take(r.now(), reading, r.seen.View)
 }
 
 // countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
 // come or gone in that run of VPP, which the epoch tells without asking.
 func (r *Reporter) countUnanswered() *Sample {
-	if r.seen.boot == 0 {
+	if r.seen.BootMS == 0 {
 		return nil
 	}
 	reading, err := r.segment.Reread()
-	if err != nil || reading.BootMS != r.seen.boot || reading.Epoch != r.seen.epoch {
+	if err != nil || reading.BootMS != r.seen.BootMS || reading.Epoch != r.seen.epoch {
 		r.log.Warn("no counters while VPP does not answer: its interfaces are not known to be the same", "error", err)
 		r.forget()
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.accesses)
+	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.View)
 }
 
 // forget begins counting anew.

@@ -13,8 +13,8 @@ import (
 )
 
 // recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent
-// does not misread what a newer one stored. Version 1 had no policers; what it stored is still read.
-const recordVersion = 2
+// does not misread what a newer one stored. Version 1 had no policers, and 2 no losses; what they stored is still read.
+const recordVersion = 3
 
 // storedSample is a sample with what the portal has to know about the run that took it.
 type storedSample struct {
@@ -47,8 +47,32 @@ func (s *storedSample) marshal() ([]byte, error) {
 		if e.Policed != nil {
 			b = appendCounts(b, e.Policed.Conform, e.Policed.Exceed, e.Policed.Violate)
 		}
+		b = appendKnown(b, e.Dropped.In, e.Dropped.Out)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Ports)))
+	for _, p := range s.Ports {
+		b = append(binary.AppendUvarint(b, uint64(len(p.Name))), p.Name...)
+		for _, n := range []uint64{p.Rx, p.Tx, p.Drops, p.RxMiss, p.RxErrors, p.RxNoBuffer, p.TxErrors} {
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	b = append(b, flag(s.Router != nil))
+	if r := s.Router; r != nil {
+		b = appendKnown(b, r.NoSuchTunnel, r.FragmentsSent, r.Reassembled, r.ReassemblyFailed)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, r.Total), r.Free)
 	}
 	return b, nil
+}
+
+// appendKnown writes each with a flag that says whether it is known.
+func appendKnown(b []byte, counts ...*uint64) []byte {
+	for _, n := range counts {
+		b = append(b, flag(n != nil))
+		if n != nil {
+			b = binary.AppendUvarint(b, *n)
+		}
+	}
+	return b
 }
 
 func appendCounts(b []byte, counts ...statseg.Count) []byte {
@@ -83,7 +107,13 @@ func unmarshal(data []byte) (*storedSample, error) {
 		if version > 1 && r.byte() == 1 {
 			e.Policed = &Colours{r.count(), r.count(), r.count()}
 		}
+		if version > 2 {
+			e.Dropped = Dropped{r.known(), r.known()}
+		}
 		s.Ends = append(s.Ends, e)
+	}
+	if version > 2 {
+		s.Ports, s.Router = r.ports(), r.router()
 	}
 	if r.failed || r.Len() != 0 {
 		return nil, errRecord
@@ -107,6 +137,45 @@ func (r *reader) number() uint64 {
 	n, err := binary.ReadUvarint(r)
 	r.failed = r.failed || err != nil
 	return n
+}
+
+func (r *reader) ports() (ports []PortCount) {
+	for n := r.number(); n > 0 && !r.failed; n-- {
+		ports = append(ports, PortCount{r.text(), r.number(), r.number(), r.number(), r.number(), r.number(), r.number(), r.number()})
+	}
+	return ports
+}
+
+func (r *reader) router() *RouterCount {
+	if r.byte() != 1 {
+		return nil
+	}
+	return &RouterCount{
+		statseg.RouterErrors{NoSuchTunnel: r.known(), FragmentsSent: r.known(), Reassembled: r.known(), ReassemblyFailed: r.known()},
+		statseg.Buffers{Total: r.number(), Free: r.number()},
+	}
+}
+
+// known is nil where it was written as unknown.
+func (r *reader) known() *uint64 {
+	if r.byte() != 1 {
+		return nil
+	}
+	n := r.number()
+	return &n
+}
+
+// text makes no room for more than there is to read.
+func (r *reader) text() string {
+	n := r.number()
+	if n > uint64(r.Len()) {
+		r.failed = true
+		return ""
+	}
+	text := make([]byte, n)
+	_, err := r.Read(text)
+	r.failed = r.failed || (err != nil && n > 0)
+	return string(text)
 }
 
 func (r *reader) count() statseg.Count {

@@ -11,6 +11,10 @@ func TestAStoredSampleIsReadAsItWasWritten(t *testing.T) {
 	want := &storedSample{BootID: bootID, Simulated: true, Sample: sampleNo(7)}
 	want.Ends[0].Key.End = "z"
 	want.Ends = append(want.Ends, policedCount(7, 8, 9))
+	want.Ends[0].Dropped = Dropped{In: known(3)}
+	want.Ends[1].Dropped = Dropped{Out: known(1 << 40)}
+	want.Ports = []PortCount{{Name: "bb0", Rx: 1, Tx: 2, Drops: 3, RxMiss: 4, RxErrors: 5, RxNoBuffer: 6, TxErrors: 7}, {Name: "cust0"}}
+	want.Router = &RouterCount{statseg.RouterErrors{NoSuchTunnel: known(0), ReassemblyFailed: known(9)}, statseg.Buffers{Total: 16384, Free: 5}}
 	data, err := want.marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -26,16 +30,18 @@ func policedCount(conform, exceed, violate uint64) EndCount {
 	return EndCount{Key: alice.Key, Policed: &Colours{count(conform), count(exceed), count(violate)}}
 }
 
-func TestWhatAnAgentWithoutPolicerCountersStoredIsRead(t *testing.T) {
+func TestWhatAnEarlierAgentStoredIsRead(t *testing.T) {
 	want := &storedSample{BootID: bootID, Sample: sampleNo(3)}
 	data, err := want.marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[0] = 1
-	old := data[:len(data)-1] // its one end, without the flag of a policer
-	if got, err := unmarshal(old); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	// Behind the counts of the one end: flags of a policer and of its drops, no ports, no router.
+	for version, without := range map[byte]int{1: 5, 2: 4, 3: 0} {
+		data[0] = version
+		if got, err := unmarshal(data[:len(data)-without]); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("version %d: got %+v, %v\nwant %+v", version, got, err, want)
+		}
 	}
 	data[0] = recordVersion + 1
 	if _, err := unmarshal(data); err == nil {

@@ -21,6 +21,22 @@ type Access struct {
 	Made int64
 	// Policer is what holds it to a bandwidth profile; zero for nothing.
 	Policer Policer
+	// Tunnel is where the frames for the customer come from; zero for a local cross-connect.
+	Tunnel Tunnel
+}
+
+// Tunnel is the far side of an end within the router, as it was found. Made is as that of an Access.
+type Tunnel struct {
+	Index uint32
+	Name  string
+	Made  int64
+}
+
+// View is what a reading is asked for: the customers' sides of ends and the ports, in one run of VPP.
+type View struct {
+	BootMS   int64
+	Accesses []Access
+	Ports    []Port
 }
 
 // Policer is one with what it does: an update makes VPP count anew.
@@ -41,14 +57,22 @@ type EndCount struct {
 	In, Out statseg.Count
 	// Policed is nil where no policer works, or where its counters tell nothing.
 	Policed *Colours
+	// Dropped are frames of In and Out that VPP dropped; nil where that is not known.
+	Dropped Dropped
 }
 
-// Sample covers FromMS < t <= ToMS of the agent's clock. An end without a trustworthy difference is not in
+// Dropped are frames. In came from the customer and went no further, those that the policer dropped among them. Out
+// came out of the tunnel and did not leave towards the customer; nil for a local cross-connect, whose other end has them.
+type Dropped struct{ In, Out *uint64 }
+
+// Sample covers FromMS < t <= ToMS of the agent's clock. An end or port without a trustworthy difference is not in
 // it: a gap, never a zero.
 type Sample struct {
 	Seq          int64
 	FromMS, ToMS int64
 	Ends         []EndCount
+	Ports        []PortCount
+	Router       *RouterCount
 }
 
 // stalledAfter is how long VPP's heartbeat may stand still while nothing is counted either. Its collector runs every 10 s
@@ -59,17 +83,25 @@ const stalledAfter = 35 * time.Second
 type Sampler struct {
 	seq    int64
 	last   time.Time
-	counts map[Access]EndCount // without their policers
+	counts map[Access]EndCount // without their policers and tunnels
 	police map[Access]Colours
+	drops  map[dropped]uint64
 	loads  Loads
+	view   View // of the last reading
 
 	sign   statseg.Reading // the last one that differed from the one before it
 	signAt time.Time
 }
 
-// Take adds a reading, taken at that time, of these accesses. The sample is nil when there is no earlier
+// dropped is what counts drops: an interface as it was found in one run of VPP.
+type dropped struct {
+	boot int64
+	Tunnel
+}
+
+// Take adds a reading, taken at that time, of what was in view. The sample is nil when there is no earlier
 // reading to compare with, or nothing to say.
-func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		s.sign, s.signAt = reading, at
 	}
@@ -78,9 +110,23 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access)
 		return nil
 	}
 	s.loads.take(at, reading)
-	now, colours := make(map[Access]EndCount), make(map[Access]Colours)
-	sample := &Sample{FromMS: s.last.UnixMilli(), ToMS: at.UnixMilli()}
-	for _, access := range accesses {
+	now, colours, drops := make(map[Access]EndCount), make(map[Access]Colours), make(map[dropped]uint64)
+	dropsOf := func(place Tunnel) (total, since *uint64) {
+		if place.Name == "" || int(place.Index) >= min(len(reading.Losses.Drops), len(reading.Names)) || reading.Names[place.Index] != place.Name {
+			return nil, nil
+		}
+		key, count := dropped{reading.BootMS, place}, reading.Losses.Drops[place.Index]
+		drops[key] = count
+		if before, known := s.drops[key]; known {
+			since = grown(&before, &count)
+		}
+		return &count, since
+	}
+	sample := &Sample{
+		FromMS: s.last.UnixMilli(), ToMS: at.UnixMilli(),
+		Ports: s.loads.portCounts(view.BootMS, view.Ports), Router: s.loads.routerCount(view.BootMS),
+	}
+	for _, access := range view.Accesses {
 		if access.BootMS != reading.BootMS || int(access.Index) >= min(len(reading.Rx), len(reading.Tx), len(reading.Names)) {
 			continue
 		}
@@ -88,8 +134,11 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access)
 			continue // somebody else has the index since it was looked at
 		}
 		count := EndCount{Key: access.Key, In: reading.Rx[access.Index], Out: reading.Tx[access.Index], Policed: access.Policer.read(reading)}
+		var lost Dropped
+		count.Dropped.In, lost.In = dropsOf(Tunnel{access.Index, access.Name, access.Made})
+		count.Dropped.Out, lost.Out = dropsOf(access.Tunnel)
 		place := access
-		place.Policer = Policer{}
+		place.Policer, place.Tunnel = Policer{}, Tunnel{}
 		now[place] = count
 		var policed *Colours
 		if count.Policed != nil {
@@ -102,11 +151,11 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access)
 		in, inOK := difference(before.In, count.In)
 		out, outOK := difference(before.Out, count.Out)
 		if known && inOK && outOK {
-			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed})
+			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed, lost})
 		}
 	}
-	s.counts, s.police, s.last = now, colours, at
-	if len(sample.Ends) == 0 {
+	s.counts, s.police, s.drops, s.view, s.last = now, colours, drops, view, at
+	if len(sample.Ends) == 0 && len(sample.Ports) == 0 {
 		return nil
 	}
 	slices.SortFunc(sample.Ends, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
@@ -118,9 +167,9 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, accesses []Access)
 // TakeUnanswered is Take while VPP does not answer. It may be dead, and then its segment stays readable and as it was:
 // nothing is said where nothing moves. Its main thread may be busy, and then its workers go on counting, and the first
 // reading that shows it covers all since the last one.
-func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, accesses []Access) *Sample {
+func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
-		return s.Take(at, reading, accesses)
+		return s.Take(at, reading, view)
 	}
 	if at.Sub(s.signAt) > stalledAfter {
 		s.Forget()
@@ -135,7 +184,9 @@ func (s *Sampler) livesOn(reading statseg.Reading) bool {
 }
 
 // Forget starts anew: the next reading is compared with nothing.
-func (s *Sampler) Forget() { s.counts, s.police, s.loads = nil, nil, Loads{} }
+func (s *Sampler) Forget() {
+	s.counts, s.police, s.drops, s.loads, s.view = nil, nil, nil, Loads{}, View{}
+}
 
 // Loads are those of the last two readings.
 func (s *Sampler) Loads() Loads { return s.loads }
@@ -148,6 +199,19 @@ func (s *Sampler) Totals() []EndCount {
 	}
 	slices.SortFunc(totals, func(a, b EndCount) int { return a.Key.Compare(b.Key) })
 	return totals
+}
+
+// LossTotals are the counters of ports and router as last read, since VPP started; the router's is nil before that.
+func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
+	for _, port := range s.view.Ports {
+		if count, known := s.loads.last.portCount(s.view.BootMS, port); known {
+			ports = append(ports, count)
+		}
+	}
+	if last := s.loads.last.reading; s.view.BootMS != 0 && last.BootMS == s.view.BootMS {
+		router = &RouterCount{last.Errors, last.Buffers}
+	}
+	return ports, router
 }
 
 // read is what the policer has counted, nil when none works or it is not counted yet.

@@ -27,14 +27,16 @@ func with(r statseg.Reading, change func(*statseg.Reading)) statseg.Reading {
 	return r
 }
 
+func of(accesses ...Access) View { return View{BootMS: 1000, Accesses: accesses} }
+
 func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 func TestTheSecondReadingGivesTheDifference(t *testing.T) {
 	var m Sampler
-	if s := m.Take(after(0), reading(1, 5000, 1000), []Access{alice}); s != nil {
+	if s := m.Take(after(0), reading(1, 5000, 1000), of(alice)); s != nil {
 		t.Fatalf("the first reading gave %+v", s)
 	}
-	s := m.Take(after(10), reading(2, 7000, 1300), []Access{alice})
+	s := m.Take(after(10), reading(2, 7000, 1300), of(alice))
 	want := EndCount{Key: alice.Key, In: statseg.Count{Packets: 20, Bytes: 2000}, Out: statseg.Count{Packets: 3, Bytes: 300}}
 	if s == nil || len(s.Ends) != 1 || s.Ends[0] != want {
 		t.Fatalf("got %+v, want %+v", s, want)
@@ -46,8 +48,8 @@ func TestTheSecondReadingGivesTheDifference(t *testing.T) {
 
 func TestTrafficThatStopsIsAZeroAndNotAGap(t *testing.T) {
 	var m Sampler
-	m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
-	s := m.Take(after(10), reading(2, 5000, 1000), []Access{alice})
+	m.Take(after(0), reading(1, 5000, 1000), of(alice))
+	s := m.Take(after(10), reading(2, 5000, 1000), of(alice))
 	if s == nil || len(s.Ends) != 1 || s.Ends[0].In.Bytes != 0 {
 		t.Errorf("got %+v, want a zero", s)
 	}
@@ -72,8 +74,8 @@ func TestWhatCannotBeComparedIsAGap(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			var m Sampler
-			m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
-			if s := m.Take(after(10), second.reading, []Access{second.access}); s != nil {
+			m.Take(after(0), reading(1, 5000, 1000), of(alice))
+			if s := m.Take(after(10), second.reading, of(second.access)); s != nil {
 				t.Errorf("got %+v, want a gap", s)
 			}
 		})
@@ -82,9 +84,9 @@ func TestWhatCannotBeComparedIsAGap(t *testing.T) {
 
 func TestAfterAGapCountingGoesOnFromThere(t *testing.T) {
 	var m Sampler
-	m.Take(after(0), reading(1, 5000, 1000), []Access{alice})
-	m.Take(after(10), reading(2, 100, 100), []Access{alice})
-	s := m.Take(after(20), reading(3, 350, 100), []Access{alice})
+	m.Take(after(0), reading(1, 5000, 1000), of(alice))
+	m.Take(after(10), reading(2, 100, 100), of(alice))
+	s := m.Take(after(20), reading(3, 350, 100), of(alice))
 	if s == nil || s.Ends[0].In.Bytes != 250 || s.FromMS != after(10).UnixMilli() {
 		t.Errorf("got %+v", s)
 	}
@@ -92,20 +94,20 @@ func TestAfterAGapCountingGoesOnFromThere(t *testing.T) {
 
 func TestAStalledHeartbeatIsAGapUntilItBeatsAgain(t *testing.T) {
 	var m Sampler
-	accesses := []Access{alice}
-	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	view := of(alice)
+	m.Take(after(0), reading(1, 5000, 1000), view)
 	for _, second := range []int{10, 20, 30} {
-		if s := m.Take(after(second), reading(1, 5000, 1000), accesses); s == nil {
+		if s := m.Take(after(second), reading(1, 5000, 1000), view); s == nil {
 			t.Fatalf("a gap after %d s already: the collector runs every 10 s", second)
 		}
 	}
-	if s := m.Take(after(40), reading(1, 5000, 1000), accesses); s != nil {
+	if s := m.Take(after(40), reading(1, 5000, 1000), view); s != nil {
 		t.Errorf("after 40 s without a beat: %+v", s)
 	}
-	if s := m.Take(after(50), reading(2, 9000, 1000), accesses); s != nil {
+	if s := m.Take(after(50), reading(2, 9000, 1000), view); s != nil {
 		t.Errorf("the first beat bridges the gap: %+v", s)
 	}
-	if s := m.Take(after(60), reading(3, 9500, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 500 {
+	if s := m.Take(after(60), reading(3, 9500, 1000), view); s == nil || s.Ends[0].In.Bytes != 500 {
 		t.Errorf("after the second beat: %+v", s)
 	}
 }
@@ -126,8 +128,8 @@ func coloured(beat float64, conform, exceed, violate uint64) statseg.Reading {
 
 func TestAPolicersColoursAreDifferencesToo(t *testing.T) {
 	var m Sampler
-	m.Take(after(0), coloured(1, 10, 5, 1), []Access{policed(1, 50)})
-	s := m.Take(after(10), coloured(2, 17, 13, 10), []Access{policed(1, 50)})
+	m.Take(after(0), coloured(1, 10, 5, 1), of(policed(1, 50)))
+	s := m.Take(after(10), coloured(2, 17, 13, 10), of(policed(1, 50)))
 	if want := policedCount(7, 8, 9).Policed; s == nil || s.Ends[0].Policed == nil || *s.Ends[0].Policed != *want {
 		t.Fatalf("got %+v, want %+v", s, want)
 	}
@@ -151,8 +153,8 @@ func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			var m Sampler
-			m.Take(after(0), coloured(1, 10, 5, 1), []Access{policed(1, 50)})
-			s := m.Take(after(10), second.reading, []Access{second.access})
+			m.Take(after(0), coloured(1, 10, 5, 1), of(policed(1, 50)))
+			s := m.Take(after(10), second.reading, of(second.access))
 			if s == nil || len(s.Ends) != 1 || s.Ends[0].Policed != nil {
 				t.Errorf("got %+v, want the interface's counts alone", s)
 			}
@@ -162,28 +164,28 @@ func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
 
 func TestWhileVPPDoesNotAnswerWhatItsWorkersCountIsCounted(t *testing.T) {
 	var m Sampler
-	accesses := []Access{alice}
-	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	view := of(alice)
+	m.Take(after(0), reading(1, 5000, 1000), view)
 	for i, second := range []int{10, 20, 30, 40, 50, 60} { // far beyond what a heartbeat may stand still
-		s := m.TakeUnanswered(after(second), reading(1, 5000+uint64(i+1)*700, 1000), accesses)
+		s := m.TakeUnanswered(after(second), reading(1, 5000+uint64(i+1)*700, 1000), view)
 		if s == nil || s.Ends[0].In.Bytes != 700 || s.FromMS != after(second-10).UnixMilli() {
 			t.Fatalf("after %d s: %+v", second, s)
 		}
 	}
-	if s := m.Take(after(70), reading(2, 9500, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 300 || s.FromMS != after(60).UnixMilli() {
+	if s := m.Take(after(70), reading(2, 9500, 1000), view); s == nil || s.Ends[0].In.Bytes != 300 || s.FromMS != after(60).UnixMilli() {
 		t.Errorf("when it answers again: %+v", s)
 	}
 }
 
 func TestTheFrozenCountersOfADeadVPPAreAGapAndNoZeros(t *testing.T) {
 	var m Sampler
-	accesses := []Access{alice}
-	m.Take(after(0), reading(1, 5000, 1000), accesses)
-	if s := m.TakeUnanswered(after(10), reading(1, 5400, 1000), accesses); s == nil || s.Ends[0].In.Bytes != 400 {
+	view := of(alice)
+	m.Take(after(0), reading(1, 5000, 1000), view)
+	if s := m.TakeUnanswered(after(10), reading(1, 5400, 1000), view); s == nil || s.Ends[0].In.Bytes != 400 {
 		t.Fatalf("what it carried before it died: %+v", s)
 	}
 	for second := 20; second < 300; second += 10 {
-		if s := m.TakeUnanswered(after(second), reading(1, 5400, 1000), accesses); s != nil {
+		if s := m.TakeUnanswered(after(second), reading(1, 5400, 1000), view); s != nil {
 			t.Fatalf("after %d s: %+v", second, s)
 		}
 	}
@@ -191,14 +193,14 @@ func TestTheFrozenCountersOfADeadVPPAreAGapAndNoZeros(t *testing.T) {
 
 func TestAMainThreadThatWasBusyWithoutWorkersCostsNoCount(t *testing.T) {
 	var m Sampler
-	accesses := []Access{alice}
-	m.Take(after(0), reading(1, 5000, 1000), accesses)
+	view := of(alice)
+	m.Take(after(0), reading(1, 5000, 1000), view)
 	for _, second := range []int{10, 20} {
-		if s := m.TakeUnanswered(after(second), reading(1, 5000, 1000), accesses); s != nil {
+		if s := m.TakeUnanswered(after(second), reading(1, 5000, 1000), view); s != nil {
 			t.Fatalf("after %d s: %+v", second, s)
 		}
 	}
-	s := m.Take(after(30), reading(2, 5600, 1000), accesses)
+	s := m.Take(after(30), reading(2, 5600, 1000), view)
 	if s == nil || s.Ends[0].In.Bytes != 600 || s.FromMS != start.UnixMilli() || s.ToMS != after(30).UnixMilli() {
 		t.Errorf("got %+v", s)
 	}

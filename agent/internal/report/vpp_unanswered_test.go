@@ -34,7 +34,7 @@ func TestWhileVPPDoesNotAnswerNothingIsCountedOnceAnInterfaceHasComeOrGone(t *te
 			t.Fatal(err)
 		}
 		access := Access{Key: alice.Key, BootMS: boot, Index: 1, Name: "cust0"}
-		r.seen = countedView{accesses: []Access{access}, boot: boot, epoch: epoch}
+		r.seen = countedView{View: View{BootMS: boot, Accesses: []Access{access}}, epoch: epoch}
 		r.count()
 	}
 	look()

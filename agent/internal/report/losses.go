@@ -1,0 +1,98 @@
+package report
+
+import "longline.dev/agent/internal/statseg"
+
+// Port is an interface that the agent did not make and that is no sub-interface: of the backbone, or a customer's.
+type Port struct {
+	Index uint32
+	Name  string
+}
+
+// PortCount is what a port carried and lost: frames.
+type PortCount struct {
+	Name                                          string
+	Rx, Tx                                        uint64
+	Drops, RxMiss, RxErrors, RxNoBuffer, TxErrors uint64
+}
+
+// Lost are the frames that never were VPP's, or never left it for want of a link. Drops are not among them: VPP drops on
+// purpose too, such as what a policer refuses or what no tunnel is for.
+func (c PortCount) Lost() uint64 { return c.RxMiss + c.RxErrors + c.RxNoBuffer + c.TxErrors }
+
+// RouterCount is what the router as a whole did with packets; nil where its VPP does not count it.
+type RouterCount struct {
+	statseg.RouterErrors
+	statseg.Buffers // at the end of the interval
+}
+
+// portCounts are those of the ports that have the same name at the same index in both readings of one run of VPP, and
+// of which nothing went back.
+func (l Loads) portCounts(bootMS int64, ports []Port) (counts []PortCount) {
+	for _, port := range ports {
+		before, beforeOK := l.before.portCount(bootMS, port)
+		now, nowOK := l.last.portCount(bootMS, port)
+		if !beforeOK || !nowOK {
+			continue
+		}
+		count := PortCount{Name: port.Name}
+		grew := true
+		for _, field := range []struct {
+			to          *uint64
+			before, now uint64
+		}{
+			{&count.Rx, before.Rx, now.Rx},
+			{&count.Tx, before.Tx, now.Tx},
+			{&count.Drops, before.Drops, now.Drops},
+			{&count.RxMiss, before.RxMiss, now.RxMiss},
+			{&count.RxErrors, before.RxErrors, now.RxErrors},
+			{&count.RxNoBuffer, before.RxNoBuffer, now.RxNoBuffer},
+			{&count.TxErrors, before.TxErrors, now.TxErrors},
+		} {
+			grew = grew && field.now >= field.before
+			*field.to = field.now - field.before
+		}
+		if grew {
+			counts = append(counts, count)
+		}
+	}
+	return counts
+}
+
+// portCount is what a port has counted since VPP started. Without all counters of losses nothing is known.
+func (m *moment) portCount(bootMS int64, port Port) (PortCount, bool) {
+	carried, known := m.counts(bootMS, port.Index, port.Name)
+	l, i := m.reading.Losses, int(port.Index)
+	if !known || i >= min(len(l.Drops), len(l.RxMiss), len(l.RxErrors), len(l.RxNoBuffer), len(l.TxErrors)) {
+		return PortCount{}, false
+	}
+	return PortCount{
+		port.Name, carried.rx.Packets, carried.tx.Packets,
+		l.Drops[i], l.RxMiss[i], l.RxErrors[i], l.RxNoBuffer[i], l.TxErrors[i],
+	}, true
+}
+
+// routerCount is nil without two readings of the same run of VPP.
+func (l Loads) routerCount(bootMS int64) *RouterCount {
+	before, now := l.before.reading, l.last.reading
+	if before.BootMS != bootMS || now.BootMS != bootMS {
+		return nil
+	}
+	return &RouterCount{
+		statseg.RouterErrors{
+			NoSuchTunnel:     grown(before.Errors.NoSuchTunnel, now.Errors.NoSuchTunnel),
+			FragmentsSent:    grown(before.Errors.FragmentsSent, now.Errors.FragmentsSent),
+			Reassembled:      grown(before.Errors.Reassembled, now.Errors.Reassembled),
+			ReassemblyFailed: grown(before.Errors.ReassemblyFailed, now.Errors.ReassemblyFailed),
+		},
+		now.Buffers,
+	}
+}
+
+// grown is by how much a counter grew; nil where it is not known, or went back.
+func grown(before, now *uint64) *uint64 {
+	if before == nil || now == nil || *now < *before {
+		return nil
+	}
+	difference := *now - *before
+	return &difference
+}

@@ -1,0 +1,80 @@
+"""Storing what routers and their interfaces lose, as their agents count it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from portal.inventory.field_limits import is_interface_name
+from portal.inventory.models import Router
+from portal.telemetry.counter_report import CounterReport, CounterSample
+
+# Of an interface, in frames. What it carried is what its losses are compared with.
+OF_INTERFACES = (
+    "rx_packets",
+    "tx_packets",
+    "drops",
+    "rx_miss",
+    "rx_errors",
+    "rx_no_buffer",
+    "tx_errors",
+)
+# Lost by the interface itself. VPP drops on purpose too: drops are no loss of the interface.
+LOST = ("rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
+# Of a router, in packets.
+OF_ROUTERS = ("no_such_tunnel", "fragments_sent", "reassembled", "reassembly_failed")
+COUNTS = (*OF_INTERFACES, *OF_ROUTERS)
+# Of a router, at a moment: all of its VPP's buffers, and those that are left.
+BUFFERS = ("buffers", "buffers_free")
+COLUMNS = (*COUNTS, *BUFFERS)
+# The name under which a router's own counts stand.
+ROUTER = ""
+
+_INSERT = """
+WITH told AS (
+    INSERT INTO telemetry_loss_sample (router_id, boot_id, simulated, seq, from_at, to_at, interface,
+                                       {columns})
+    SELECT %s, %s::uuid, %s, seq, 'epoch'::timestamptz + from_ms * interval '1 millisecond',
+           'epoch'::timestamptz + to_ms * interval '1 millisecond', interface, {columns}
+    FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], {arrays})
+         AS told (seq, from_ms, to_ms, interface, {columns})
+    ON CONFLICT DO NOTHING
+    RETURNING from_at, to_at
+)
+INSERT INTO telemetry_stale_loss_bucket (router_id, step_s, start_at)
+SELECT DISTINCT %s::bigint, 300, start_at
+FROM told, generate_series(date_bin('5 minutes', from_at, 'epoch'), to_at - interval '1 microsecond',
+                           '5 minutes') AS start_at
+ON CONFLICT DO NOTHING
+""".format(columns=", ".join(COLUMNS), arrays=", ".join(["%s::bigint[]"] * len(COLUMNS)))  # noqa: S608 - constants
+
+
+def losses_insert(
+    cursor: Any, *, router: Router, report: CounterReport, good: Iterable[CounterSample]
+) -> None:
+    """Store what these samples say of interfaces and of the router, each once, and mark it to be rolled up.
+
+    For a caller that holds the buckets (portal.telemetry.rollups.hold_buckets).
+    """
+    rows: list[tuple[CounterSample, str, Any]] = []
+    for sample in good:
+        if sample.router is not None:
+            rows.append((sample, ROUTER, sample.router))
+        named = {each.name: each for each in sample.interfaces if is_interface_name(each.name)}
+        rows += [(sample, name, each) for name, each in named.items()]
+    if not rows:
+        return
+    cursor.execute(
+        _INSERT,
+        [
+            router.pk,
+            report.boot_id,
+            report.simulated,
+            *([getattr(sample, name) for sample, _, _ in rows] for name in ("seq", "from_ms", "to_ms")),
+            [name for _, name, _ in rows],
+            *_columns([counted for _, _, counted in rows]),
+            router.pk,
+        ],
+    )
+
+
+def _columns(counted: Sequence[Any]) -> list[list[int | None]]:
+    return [[getattr(each, name, None) for each in counted] for name in COLUMNS]

@@ -1,0 +1,225 @@
+"""What is lost where: stored once, rolled up as it was counted, and never made up."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from portal.accounts.models import User
+from portal.inventory.models import BackboneLink
+from portal.telemetry.bucket_queries import rolled_up, starts_of
+from portal.telemetry.counter_ingest import counters_store
+from portal.telemetry.counter_report import (
+    CounterReport,
+    CounterSample,
+    EndCount,
+    InterfaceCount,
+    PolicerCount,
+    RouterCount,
+)
+from portal.telemetry.loss_rollups import losses_roll_up
+from portal.telemetry.losses import (
+    link_losses,
+    losing,
+    recent_buffers,
+    recent_losses,
+    router_losses,
+    short_of_buffers,
+)
+from portal.telemetry.models import Sample
+from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.rollups import roll_up
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+
+pytestmark = pytest.mark.django_db
+START = datetime(2026, 3, 1, 22, tzinfo=UTC)
+DONE = START + timedelta(hours=1)
+BOOT = UUID("d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10")
+
+
+def interface(name: str, **counts: int) -> InterfaceCount:
+    nothing = dict.fromkeys(InterfaceCount.__struct_fields__[1:], 0)
+    return InterfaceCount(name=name, **nothing | counts)
+
+
+def router(**counts: int | None) -> RouterCount:
+    return RouterCount(**dict.fromkeys(RouterCount.__struct_fields__) | counts)
+
+
+def tell(
+    isp: Isp,
+    *samples: tuple[int, int, tuple[InterfaceCount, ...], RouterCount | None],
+    ends: tuple[EndCount, ...] = (),
+    name: str = "rhino",
+    now: datetime = DONE,
+) -> None:
+    """Each: from and to (s after START), and what was counted; the first second is the sample's number."""
+    told = tuple(
+        CounterSample(
+            begin,
+            int(START.timestamp() + begin) * 1000,
+            int(START.timestamp() + until) * 1000,
+            ends,
+            interfaces,
+            own,
+        )
+        for begin, until, interfaces, own in samples
+    )
+    report = CounterReport(str(BOOT), int(now.timestamp() * 1000), False, 0, told)
+    counters_store(router=isp.routers[name], report=report, now=now)
+
+
+def asked(isp: Isp, **more: Any) -> dict[str, Any]:
+    span: dict[str, Any] = {"since": START, "until": START + timedelta(minutes=10), "now": DONE}
+    return router_losses(router=isp.routers["rhino"], **span | more)
+
+
+def stale() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM telemetry_stale_loss_bucket")
+        return int(cursor.fetchone()[0])
+
+
+def test_what_is_told_twice_counts_once(isp: Isp) -> None:
+    sample = (0, 10, (interface("bb0", rx_packets=90, rx_miss=10),), router(no_such_tunnel=3))
+    tell(isp, sample)
+    tell(isp, sample)
+    answer = asked(isp)
+    (bb0,) = answer["interfaces"]
+    assert (bb0["name"], bb0["totals"]["rx_packets"], bb0["totals"]["rx_miss"]) == ("bb0", 90, 10)
+    assert answer["router"]["totals"]["no_such_tunnel"] == 3
+
+
+def test_what_was_not_counted_is_no_zero(isp: Isp) -> None:
+    tell(isp, (0, 10, (interface("bb0"),), router(no_such_tunnel=0)))
+    answer = asked(isp, step_s=300)
+    (bb0,) = answer["interfaces"]
+    assert bb0["totals"] == dict.fromkeys(bb0["columns"], 0)
+    assert bb0["points"][1] == [START.timestamp() + 300, *[None] * 7]
+    assert answer["router"]["totals"] == {
+        "no_such_tunnel": 0,
+        "fragments_sent": None,
+        "reassembled": None,
+        "reassembly_failed": None,
+        "buffers": None,
+        "buffers_free": None,
+    }
+
+
+def test_rolling_up_changes_no_answer(isp: Isp) -> None:
+    samples = [
+        (at, at + 10, (interface("bb0", rx_packets=100, tx_errors=at % 7),),
+         router(fragments_sent=at, buffers=16384, buffers_free=16000 - at))
+        for at in range(5, 3005, 10)
+    ]  # fmt: skip
+    tell(isp, *samples[:200])
+    steps = (10, 300, 900, 3600)
+    before = {step: asked(isp, until=START + timedelta(hours=1), step_s=step) for step in steps}
+    assert losses_roll_up(now=START + timedelta(days=2)) > 0
+    assert stale() == 0
+    after = {step: asked(isp, until=START + timedelta(hours=1), step_s=step) for step in steps}
+    assert after == before
+    # What comes late is read at once, and rolled up again.
+    tell(isp, *samples[200:])
+    late = asked(isp, until=START + timedelta(hours=1), step_s=3600)
+    assert late["interfaces"][0]["totals"]["rx_packets"] == 30_000
+    assert late["router"]["totals"]["buffers_free"] == 16000 - 2995
+    losses_roll_up(now=START + timedelta(days=2))
+    assert asked(isp, until=START + timedelta(hours=1), step_s=3600) == late
+
+
+def test_a_bucket_that_is_not_over_is_not_rolled_up(isp: Isp) -> None:
+    tell(isp, (0, 10, (interface("bb0", rx_miss=1),), None), now=START + timedelta(seconds=11))
+    assert losses_roll_up(now=START + timedelta(seconds=60)) == 0
+    assert stale() == 1
+
+
+def test_each_side_of_a_link_is_counted_by_its_router(isp: Isp) -> None:
+    link = BackboneLink.objects.filter(a_router=isp.routers["rhino"]).first()
+    assert link is not None
+    other = next(name for name, each in isp.routers.items() if each.pk == link.z_router_id)
+    tell(isp, (0, 10, (interface(link.a_interface, tx_errors=4), interface("elsewhere0", drops=9)), None))
+    tell(isp, (0, 10, (interface(link.z_interface, rx_miss=7),), None), name=other)
+    answer = link_losses(link=link, since=START, until=START + timedelta(minutes=5), now=DONE)
+    assert (answer["a_side"]["totals"]["tx_errors"], answer["a_side"]["totals"]["drops"]) == (4, 0)
+    assert answer["z_side"]["totals"]["rx_miss"] == 7
+    assert {each["name"]: each["link"] for each in asked(isp)["interfaces"]} == {
+        link.a_interface: link.pk,
+        "elsewhere0": None,
+    }
+
+
+def test_samples_with_a_wrong_time_tell_of_no_loss(isp: Isp) -> None:
+    # An hour and a day and more: longer than any sample may be.
+    tell(isp, (0, 100_000, (interface("bb0", rx_miss=1),), None), now=START + timedelta(days=1.2))
+    assert asked(isp)["interfaces"] == []
+
+
+def test_names_that_no_link_can_have_are_left_out(isp: Isp) -> None:
+    tell(isp, (0, 10, (interface("bb 0"), interface(""), interface("x" * 64), interface("bb0")), None))
+    assert [each["name"] for each in asked(isp)["interfaces"]] == ["bb0"]
+
+
+def test_drops_of_ends_are_rolled_up_beside_what_they_carried(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    policer = PolicerCount(0, 60, 0, 0, 0, 30)
+    told = EndCount(str(vll.pk), "a", 900, 90, 800, 80, policer, in_drops=31, out_drops=None)
+    tell(isp, (0, 10, (), None), (10, 20, (), None), ends=(told,))
+    assert set(Sample.objects.values_list("in_drops", "out_drops")) == {(31, None)}
+    columns = ("a_in_drops", "a_out_drops", "z_in_drops", "simulated")
+    until = START + timedelta(minutes=5)
+    starts = starts_of(START, until, 300)
+    before = rolled_up(vll, starts, FIVE_MINUTES, columns)
+    roll_up(now=DONE)
+    assert before == rolled_up(vll, starts, FIVE_MINUTES, columns)
+    assert before[int(START.timestamp())] == (62, None, None, False)
+
+
+def test_backbone_interfaces_that_lose_too_much_are_found(isp: Isp) -> None:
+    link = BackboneLink.objects.filter(a_router=isp.routers["rhino"]).first()
+    assert link is not None
+    name, now = link.a_interface, START + timedelta(seconds=40)
+
+    def found() -> list[tuple[str, int]]:
+        return [(each.interface, each.lost) for each in losing(recent_losses(now))]
+
+    busy = interface(name, rx_packets=1_000_000, tx_packets=1_000_000, drops=5000)
+    tell(isp, (0, 10, (busy, interface("cust0", rx_miss=9000)), None), now=now)
+    assert found() == []
+    tell(isp, (10, 20, (interface(name, rx_miss=90, tx_packets=9_000_000),), None), now=now)
+    assert found() == []
+    tell(isp, (20, 30, (interface(name, rx_no_buffer=20),), None), now=now)
+    assert found() == [(name, 110)]
+    assert [each.reasons for each in losing(recent_losses(now))] == [{"rx_miss": 90, "rx_no_buffer": 20}]
+    assert losing(recent_losses(now + timedelta(minutes=11))) == []
+
+
+def test_a_few_frames_of_a_few_are_nothing_to_look_at(isp: Isp) -> None:
+    link = BackboneLink.objects.filter(a_router=isp.routers["rhino"]).first()
+    assert link is not None
+    now = START + timedelta(seconds=40)
+    tell(isp, (0, 10, (interface(link.a_interface, rx_packets=10, rx_errors=2),), None), now=now)
+    assert losing(recent_losses(now)) == []
+
+
+def test_the_moment_with_the_fewest_buffers_counts(isp: Isp) -> None:
+    now = START + timedelta(seconds=40)
+    tell(isp, (0, 10, (), router(buffers=16384, buffers_free=1700)), now=now)
+    assert short_of_buffers(recent_buffers(now)) == []
+    tell(isp, (10, 20, (), router(buffers=16384, buffers_free=100)), now=now)
+    tell(isp, (20, 30, (), router(buffers=16384, buffers_free=16000)), now=now)
+    assert [(each.router, each.free) for each in short_of_buffers(recent_buffers(now))] == [("rhino", 100)]
+
+
+def test_losses_go_when_their_time_is_over(isp: Isp) -> None:
+    tell(isp, (0, 10, (interface("bb0", rx_miss=1),), None))
+    losses_roll_up(now=START + timedelta(days=3))
+    partitions_keep(now=START + timedelta(days=4))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM telemetry_loss_sample")
+        assert cursor.fetchone()[0] == 0
+    assert asked(isp, step_s=300, now=START + timedelta(days=4))["interfaces"][0]["totals"]["rx_miss"] == 1
