@@ -22,6 +22,7 @@ from portal.metrics.collectors import (
     certificates,
     leases,
     lines,
+    losses,
     notifications,
     orders,
     outbox,
@@ -38,7 +39,7 @@ FRESH_S = 5.0
 _REST = 50
 _LONGEST_STATEMENT = "10s"
 _FROM_THE_DATABASE = tuple(
-    part.families for part in (lines, orders, outbox, routers, quarantine, leases, notifications)
+    part.families for part in (lines, orders, outbox, routers, losses, quarantine, leases, notifications)
 )
 
 

@@ -4,7 +4,7 @@ As with lines (portal.telemetry.rollups) every stored sample marks its 5 minutes
 counted anew as a whole. Its readers do not wait for that: they count marked buckets from the samples.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -123,26 +123,23 @@ def _buckets(due: Iterable[tuple[int, datetime]], length_s: int) -> dict[str, An
     }
 
 
-def losses_of(router_id: int, starts: range, interfaces: Collection[str] | None = None) -> Rows:
-    """Of the buckets that begin at ``starts`` (epoch s) those that have anything.
-
-    ``interfaces``: of these alone.
-    """
+def losses_of(router_id: int, starts: range) -> Rows:
+    """Of the buckets that begin at ``starts`` (epoch s) those that have anything."""
     table = next((each for each in reversed(LOSS_ROLLUPS) if starts.step % each.step_s == 0), None)
-    with transaction.atomic(), connection.cursor() as cursor:
+    rows: Rows = {}
+    with connection.cursor() as cursor:
         # The marks come first: what is rolled up after this look can still be read where it was.
         fresh = set(starts) if table is None else _marked(cursor, router_id, starts, table)
-        rows: Rows = {}
         if table is not None and len(fresh) < len(starts):
             rows = _stored(cursor, router_id, starts, table, fresh)
-        if fresh:
-            cursor.execute("SET LOCAL jit = off")
-            due = [(router_id, _time(start)) for start in sorted(fresh)]
-            cursor.execute(_FROM_SAMPLES, _buckets(due, starts.step))
-            rows |= {(int(row[1].timestamp()), row[2]): row[3:] for row in cursor.fetchall()}
-    if interfaces is not None:
-        rows = {key: row for key, row in rows.items() if key[1] in interfaces}
-    return rows
+    return rows | _counted_now(router_id, sorted(fresh), starts.step) if fresh else rows
+
+
+def _counted_now(router_id: int, starts: Sequence[int], step_s: int) -> Rows:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL jit = off")
+        cursor.execute(_FROM_SAMPLES, _buckets([(router_id, _time(start)) for start in starts], step_s))
+        return {(int(row[1].timestamp()), row[2]): row[3:] for row in cursor.fetchall()}
 
 
 def _marked(cursor: Any, router_id: int, starts: range, table: Table) -> set[int]:

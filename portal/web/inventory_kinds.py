@@ -23,6 +23,7 @@ from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, 
 from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site
+from portal.web.loss_rows import LossRow, link_loss_rows
 
 Text = str | Promise
 
@@ -48,6 +49,8 @@ class Kind:
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
+    # What rows of it lost (portal.web.loss_rows), below the form of one.
+    losses: Callable[[Any, datetime], list[LossRow]] | None = None
 
 
 def _rate(bps: int | None) -> str:
@@ -169,6 +172,7 @@ LINKS = Kind(
     create=link_create,
     change=link_change,
     remove=operations.link_remove,
+    losses=link_loss_rows,
 )
 CUSTOMERS = Kind(
     slug="customers",

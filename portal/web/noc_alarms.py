@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -22,6 +23,14 @@ from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.status import lines_in_error, standing
 from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.models import Mail, Webhook
+from portal.telemetry.losses import (
+    FewBuffers,
+    Loss,
+    losing,
+    recent_buffers,
+    recent_losses,
+    short_of_buffers,
+)
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 from portal.vll import queries
@@ -36,6 +45,7 @@ from portal.vll.states import (
     OperStatus,
     OrderState,
 )
+from portal.web.templatetags.units import frames, part
 from portal.web.templatetags.webhooks import why_disabled
 
 Text = str | Promise
@@ -115,8 +125,26 @@ def _of_routers(now: datetime) -> Iterator[Alarm]:
     aside = aside.annotate(lines=Count("ends__vll_id", distinct=True)).order_by("first_received_at", "pk")
     title = _("Samples with a wrong time or count that wait for a decision")
     yield _alarm(title, aside, _quarantine)
+    yield _lossy_interfaces(now)
+    yield _routers_short_of_buffers(now)
     withheld = routers.exclude(held_since=None, maintenance_since=None)
     yield _alarm(_("Routers held or under maintenance"), withheld, _router)
+
+
+def _lossy_interfaces(now: datetime) -> Alarm:
+    lossy = losing(recent_losses(now))
+    title = _("Backbone interfaces that lose more than %(limit)s of their frames") % {
+        "limit": part(settings.LONGLINE_LOSS_ALARM_RATIO)
+    }
+    return Alarm(title, len(lossy), [_lossy_interface(each) for each in lossy[:SHOWN]])
+
+
+def _routers_short_of_buffers(now: datetime) -> Alarm:
+    short = short_of_buffers(recent_buffers(now))
+    title = _("Routers whose VPP had %(limit)s of its buffers left, or less") % {
+        "limit": part(settings.LONGLINE_BUFFER_ALARM_RATIO)
+    }
+    return Alarm(title, len(short), [_short_of_buffers(each) for each in short[:SHOWN]])
 
 
 def _of_lines(now: datetime) -> Iterator[Alarm]:
@@ -285,6 +313,34 @@ def _line_test(test: LineTest) -> Row:
     routers = " – ".join(test.conditions["routers"][side]["router"] for side in "az")
     address = reverse("web:line-test", args=[test.vll_id, test.pk])
     return Row(routers, address, line_test_sentence(test), test.finished_at)
+
+
+_LOSSES = {
+    "rx_miss": _("missed: %(frames)s"),
+    "rx_errors": _("broken: %(frames)s"),
+    "rx_no_buffer": _("no buffer: %(frames)s"),
+    "tx_errors": _("not sent: %(frames)s"),
+}
+
+
+def _lossy_interface(loss: Loss) -> Row:
+    why = ", ".join(str(_LOSSES[name] % {"frames": frames(count)}) for name, count in loss.reasons.items())
+    note = _("%(percent)s in the last 10 minutes: %(why)s. Received %(rx)s, sent %(tx)s.") % {
+        "percent": part(loss.ratio),
+        "why": why,
+        "rx": frames(loss.rx_packets),
+        "tx": frames(loss.tx_packets),
+    }
+    address = reverse("web:noc-router", args=[loss.router_id]) + "#losses"
+    return Row(f"{loss.router}:{loss.interface}", address, note)
+
+
+def _short_of_buffers(short: FewBuffers) -> Row:
+    note = _("%(free)s of %(all)s were left in the last 10 minutes; without one nothing is received") % {
+        "free": frames(short.free),
+        "all": frames(short.buffers),
+    }
+    return Row(short.router, reverse("web:noc-router", args=[short.router_id]) + "#losses", note)
 
 
 def _contested(end: VllEnd) -> Row:

@@ -29,8 +29,8 @@ def sparkline_of(recent: Recent) -> Sparkline | None:
         return None
     top = max(rate for rate in (*recent.a, *recent.z, 1.0) if rate is not None)
     return Sparkline(
-        a_to_z=_path(recent.a, top),
-        z_to_a=_path(recent.z, top),
+        a_to_z=path_of(recent.a, top),
+        z_to_a=path_of(recent.z, top),
         a_to_z_now=_newest(recent.a),
         z_to_a_now=_newest(recent.z),
         simulated=recent.simulated,
@@ -41,7 +41,8 @@ def _newest(rates: Sequence[float | None]) -> float | None:
     return next((rate for rate in reversed(rates[-_NOW:]) if rate is not None), None)
 
 
-def _path(rates: Sequence[float | None], top: float) -> str:
+def path_of(rates: Sequence[float | None], top: float) -> str:
+    """Path data from left to right on a scale from zero to ``top``, broken where nothing was counted."""
     pace = (WIDTH - 2 * _MARGIN) / max(1, len(rates) - 1)
     parts: list[str] = []
     after_gap = True

@@ -19,6 +19,7 @@ from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
+from portal.telemetry.counter_report import EndCount
 from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, LineTest, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
@@ -27,6 +28,7 @@ from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
+from tests.integration.test_losses import of_interface, of_router, tell_at
 from tests.integration.test_sample_quarantine import send
 
 PASSWORD = "correct horse battery"
@@ -85,7 +87,18 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
+    lose_much(isp, found["active"])
     return found
+
+
+def lose_much(isp: Isp, vll: Vll) -> None:
+    """Losses of a link's interface, of a router and of a line, over some hours."""
+    link, now = BackboneLink.objects.filter(a_router=isp.routers["rhino"])[0], clock.now()
+    counted = of_interface(link.a_interface, rx_packets=10**11, tx_packets=10**11, rx_miss=10**8, drops=10**7)
+    own = of_router(no_such_tunnel=10**6, buffers=16384, buffers_free=1000)
+    ends = (EndCount(str(vll.pk), "a", 900, 90, 800, 80, in_drops=1, out_drops=2000),)
+    for ago in (timedelta(hours=5), timedelta(hours=4), timedelta(seconds=20)):
+        tell_at(isp, now - ago, (counted, of_interface("cust0")), own, ends=ends, now=now)
 
 
 def with_a_test_that_failed(vll: Vll) -> None:

@@ -43,7 +43,7 @@ PAGES = {
     # own index, and one names the user's customers.
     "/": 16,
     "/?q=milk": 16,
-    "/vlls/{vll}/": 15,
+    "/vlls/{vll}/": 17,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
     "/vlls/{vll}/months/": 12,
@@ -60,9 +60,9 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 24,
+    "/noc/": 26,
     "/noc/orders/": 4,
-    "/noc/routers/{router}/": 17,
+    "/noc/routers/{router}/": 20,
     "/noc/routers/{router}/drain/": 7,
     "/noc/sites/": 4,
     "/noc/routers/": 5,

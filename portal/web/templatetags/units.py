@@ -89,6 +89,18 @@ def _per_cent(ratio: float) -> str:
 
 
 @register.filter
+def part(ratio: float) -> str:
+    """A ratio from 0 to 1 in per cent, rounded up."""
+    return _per_cent(ratio)
+
+
+@register.filter
+def frames(count: float | None) -> str:
+    """``1 234 567``; "–" where nothing was counted."""
+    return "–" if count is None else f"{round(count):,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+@register.filter
 def lasting(seconds: float) -> str:
     """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
     return lasting_text(seconds)

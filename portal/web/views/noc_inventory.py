@@ -109,6 +109,8 @@ def _form(
     if form.is_bound and status is None:
         status = UNPROCESSABLE
     context = {"form": form, "row": row, "version": version}
+    if kind.losses is not None and row is not None:
+        context["losses"] = kind.losses(row, clock.now())
     return _page(request, "noc/inventory_form.html", kind, context, status=status)
 
 

@@ -27,6 +27,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.inventory_kinds import KINDS
+from portal.web.loss_rows import router_loss_rows
 from portal.web.router_contents import holdings_of
 
 ATTEMPTS_SHOWN = 10
@@ -148,6 +149,7 @@ def _router(router_id: int) -> Router:
 def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResponse:
     links = links_with_observed_mtu()
     touching = links.filter(a_router=router) | links.filter(z_router=router)
+    losses, own = router_loss_rows(router=router, now=clock.now())
     ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     context = {
         "kinds": KINDS,
@@ -166,6 +168,8 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
             {"link": link, "mismatch": mtu_mismatch(link), "missing": interface_missing(link)}
             for link in touching.order_by("pk")
         ],
+        "losses": losses,
+        "own": own,
         "paired": router.observed_interfaces.exclude(linux_cp="").order_by("name"),
         "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
         "calibration": calibration_of(router),

@@ -12,6 +12,7 @@ from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
+from portal.telemetry.end_drops import end_drops
 from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
@@ -21,7 +22,7 @@ from portal.web.line_progress import progress_of
 from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
-_POLICED_FOR = timedelta(days=1)
+_LATELY = timedelta(days=1)
 _TESTS_SHOWN = 10
 COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
@@ -38,7 +39,8 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "history": vll_history(vll),
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
-        "policed": policed(vll=vll, since=now - _POLICED_FOR, until=now, now=now),
+        "policed": policed(vll=vll, since=now - _LATELY, until=now, now=now),
+        "drops": end_drops(vll=vll, since=now - _LATELY, until=now),
         **_live_part(request, vll),
     }
     return render(request, "vll/vll.html", context)

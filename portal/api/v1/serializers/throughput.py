@@ -10,6 +10,7 @@ from portal.telemetry.graph_units import Unit
 
 UNITS = tuple(unit.name.lower() for unit in Unit)
 _DEFAULT_SPAN = timedelta(hours=1)
+_DEFAULT_LOSSES = timedelta(days=1)
 _DEFAULT_REPORT = timedelta(days=30)
 _LONGEST_SPAN = timedelta(days=400)
 # Far enough from the ends of Python's calendar for all arithmetic.
@@ -57,6 +58,19 @@ class ThroughputQuerySerializer(serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         asked = range_asked(attrs, self.context["now"], _DEFAULT_SPAN)
         return asked | {"step_s": attrs.get("step"), "unit": Unit[attrs["unit"].upper()]}
+
+
+class LossesQuerySerializer(serializers.Serializer[Any]):
+    """``from`` and ``to`` (default: the last day), and ``step`` in seconds (default: what fits)."""
+
+    to = InstantField(required=False)
+    step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {"from": InstantField(required=False), **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return range_asked(attrs, self.context["now"], _DEFAULT_LOSSES) | {"step_s": attrs.get("step")}
 
 
 class RangeQuerySerializer(serializers.Serializer[Any]):

@@ -1,0 +1,63 @@
+"""The schema of losses: rows of numbers, which no serializer describes."""
+
+from typing import Any
+
+from portal.telemetry.loss_counts import BUFFERS, OF_INTERFACES, OF_ROUTERS
+
+_MEANINGS = {
+    "rx_packets": "Frames received.",
+    "tx_packets": "Frames sent.",
+    "drops": "Frames that came in there and that VPP dropped, for whatever reason.",
+    "rx_miss": "Frames that the card missed.",
+    "rx_errors": "Frames that came broken.",
+    "rx_no_buffer": "Frames for which no buffer was left.",
+    "tx_errors": "Frames that could not be sent.",
+    "no_such_tunnel": "Packets for a tunnel that the router does not have.",
+    "fragments_sent": "Fragments of packets that the router sent.",
+    "reassembled": "Packets to the router that it put together.",
+    "reassembly_failed": "Packets to the router that it could not put together.",
+    "buffers": "Buffers of VPP, in all pools.",
+    "buffers_free": "The fewest buffers that were left.",
+}
+
+
+def _series(columns: tuple[str, ...], **more: Any) -> dict[str, Any]:
+    count = {"type": ["integer", "null"], "minimum": 0}
+    totals = {column: {**count, "description": _MEANINGS[column]} for column in columns}
+    members = {
+        **more,
+        "columns": {"type": "array", "items": {"enum": list(columns)}},
+        "totals": {"type": "object", "required": list(totals), "properties": totals},
+        "points": {
+            "type": "array",
+            "description": "Start of the bucket (epoch seconds), then the columns; null: not counted.",
+            "items": {
+                "type": "array",
+                "items": {"type": ["number", "null"]},
+                "minItems": 1 + len(columns),
+                "maxItems": 1 + len(columns),
+            },
+        },
+    }
+    return {"type": "object", "required": list(members), "properties": members}
+
+
+_NAME = {"type": "string", "description": "The interface's."}
+_LINK = {"type": ["integer", "null"], "description": "The backbone link that it is a side of."}
+_STEP = {"type": "integer", "minimum": 1, "description": "Length of a bucket in seconds."}
+_SIMULATED = {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."}
+
+
+def _answer(**members: Any) -> dict[str, Any]:
+    members = {"step_s": _STEP, **members, "simulated": _SIMULATED}
+    return {"type": "object", "required": list(members), "properties": members}
+
+
+ROUTER_LOSSES = _answer(
+    router=_series((*OF_ROUTERS, *BUFFERS)),
+    interfaces={"type": "array", "items": _series(OF_INTERFACES, name=_NAME, link=_LINK)},
+)
+LINK_LOSSES = _answer(
+    a_side=_series(OF_INTERFACES, name=_NAME),
+    z_side=_series(OF_INTERFACES, name=_NAME),
+)

@@ -1,0 +1,31 @@
+"""What backbone interfaces lost in the last ten minutes, and the buffers that routers had left.
+
+Ratios and no totals: agents report differences (ADR 1), and their own /metrics have what VPP has counted.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from portal.telemetry.losses import recent_buffers, recent_losses
+
+
+def families(now: datetime) -> Iterator[Metric]:
+    lost = GaugeMetricFamily(
+        "longline_backbone_interface_loss_ratio",
+        "Part of the frames of a link's interface that it lost in the last 10 minutes, from 0 to 1.",
+        labels=["router", "interface"],
+    )
+    for each in recent_losses(now):
+        lost.add_metric([each.router, each.interface], each.ratio)
+    yield lost
+    buffers = GaugeMetricFamily(
+        "longline_router_free_buffers_ratio",
+        "The smallest part of its VPP's buffers that a router had left in the last 10 minutes, from 0 to 1.",
+        labels=["router"],
+    )
+    for router in recent_buffers(now):
+        buffers.add_metric([router.router], router.ratio)
+    yield buffers

@@ -1,0 +1,52 @@
+"""Frames of a line that its own routers dropped: what was lost before it left them, and not on the way."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from portal.telemetry.bucket_queries import SIDES, rolled_up, starts_of
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.vll.models import Vll
+
+_PER_END = ("in_drops", "violate_packets", "out_drops")
+_COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _PER_END), "simulated")
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrops:
+    """Of an end, None where nothing was counted. ``sent_in``: frames from the customer that went no further,
+    without those that the policer dropped; ``for_customer``: frames that were not handed over to the port."""
+
+    sent_in: int | None
+    for_customer: int | None
+
+    @property
+    def is_known(self) -> bool:
+        return self.sent_in is not None or self.for_customer is not None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.sent_in or self.for_customer)
+
+
+def end_drops(*, vll: Vll, since: datetime, until: datetime) -> dict[str, EndDrops]:
+    """By side, over the 5 minutes that touch the range.
+
+    Where a policer was counted at all, what was dropped while it was not is left out: nobody knows whether
+    the policer did.
+    """
+    rows = rolled_up(vll, starts_of(since, until, FIVE_MINUTES.step_s), FIVE_MINUTES, _COLUMNS)
+    width = len(_PER_END)
+    found = {}
+    for at, side in enumerate(SIDES):
+        counted = [row[at * width : (at + 1) * width] for row in rows.values()]
+        is_policed = any(violate is not None for _, violate, _ in counted)
+        sent_in = [
+            max(0.0, drops - (violate or 0.0))
+            for drops, violate, _ in counted
+            if drops is not None and not (is_policed and violate is None)
+        ]
+        for_customer = [drops for _, _, drops in counted if drops is not None]
+        found[side] = EndDrops(
+            round(sum(sent_in)) if sent_in else None, round(sum(for_customer)) if for_customer else None
+        )
+    return found

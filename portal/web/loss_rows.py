@@ -1,0 +1,61 @@
+"""What routers and links lost in the last day, as rows of a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from portal.inventory.models import BackboneLink, Router
+from portal.telemetry.loss_counts import LOST
+from portal.telemetry.losses import link_losses, router_losses
+from portal.web.sparkline import path_of
+
+SPAN = timedelta(days=1)
+STEP_S = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class LossRow:
+    """``totals`` of the day by column, None where nothing was counted; ``lost``: by the interface itself.
+
+    ``ratio``: the part that it lost of what came or was to go; ``path``: path data of what was lost.
+    """
+
+    name: str
+    link: int | None
+    totals: dict[str, float | None]
+    lost: float | None
+    ratio: float | None
+    path: str
+
+
+def router_loss_rows(*, router: Router, now: datetime) -> tuple[list[LossRow], dict[str, float | None]]:
+    """Of its interfaces, and the totals of the router itself. Interfaces of links come first."""
+    answer = router_losses(router=router, since=now - SPAN, until=now, step_s=STEP_S, now=now)
+    rows = [_row(each, each["name"], each["link"]) for each in answer["interfaces"]]
+    return sorted(rows, key=lambda row: row.link is None), answer["router"]["totals"]
+
+
+def link_loss_rows(link: BackboneLink, now: datetime) -> list[LossRow]:
+    """Of both sides, A first."""
+    answer = link_losses(link=link, since=now - SPAN, until=now, step_s=STEP_S, now=now)
+    return [
+        _row(answer[f"{side}_side"], f"{router}:{answer[f'{side}_side']['name']}", None)
+        for side, router in (("a", link.a_router), ("z", link.z_router))
+    ]
+
+
+def _row(series: dict[str, Any], name: str, link: int | None) -> LossRow:
+    totals, columns = series["totals"], series["columns"]
+    places = [1 + columns.index(column) for column in LOST]
+    lost_by_bucket = [_sum([point[place] for place in places]) for point in series["points"]]
+    lost = _sum([totals[column] for column in LOST])
+    carried = _sum([totals["rx_packets"], totals["tx_packets"]])
+    ratio = None if lost is None or not (lost + (carried or 0)) else lost / (lost + (carried or 0))
+    top = max((each for each in lost_by_bucket if each), default=0)
+    return LossRow(name, link, totals, lost, ratio, path_of(lost_by_bucket, top) if top else "")
+
+
+def _sum(counts: Sequence[float | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
