@@ -36,7 +36,8 @@ The configuration; every member may be left out:
     "lcp_pairs": [{"interface": "host-cust1", "host": "cust1"}],
     "underlay": "/run/network",           a folder that the stand-ins of one network share
     "links": {"mtu": 9000,                what its links let through, IP packets of that many bytes
-              "fragments_over": 0}        over which IPv4 leaves in fragments; 0 for never
+              "fragments_over": 0,        over which IPv4 leaves in fragments; 0 for never
+              "down": false}              true: they let nothing through, though routes lead over them
   }
 
 Traffic is counted in each direction of every access interface whose path is whole: cross-

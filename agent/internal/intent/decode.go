@@ -21,6 +21,9 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", 
 const (
 	minFrame = 82 // svc_mtu 68 (the least an IPv4 link may have, RFC 791) + 14
 	maxName  = 63 // VPP's string[64] less its terminator
+
+	minWatchInterval, maxWatchInterval     = 50, 10_000 // ms
+	minWatchMultiplier, maxWatchMultiplier = 2, 50
 )
 
 // placed remembers where in the document an entry stood, and whether its own fields were all right.
@@ -57,12 +60,13 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	root.each("present", func(f *fields) { present = append(present, decodeEnd(f)) })
 	var removed []placed[Tombstone]
 	root.each("removed", func(f *fields) { removed = append(removed, decodeTombstone(f)) })
+	watch := decodeWatch(root)
 	root.refuseUnknown()
 	errors = append(errors, checkConsistency(present, removed)...)
 	if len(errors) > 0 {
 		return nil, nil, &InvalidError{Errors: errors}
 	}
-	in := &Intent{Router: router, Generation: generation}
+	in := &Intent{Router: router, Generation: generation, Watch: watch}
 	in.Present = slices.Grow(in.Present, len(present))
 	for i := range present {
 		in.Present = append(in.Present, present[i].entry)
@@ -73,6 +77,21 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	slices.SortFunc(in.Present, func(a, b End) int { return a.Compare(b.Key) })
 	slices.SortFunc(in.Removed, func(a, b Tombstone) int { return a.Compare(b.Key) })
 	return in, present, nil
+}
+
+// decodeWatch reads how paths are watched. It may be absent: they are not.
+func decodeWatch(root *fields) (watch Watch) {
+	root.asked = append(root.asked, "watch")
+	if _, there := root.object.get("watch"); !there {
+		return watch
+	}
+	if child, ok := root.child("watch"); ok {
+		interval, _ := child.integer("interval_ms", minWatchInterval, maxWatchInterval)
+		multiplier, _ := child.integer("multiplier", minWatchMultiplier, maxWatchMultiplier)
+		watch = Watch{IntervalMS: int(interval), Multiplier: int(multiplier)}
+		child.refuseUnknown()
+	}
+	return watch
 }
 
 func decodeKey(f *fields) (Key, int32, bool) {

@@ -28,7 +28,12 @@ func (in *Intent) Document() []byte {
 		}
 		text = text.raw(`{"end":`).quoted(r.End).raw(`,"revision":`).integer(int64(r.Revision)).raw(`,"vll":`).quoted(r.VLL).raw(`}`)
 	}
-	return text.raw(`],"router":`).quoted(in.Router).raw(`,"schema":1}`)
+	text = text.raw(`],"router":`).quoted(in.Router).raw(`,"schema":1`)
+	if in.Watch != (Watch{}) {
+		text = text.raw(`,"watch":{"interval_ms":`).integer(int64(in.Watch.IntervalMS)).
+			raw(`,"multiplier":`).integer(int64(in.Watch.Multiplier)).raw(`}`)
+	}
+	return text.raw(`}`)
 }
 
 // SHA256 is the hash of the canonical document, in hex.

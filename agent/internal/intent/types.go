@@ -4,7 +4,9 @@ package intent
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
+	"slices"
 )
 
 // Tagging says which frames of a port belong to a VLL.
@@ -68,6 +70,42 @@ type Intent struct {
 	Generation int64
 	Present    []End       // sorted by key
 	Removed    []Tombstone // sorted by key
+	Watch      Watch       // zero: no path is watched
+}
+
+// Watch is how the paths between tunnel endpoints are watched, by BFD (RFC 5880): a packet is sent each Interval, and a
+// path is down when Multiplier of them are missing.
+type Watch struct {
+	IntervalMS int
+	Multiplier int
+}
+
+// Path is the way from a tunnel endpoint of this router to one of another.
+type Path struct {
+	Local  netip.Addr `json:"local"`
+	Remote netip.Addr `json:"remote"`
+}
+
+func (p Path) String() string { return p.Local.String() + " to " + p.Remote.String() }
+
+// Compare orders paths, so that output does not change from run to run.
+func (p Path) Compare(o Path) int {
+	return cmp.Or(p.Local.Compare(o.Local), p.Remote.Compare(o.Remote))
+}
+
+// Path is the way that the tunnel takes; ok is false for a local cross-connect, which takes none.
+func (t Tunnel) Path() (path Path, ok bool) { return Path{t.Local, t.Remote}, t.Local.IsValid() }
+
+// Paths are those that tunnels of present ends take, each once, sorted: however many lines two routers have between
+// them, they share the path.
+func (in *Intent) Paths() []Path {
+	taken := make(map[Path]bool)
+	for i := range in.Present {
+		if path, tunnelled := in.Present[i].Tunnel.Path(); tunnelled {
+			taken[path] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(taken), Path.Compare)
 }
 
 // End is one end of a VLL that is to exist.

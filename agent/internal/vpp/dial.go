@@ -14,6 +14,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"go.fd.io/govpp/binapi/bfd"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vlib"
@@ -49,7 +50,10 @@ type Dialer struct {
 // pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
 const pingEvery = time.Second
 
-// Dial opens a session, reads who VPP is and subscribes to its interface events. Error: *OtherAgentError, ErrTimeout or
+// pathEvents is room for the events of some hundred paths that fail and come back together.
+const pathEvents = 1024
+
+// Dial opens a session, reads who VPP is and subscribes to its events. Error: *OtherAgentError, ErrTimeout or
 // that of the connection.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 	greeting, cancel := context.WithTimeoutCause(ctx, d.Timeout, ErrTimeout)
@@ -77,6 +81,7 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 		timeout: d.Timeout,
 		types:   make(map[uint16]messageType),
 		events:  make(chan *interfaces.SwInterfaceEvent, window),
+		paths:   make(chan *bfd.BfdUDPSessionEvent, pathEvents),
 		calls:   make(map[uint32]func(api.Message)),
 		givenUp: make(map[uint32]bool),
 		done:    make(chan struct{}),
@@ -139,8 +144,12 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 			s.info.BootMS = at
 		}
 	}
-	if _, err := s.Call(ctx, &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: s.info.PID}); err != nil && s.Err() != nil {
-		return err
+	for _, subscribe := range []api.Message{
+		&interfaces.WantInterfaceEvents{EnableDisable: 1, PID: s.info.PID}, &bfd.WantBfdEvents{EnableDisable: true, PID: s.info.PID},
+	} {
+		if _, err := s.Call(ctx, subscribe); err != nil && s.Err() != nil {
+			return err
+		}
 	}
 	return nil
 }

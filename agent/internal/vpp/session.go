@@ -18,6 +18,7 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
+	"go.fd.io/govpp/binapi/bfd"
 	"go.fd.io/govpp/binapi/classify"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/memclnt"
@@ -57,6 +58,7 @@ type Session struct {
 	timeout time.Duration
 	types   map[uint16]messageType
 	events  chan *interfaces.SwInterfaceEvent
+	paths   chan *bfd.BfdUDPSessionEvent
 
 	mu      sync.Mutex
 	context uint32
@@ -92,6 +94,9 @@ func (s *Session) Err() error {
 // Events delivers interface events. An event that is not collected in time is dropped: each one means
 // only "look again".
 func (s *Session) Events() <-chan *interfaces.SwInterfaceEvent { return s.events }
+
+// PathEvents delivers what happens to BFD sessions. As many as the channel holds may wait; the next one is dropped.
+func (s *Session) PathEvents() <-chan *bfd.BfdUDPSessionEvent { return s.paths }
 
 // Close ends the session, and returns when VPP knows.
 func (s *Session) Close() {
@@ -217,8 +222,11 @@ func (s *Session) receive(data []byte) {
 		return
 	}
 	if !known.answers {
-		if known.typ == reflect.TypeFor[interfaces.SwInterfaceEvent]() {
-			s.receiveEvent(data)
+		switch known.typ {
+		case reflect.TypeFor[interfaces.SwInterfaceEvent]():
+			receiveEvent(s, data, s.events)
+		case reflect.TypeFor[bfd.BfdUDPSessionEvent]():
+			receiveEvent(s, data, s.paths)
 		}
 		return
 	}
@@ -279,14 +287,18 @@ func decode(data []byte, msg api.Message) (err error) {
 	return nil
 }
 
-func (s *Session) receiveEvent(data []byte) {
-	event := new(interfaces.SwInterfaceEvent)
+// receiveEvent reads an event and drops it where nobody collects them.
+func receiveEvent[T any, Event interface {
+	*T
+	api.Message
+}](s *Session, data []byte, to chan<- Event) {
+	event := Event(new(T))
 	if err := decode(data, event); err != nil {
 		s.fail(err)
 		return
 	}
 	select {
-	case s.events <- event:
+	case to <- event:
 	default:
 	}
 }

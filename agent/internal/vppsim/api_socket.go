@@ -93,4 +93,5 @@ func (v *vpp) detach(c *client) {
 	c.close()
 	delete(v.clients, c)
 	delete(v.watchers, c)
+	delete(v.bfd.watchers, c)
 }

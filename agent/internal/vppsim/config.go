@@ -91,6 +91,8 @@ type Links struct {
 	// FragmentsOver is the size over which IPv4 packets leave in fragments, as over an own link that is too small; 0
 	// for never.
 	FragmentsOver int `json:"fragments_over"`
+	// Down is true while they let nothing through, though routes lead over them.
+	Down bool `json:"down"`
 }
 
 // Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its

@@ -36,6 +36,7 @@ func operations() []operation {
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
 		l2Operations(), vtrOperations(), bridgeOperations(), bondOperations(), ipOperations(), ipUseOperations(), routeOperations(),
 		vxlanOperations(), geneveOperations(), greOperations(), lcpOperations(), policerOperations(), classifierOperations(), generatorOperations(),
+		bfdOperations(),
 	)
 }
 

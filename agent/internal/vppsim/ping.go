@@ -78,7 +78,7 @@ func (v *vpp) sendEcho(f frames) {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL:
 		v.echoArrives(f)
 	case fib_types.FIB_API_PATH_TYPE_NORMAL:
-		if v.underlay.folder != nil {
+		if v.underlay.folder != nil && !v.links().Down {
 			v.underlay.send(f)
 		}
 	}

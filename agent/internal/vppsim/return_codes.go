@@ -12,6 +12,9 @@ const (
 	retvalAddressNotFound       int32 = -60
 	retvalIP6NotEnabled         int32 = -62
 	retvalNoSuchTable           int32 = -65
+	retvalInvalidArgument       int32 = -73
+	retvalBFDExists             int32 = -101
+	retvalBFDNoSuchEntry        int32 = -102
 	retvalInvalidMemorySize     int32 = -70
 	retvalNotEthernet           int32 = -71
 	retvalTagCount              int32 = -72

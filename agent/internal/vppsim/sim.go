@@ -127,8 +127,9 @@ func (s *Sim) Count() {
 }
 
 func (s *Sim) tick(ctx context.Context) {
-	count, heartbeat := time.NewTicker(countEvery), time.NewTicker(heartbeatEvery)
+	count, heartbeat, hear := time.NewTicker(countEvery), time.NewTicker(heartbeatEvery), time.NewTicker(bfdEvery)
 	defer count.Stop()
+	defer hear.Stop()
 	defer heartbeat.Stop()
 	for {
 		select {
@@ -136,6 +137,13 @@ func (s *Sim) tick(ctx context.Context) {
 			return
 		case <-count.C:
 			s.Count()
+		case <-hear.C:
+			s.look(func(v *vpp) error {
+				if len(v.main) == 0 { // BFD is of the main thread
+					v.bfdTick(time.Now())
+				}
+				return nil
+			})
 		case <-heartbeat.C:
 			s.look(func(v *vpp) error {
 				if !v.hangs() && len(v.main) == 0 {

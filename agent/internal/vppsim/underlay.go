@@ -156,7 +156,7 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 		f.Fragments = (packet - ip4Header + room - 1) / room
 		v.segment.countError(fragmentSent4, uint64(f.Fragments*count))
 	}
-	if packet > links.MTU {
+	if packet > links.MTU || links.Down {
 		return
 	}
 	v.underlay.send(f)
@@ -202,14 +202,17 @@ func (v *vpp) receive(socket *net.UnixConn) {
 
 // arrive counts frames on the tunnel whose key they bear; one that is connected with nothing drops them.
 func (v *vpp) arrive(f frames) {
-	there := false
+	links, there := v.links(), false
+	if links.Down {
+		return
+	}
 	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
 		ts.each(everyIndex, func(t *tunnel) {
 			name, overhead := t.encapsulation()
 			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI &&
 				t.key.key == f.GREKey
 			there = there || mirrored
-			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > v.links().MTU ||
+			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > links.MTU ||
 				v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
 				return
 			}

@@ -51,7 +51,8 @@ type vpp struct {
 	generators  map[uint32]uint32 // packet generators: id -> sw_if_index
 	streams     []*stream         // of the packet generators
 	underlay    *underlay         // nil: frames go nowhere
-	echoes      map[int]chan int  // of the pings that wait: id -> the sequence numbers of replies
+	bfd         bfdSessions
+	echoes      map[int]chan int // of the pings that wait: id -> the sequence numbers of replies
 	lastEcho    int
 }
 
@@ -76,6 +77,7 @@ func boot(config Config) (*vpp, error) {
 		routes:      append([]Route(nil), config.Routes...),
 		counted:     config.Clock(),
 		generators:  map[uint32]uint32{},
+		bfd:         bfdSessions{byKey: map[bfdKey]*bfdSession{}, watchers: map[*client]bool{}},
 		echoes:      map[int]chan int{},
 	}
 	v.turned = sync.NewCond(&v.mu)
@@ -123,6 +125,9 @@ func (v *vpp) open() (err error) {
 func (v *vpp) close() {
 	for _, listener := range v.listeners {
 		listener.Close()
+	}
+	for _, s := range v.bfd.byKey {
+		v.bfdSilence(s)
 	}
 	v.underlay.close()
 }

@@ -1,0 +1,41 @@
+package pathwatch
+
+import (
+	"context"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/bfd"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+)
+
+// Refused is what VPP would not do, by path, in its words.
+type Refused map[intent.Path]string
+
+// Run sends the operations, in order, and says which of them VPP refused.
+func Run(ctx context.Context, session Caller, ops []Op) (Refused, error) {
+	var requests []api.Message
+	for _, op := range ops {
+		if _, is := op.Request.(*bfd.BfdUDPAdd); is {
+			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // once more changes nothing
+			break
+		}
+	}
+	ahead := len(requests)
+	for _, op := range ops {
+		requests = append(requests, op.Request)
+	}
+	replies, err := session.Calls(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("change BFD sessions: %w", err)
+	}
+	refused := make(Refused)
+	for i, reply := range replies[ahead:] {
+		if retval := vpp.Retval(reply); retval != 0 {
+			refused[ops[i].Path] = fmt.Sprintf("%s: %v", ops[i].Request.GetMessageName(), api.RetvalToVPPApiError(retval))
+		}
+	}
+	return refused, nil
+}

@@ -1,0 +1,83 @@
+package pathwatch
+
+import (
+	"maps"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/bfd"
+	"go.fd.io/govpp/binapi/interface_types"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+)
+
+// Wanted is which paths an intent has watched, and how.
+type Wanted struct {
+	Paths []intent.Path // sorted
+	intent.Watch
+}
+
+// Of is what an intent wants: nothing where it says nothing of watching.
+func Of(in *intent.Intent) Wanted {
+	if in.Watch == (intent.Watch{}) {
+		return Wanted{}
+	}
+	return Wanted{in.Paths(), in.Watch}
+}
+
+// Equal reports whether both want the same.
+func (w Wanted) Equal(o Wanted) bool { return w.Watch == o.Watch && slices.Equal(w.Paths, o.Paths) }
+
+// Op is one change of one session.
+type Op struct {
+	Path    intent.Path
+	Request api.Message
+}
+
+// Plan says what makes the sessions that are there those that are wanted, in order. Sessions that are not the agent's are
+// left alone, whatever they are.
+func Plan(wanted Wanted, there map[intent.Path]Session, ours map[intent.Path]bool) (ops []Op) {
+	for _, path := range slices.SortedFunc(maps.Keys(ours), intent.Path.Compare) {
+		if _, is := there[path]; is && !slices.Contains(wanted.Paths, path) {
+			ops = append(ops, Op{path, deletion(path)})
+		}
+	}
+	for _, path := range wanted.Paths {
+		session, is := there[path]
+		switch {
+		case !is:
+			ops = append(ops, Op{path, creation(path, wanted.Watch)})
+		case !ours[path]:
+		case session.Secured:
+			ops = append(ops, Op{path, deletion(path)}, Op{path, creation(path, wanted.Watch)})
+		case !session.as(wanted.Watch):
+			ops = append(ops, Op{path, modification(path, wanted.Watch)})
+		}
+		if is && ours[path] && session.State == bfd.BFD_STATE_API_ADMIN_DOWN {
+			ops = append(ops, Op{path, &bfd.BfdUDPSessionSetFlags{
+				SwIfIndex: multihop, LocalAddr: vpp.IPAddress(path.Local), PeerAddr: vpp.IPAddress(path.Remote),
+				Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP,
+			}})
+		}
+	}
+	return ops
+}
+
+func creation(path intent.Path, watch intent.Watch) *bfd.BfdUDPAdd {
+	return &bfd.BfdUDPAdd{
+		SwIfIndex: multihop, LocalAddr: vpp.IPAddress(path.Local), PeerAddr: vpp.IPAddress(path.Remote),
+		DesiredMinTx: interval(watch), RequiredMinRx: interval(watch), DetectMult: uint8(watch.Multiplier),
+	}
+}
+
+func modification(path intent.Path, watch intent.Watch) *bfd.BfdUDPMod {
+	return &bfd.BfdUDPMod{
+		SwIfIndex: multihop, LocalAddr: vpp.IPAddress(path.Local), PeerAddr: vpp.IPAddress(path.Remote),
+		DesiredMinTx: interval(watch), RequiredMinRx: interval(watch), DetectMult: uint8(watch.Multiplier),
+	}
+}
+
+func deletion(path intent.Path) *bfd.BfdUDPDel {
+	return &bfd.BfdUDPDel{SwIfIndex: multihop, LocalAddr: vpp.IPAddress(path.Local), PeerAddr: vpp.IPAddress(path.Remote)}
+}

@@ -1,0 +1,242 @@
+package vppsim
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"go.fd.io/govpp/binapi/bfd"
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+)
+
+func bfdOperations() []operation {
+	return []operation{
+		on((*vpp).bfdEnableMultihop, &bfd.BfdUDPEnableMultihopReply{}),
+		on((*vpp).bfdAdd, &bfd.BfdUDPAddReply{}),
+		on((*vpp).bfdMod, &bfd.BfdUDPModReply{}),
+		on((*vpp).bfdDel, &bfd.BfdUDPDelReply{}),
+		on((*vpp).bfdDump, &bfd.BfdUDPSessionDetails{}),
+		on((*vpp).bfdSetFlags, &bfd.BfdUDPSessionSetFlagsReply{}),
+		on((*vpp).wantBFDEvents, &bfd.WantBfdEventsReply{}, &bfd.BfdUDPSessionEvent{}),
+	}
+}
+
+// bfdEvery is how often the stand-in looks whether its BFD sessions and their peers still hear each other.
+const bfdEvery = 100 * time.Millisecond
+
+// bfdSessions are all sessions. Those bound to an interface stay down: no neighbour of the stand-in has one.
+type bfdSessions struct {
+	multihop bool // enabled
+	byKey    map[bfdKey]*bfdSession
+	watchers map[*client]bool // want_bfd_events
+}
+
+type bfdKey struct {
+	index       interface_types.InterfaceIndex // everyIndex: multihop
+	local, peer netip.Addr
+}
+
+// bfdSession is up while it and its mirror at the peer both send. It sends while its socket is there, in the underlay: so that a
+// machine under load, on which packets would come late, takes no path down.
+type bfdSession struct {
+	bfdKey
+	interval   [2]uint32 // desired to send and required to receive, microseconds
+	multiplier uint8
+	state      bfd.BfdState
+	shut       bool
+	heardAt    time.Time
+	socket     *net.UnixConn // nil: it sends nothing that arrives
+}
+
+func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
+	v.bfd.multihop = true
+	c.reply(&bfd.BfdUDPEnableMultihopReply{})
+}
+
+// bfdAt finds a session by what a message names it by.
+func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.Address) (bfdKey, *bfdSession, int32) {
+	key := bfdKey{index, netipAddr(local), netipAddr(peer)}
+	switch {
+	case index != everyIndex && v.at(index) == nil, index == everyIndex && !v.bfd.multihop:
+		return key, nil, retvalInvalidInterface
+	case key.local.Is4() != key.peer.Is4():
+		return key, nil, retvalInvalidArgument
+	}
+	return key, v.bfd.byKey[key], 0
+}
+
+func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
+	reply := &bfd.BfdUDPAddReply{}
+	defer c.reply(reply)
+	key, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	switch {
+	case retval != 0:
+		reply.Retval = retval
+	case m.DetectMult < 1 || m.DesiredMinTx < 1:
+		reply.Retval = retvalInvalidArgument
+	case there != nil:
+		reply.Retval = retvalBFDExists
+	case m.IsAuthenticated: // there are no keys
+		reply.Retval = retvalBFDNoSuchEntry
+	default:
+		v.bfd.byKey[key] = &bfdSession{ // of which no event tells
+			bfdKey: key, interval: [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, multiplier: m.DetectMult, state: bfd.BFD_STATE_API_DOWN,
+		}
+	}
+}
+
+func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
+	reply := &bfd.BfdUDPModReply{}
+	defer c.reply(reply)
+	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	switch {
+	case retval != 0:
+		reply.Retval = retval
+	case there == nil:
+		reply.Retval = retvalBFDNoSuchEntry
+	default: // whatever it is: only new sessions are looked at
+		there.interval, there.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
+	}
+}
+
+func (v *vpp) bfdDel(c *call, m *bfd.BfdUDPDel) {
+	reply := &bfd.BfdUDPDelReply{}
+	defer c.reply(reply)
+	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	switch {
+	case retval != 0:
+		reply.Retval = retval
+	case there == nil:
+		reply.Retval = retvalBFDNoSuchEntry
+	default:
+		v.bfdSilence(there)
+		delete(v.bfd.byKey, there.bfdKey)
+	}
+}
+
+func (v *vpp) bfdSetFlags(c *call, m *bfd.BfdUDPSessionSetFlags) {
+	reply := &bfd.BfdUDPSessionSetFlagsReply{}
+	defer c.reply(reply)
+	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	switch {
+	case retval != 0:
+		reply.Retval = retval
+	case there == nil:
+		reply.Retval = retvalBFDNoSuchEntry
+	case m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP == 0:
+		there.shut = true
+		v.bfdSilence(there)
+		v.bfdTurn(there, bfd.BFD_STATE_API_ADMIN_DOWN)
+	case there.shut:
+		there.shut = false
+		v.bfdTurn(there, bfd.BFD_STATE_API_DOWN)
+	}
+}
+
+func (v *vpp) bfdDump(c *call, _ *bfd.BfdUDPSessionDump) {
+	for _, s := range v.bfd.sorted() {
+		c.reply(&bfd.BfdUDPSessionDetails{
+			SwIfIndex: s.index, LocalAddr: vppAddress(s.local), PeerAddr: vppAddress(s.peer), State: s.state,
+			DesiredMinTx: s.interval[0], RequiredMinRx: s.interval[1], DetectMult: s.multiplier,
+		})
+	}
+}
+
+func (b *bfdSessions) sorted() (all []*bfdSession) {
+	for _, s := range b.byKey {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(x, y *bfdSession) int {
+		return cmp.Or(cmp.Compare(x.index, y.index), x.local.Compare(y.local), x.peer.Compare(y.peer))
+	})
+	return all
+}
+
+func (v *vpp) wantBFDEvents(c *call, m *bfd.WantBfdEvents) {
+	reply := &bfd.WantBfdEventsReply{}
+	if m.EnableDisable == v.bfd.watchers[c.client] {
+		reply.Retval = retvalInvalidRegistration
+	}
+	v.bfd.watchers[c.client] = m.EnableDisable
+	c.reply(reply)
+}
+
+func (v *vpp) bfdTurn(s *bfdSession, state bfd.BfdState) {
+	if s.state == state {
+		return
+	}
+	s.state = state
+	v.bfdTell(s)
+}
+
+// bfdTell leaves out the process that a client named itself by, as VPP does.
+func (v *vpp) bfdTell(s *bfdSession) {
+	for c, watching := range v.bfd.watchers {
+		if !watching {
+			continue
+		}
+		c.send(&bfd.BfdUDPSessionEvent{
+			SwIfIndex: s.index, LocalAddr: vppAddress(s.local), PeerAddr: vppAddress(s.peer), State: s.state,
+			DesiredMinTx: s.interval[0], RequiredMinRx: s.interval[1], DetectMult: s.multiplier,
+		}, c.index)
+	}
+}
+
+// bfdTick has each session speak and listen, and turns it: up as soon as both directions work, down when they have not for the
+// detection time (RFC 5880, 6.8.4).
+func (v *vpp) bfdTick(now time.Time) {
+	if v.underlay.folder == nil || len(v.bfd.byKey) == 0 {
+		return
+	}
+	fib, links := v.fib(), v.links()
+	for _, s := range v.bfd.sorted() {
+		if s.index != everyIndex {
+			continue
+		}
+		speaks := !s.shut && !links.Down && fib.lookup(s.local).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
+			fib.lookup(s.peer).path != fib_types.FIB_API_PATH_TYPE_DROP
+		if !speaks {
+			v.bfdSilence(s)
+		} else if s.socket == nil {
+			os.Remove(v.bfdSocket(s.local, s.peer).Name) // of one that was killed
+			s.socket, _ = net.ListenUnixgram("unixgram", v.bfdSocket(s.local, s.peer))
+		}
+		switch {
+		case s.shut:
+		case s.socket != nil && v.bfdHears(s):
+			s.heardAt = now
+			v.bfdTurn(s, bfd.BFD_STATE_API_UP)
+		case now.Sub(s.heardAt) >= time.Duration(s.multiplier)*time.Duration(max(s.interval[0], s.interval[1]))*time.Microsecond:
+			v.bfdTurn(s, bfd.BFD_STATE_API_DOWN)
+		}
+	}
+}
+
+// bfdSocket is there while the session from local to peer sends.
+func (v *vpp) bfdSocket(local, peer netip.Addr) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/bfd-%s-%s", v.underlay.folder.Fd(), local, peer)}
+}
+
+func (v *vpp) bfdHears(s *bfdSession) bool {
+	socket, err := net.DialUnix("unixgram", nil, v.bfdSocket(s.peer, s.local))
+	if err != nil {
+		return false
+	}
+	socket.Close()
+	return true
+}
+
+func (v *vpp) bfdSilence(s *bfdSession) {
+	if s.socket == nil {
+		return
+	}
+	os.Remove(v.bfdSocket(s.local, s.peer).Name)
+	s.socket.Close()
+	s.socket = nil
+}
