@@ -15,6 +15,7 @@ from portal.api import task_names as api
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
 from portal.core.line_test_setting import LineTestMode
+from portal.core.path_watch import PathWatch
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
@@ -385,6 +386,8 @@ LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
 LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
 # Test frames are sent at this rate, in packet/s.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
+# How paths between tunnel endpoints are watched: 300x3 is a packet every 300 ms, and down without 3 of them.
+LONGLINE_PATH_WATCH = PathWatch.read(env.str("LONGLINE_PATH_WATCH", default="300x3"))
 
 # An alarm tells of backbone interfaces that lose more than this part of their frames over ten minutes, and of
 # routers whose VPP had no more than this part of its buffers left.

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from portal.core.bandwidth_profile import BandwidthProfile
+from portal.core.path_watch import PathWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class RouterIntent:
     generation: int
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]
+    # How the paths of its tunnels are watched, None for not at all.
+    watch: PathWatch | None = None
 
     def document(self) -> bytes:
         """The contract's JSON, canonical: sorted names, no white space, so equal content is equal text."""
@@ -70,6 +73,8 @@ class RouterIntent:
             "generation": self.generation,
             "present": [_present(row) for row in self.present],
             "removed": [_identity(row) for row in self.removed],
+            # Agents of before paths were watched know no such member.
+            **({} if self.watch is None else {"watch": self.watch._asdict()}),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -84,7 +89,12 @@ class RouterIntent:
 
 
 def intent_for(
-    *, router: str, generation: int, rows: Iterable[EndRow], moved_away: Iterable[EndKey] = ()
+    *,
+    router: str,
+    generation: int,
+    rows: Iterable[EndRow],
+    moved_away: Iterable[EndKey] = (),
+    watch: PathWatch | None = None,
 ) -> RouterIntent:
     """The intent that these rows amount to: wanted ends, and tombstones until their removal is confirmed.
 
@@ -97,6 +107,7 @@ def intent_for(
         generation=generation,
         present=tuple(row for row in ordered if row.wanted_present),
         removed=tuple(sorted([*unwanted, *moved_away], key=_place)),
+        watch=watch,
     )
 
 

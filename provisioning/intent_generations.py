@@ -4,9 +4,10 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
+from portal.core.path_watch import wanted_watch
 from portal.events.models import Event
 from portal.events.outbox import announce
-from portal.inventory.models import Router
+from portal.inventory.models import ObservedRouter, Router
 from provisioning.intent_document import RouterIntent, intent_for
 from provisioning.intent_rows import router_rows
 
@@ -32,7 +33,14 @@ def next_intent(router: Router) -> RouterIntent:
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
     """The router's intent by the rows as they are now, under the number ``generation``."""
     rows = router_rows(router)
-    return intent_for(router=router.name, generation=generation, rows=rows.ends, moved_away=rows.moved_away)
+    can_watch = ObservedRouter.objects.filter(router=router, path_watch=True).exists()
+    return intent_for(
+        router=router.name,
+        generation=generation,
+        rows=rows.ends,
+        moved_away=rows.moved_away,
+        watch=wanted_watch(can_watch),
+    )
 
 
 def generation_take_back(router: Router, *, generation: int) -> None:

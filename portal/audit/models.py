@@ -69,7 +69,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     Port: "booked_bps",
     Vll: "oper_status in_sync",
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
-    " drift contested changed_since_report",
+    " path_state path_since_ms drift contested changed_since_report",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
     # What routers had said by then.
@@ -105,6 +105,7 @@ NOT_AUDITED: dict[str, str] = {
     "inventory.ObservedInterface": _BY_ROUTERS,
     "inventory.ObservedLoad": _BY_ROUTERS,
     "inventory.ObservedRoute": _BY_ROUTERS,
+    "inventory.ObservedPath": _BY_ROUTERS,
     "inventory.ObservedRouter": _BY_ROUTERS,
     "inventory.RouterSilence": _BY_ROUTERS,
     "inventory.TopologyVersion": _BY_THE_PORTAL,

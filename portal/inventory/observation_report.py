@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 from portal.core.bandwidth_profile import Policing
 from portal.core.encapsulations import Encapsulation
 from portal.core.json_digest import json_digest
+from portal.core.path_watch import PathState
 from portal.core.strict_json import (
     Address,
     Etag,
@@ -104,8 +105,36 @@ class Contest(Difference, frozen=True, forbid_unknown_fields=True):
     repairs: Positive31
 
 
+class PathReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A watched path to another router's tunnel address. ``foreign``: its BFD session is not the agent's."""
+
+    local: Address
+    remote: Address
+    state: PathState
+    since_ms: Natural53
+    foreign: bool = False
+    detail: ForeignText | None = None
+
+
+class WatchReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the intent that the agent holds has paths watched."""
+
+    interval_ms: Positive31
+    multiplier: Positive31
+
+
+class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the path of an end's tunnel stands, and since when by the agent's clock."""
+
+    state: PathState
+    since_ms: Natural53
+
+
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
-    """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect."""
+    """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect.
+
+    ``path``: None where it is not watched.
+    """
 
     vll: Uuid
     side: Literal["a", "z"] = field(name="end")
@@ -116,6 +145,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     drift: Annotated[tuple[Difference, ...], _Few]
     policed: bool = False
     contested: Annotated[tuple[Contest, ...], _Few] = ()
+    path: EndPath | None = None
 
 
 class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,6 +194,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
     ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
+    ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     """
 
     boot_id: Uuid
@@ -178,6 +209,9 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     policing: Policing = Policing.NONE
     line_tests: bool = False
     gre_keys: bool = False
+    path_watch: bool = False
+    watching: WatchReport | None = None
+    paths: Annotated[tuple[PathReport, ...], _Many] = ()
     look: Natural53 | None = None
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
 
@@ -195,6 +229,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "interfaces": json_digest(interfaces),
             "routes": _digest_of(self.routes),
             "ends": _digest_of(self.ends),
+            "paths": _digest_of(self.paths),
         }
 
 

@@ -9,13 +9,19 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
+from portal.core.path_watch import PathState
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 
 SILENT = "silent"
 OTHER = "other"
+_BETWEEN = {
+    "path": gettext_noop("There is no route between {routers}."),
+    "watched": gettext_noop("The path between {routers} is down."),
+}
 _Links = dict[int, set[int]]
 
 
@@ -27,7 +33,7 @@ def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
     """By line that is down, what is behind it as far as its ends tell."""
     ends = _ends(vlls)
     silent = set(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", flat=True))
-    routers = {end.port.router_id for each in ends.values() for end in each if end.reachable is False}
+    routers = {end.port.router_id for each in ends.values() for end in each if _is_cut(end)}
     links = _links_down(routers) if routers else {}
     return {vll: _cause_of_down(ends.get(vll, []), silent, links, now) for vll in vlls}
 
@@ -52,9 +58,9 @@ def cause_sentence(cause: str) -> str:
     if what == "link":
         link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=ids[0]).first()
         return "" if link is None else _("The link {link} is down.").format(link=link)
-    if what == "path":
+    if what in _BETWEEN:
         names = sorted(routers.filter(pk__in=ids).values_list("name", flat=True))
-        return _("There is no route between {routers}.").format(routers=" – ".join(names))
+        return _(_BETWEEN[what]).format(routers=" – ".join(names))
     return ""
 
 
@@ -87,11 +93,17 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
     for end in ends:
         if end.link_up is False:
             return f"port:{end.port_id}"
-    if any(end.reachable is False for end in ends):
+    if any(_is_cut(end) for end in ends):
         both = sorted(end.port.router_id for end in ends)
         down = sorted(link for router in both for link in links.get(router, ()))
-        return f"link:{down[0]}" if down else "path:" + ":".join(map(str, both))
+        what = "path" if any(end.reachable is False for end in ends) else "watched"
+        return f"link:{down[0]}" if down else f"{what}:" + ":".join(map(str, both))
     return OTHER
+
+
+def _is_cut(end: VllEnd) -> bool:
+    """Whether its router misses the far one; a line is not down for that alone (is_path_down)."""
+    return end.reachable is False or end.path_state == PathState.DOWN
 
 
 def _links_down(routers: Collection[int]) -> _Links:

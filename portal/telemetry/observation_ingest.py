@@ -5,8 +5,10 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from django.db import transaction
+from msgspec.structs import astuple
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.path_watch import wanted_watch
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.inventory.observation_report import ObservedReport
@@ -41,7 +43,7 @@ def observation_take(*, router: Router, report: ObservedReport, now: datetime) -
     """
     last = getattr(router, "observed", None)
     facts = observed_facts(report, now)
-    if last is not None and now - last.reported_at <= _MISSED:
+    if last is not None and now - last.reported_at <= _MISSED and not _watches_otherwise(report):
         done = unchanged_store(router=router, last=last, report=report, facts=facts, now=now)
         if done:
             return True
@@ -79,6 +81,9 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     otherwise = _polices_otherwise(router, last, report)
     if otherwise:
         RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+    if _watches_otherwise(report):
+        waits = RouterConvergence.objects.filter(router=router, ask_anew=False).update(ask_anew=True)
+        otherwise = otherwise or bool(waits)
     changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
     ask = changed and router_changed(router.pk, now=now)
     if ask or ended or otherwise:
@@ -132,6 +137,15 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
         and report.policing != before
         and VllEnd.objects.filter(port__router=router, vll__lifecycle__in=IN_SERVICE).exists()
     )
+
+
+def _watches_otherwise(report: ObservedReport) -> bool:
+    """Whether the intent that the agent holds has paths watched otherwise than is set: the setting changed,
+    or what its VPP can do.
+    """
+    if not report.vpp.connected or report.generation.held is None:
+        return False
+    return wanted_watch(report.path_watch) != (report.watching and astuple(report.watching))
 
 
 def _end_backoff(router: Router, now: datetime) -> bool:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.bandwidth_profile import BandwidthProfile
+from portal.core.path_watch import PathWatch
 from provisioning.intent_document import EndRow, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
@@ -66,7 +67,12 @@ def canonical(document: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
 def test_rows_become_the_contracts_document(path: Path) -> None:
     document = json.loads(path.read_text())
-    intent = intent_for(router=document["router"], generation=document["generation"], rows=rows_of(document))
+    intent = intent_for(
+        router=document["router"],
+        generation=document["generation"],
+        rows=rows_of(document),
+        watch=PathWatch(**document["watch"]) if "watch" in document else None,
+    )
     assert intent.document() == canonical(document)
 
 

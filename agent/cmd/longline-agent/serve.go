@@ -18,6 +18,7 @@ import (
 	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/metrics"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
 	"longline.dev/agent/internal/statseg"
@@ -117,10 +118,16 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer l.close()
+	heard, err := pathwatch.OpenHeard(c.StateDir)
+	if err != nil {
+		return err
+	}
 	engine := converge.New(store, journal, log, time.Now)
+	engine.RememberPaths(heard)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
 	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
+	engine.NeverWatch = c.VPP.PathWatch == "off"
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,

@@ -17,6 +17,7 @@ import (
 // newerMessages are those that some supported release does not have yet, and since when it is there.
 var newerMessages = map[string]string{
 	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06",
+	"bfd_udp_enable_multihop": "25.02", "bfd_udp_enable_multihop_reply": "25.02",
 	"feature_is_enabled": "25.06", "feature_is_enabled_reply": "25.06",
 	"gre_tunnel_add_del_v2": "25.10", "gre_tunnel_add_del_v2_reply": "25.10",
 	"gre_tunnel_dump_v2": "25.10", "gre_tunnel_details_v2": "25.10",
@@ -119,6 +120,9 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 			}
 			if keys := release >= "25.10"; report["gre_keys"] != keys {
 				t.Errorf("reports that GRE has keys: %v", report["gre_keys"])
+			}
+			if multihop := release >= "25.02"; report["path_watch"] != multihop {
+				t.Errorf("reports that it can watch paths: %v", report["path_watch"])
 			}
 			if report["policing"] != "subinterface" || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
 				t.Errorf("reports %v and %v", report["policing"], report["vpp"])

@@ -32,10 +32,11 @@ type Config struct {
 // none.
 type TLS struct{ CA, Certificate, Key, Revoked string }
 
-// VPP names VPP's sockets, and says how often all of it is read when nothing happens.
+// VPP names VPP's sockets, how often all of it is read when nothing happens, and whether it watches paths.
 type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullLook                          time.Duration
+	PathWatch                         string // "auto" or "off"
 }
 
 // Report says where reports go; with an empty URL none are sent.

@@ -116,6 +116,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullLook, held, nil, withheld, nil))
 		return true
 	}
+	e.keepPathsWatched(ctx, e.untouchedPaths)
 	withheld, todo, _ := e.compare(ctx, held, e.quickLook)
 	if todo == nil || len(todo.Ops) == 0 {
 		return false

@@ -31,11 +31,13 @@ func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
 // 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.Attach(session)
-	e.notify()
 	defer func() {
 		e.Attach(nil)
 		e.notify()
 	}()
+	e.readPaths(ctx)
+	go e.followPaths(ctx, session.PathEvents())
+	e.notify()
 	e.tidyTests(ctx, session)
 	e.convergeNewConnection(ctx)
 	wait, looked, news := pace(soonest), time.Now(), false

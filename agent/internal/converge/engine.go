@@ -15,6 +15,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -63,6 +64,9 @@ type Engine struct {
 	// portal. Set it before Serve.
 	Maintenance func() (on, known bool)
 
+	// NeverWatch has no path watched, whatever the intent wants; set it before Serve.
+	NeverWatch bool
+
 	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
 	FullLook time.Duration
@@ -87,6 +91,9 @@ type Engine struct {
 	applied    *Applied
 	statistics Statistics
 	changed    chan struct{}
+
+	paths        *pathwatch.Book
+	pathsChanged chan struct{}
 }
 
 // Applied is the last generation that was carried out in the VPP now connected, whatever became of
@@ -101,6 +108,7 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 	return &Engine{
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
+		paths: pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
 	}
 }
 
@@ -121,7 +129,8 @@ type Status struct {
 	Applied    *Applied
 	VPP        *vpp.Info // nil when not connected
 	Refused    error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
-	Absent     bool      // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
+	NeverWatch bool
+	Absent     bool // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
 	Statistics Statistics
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
 	// smaller number was seen earlier.
@@ -135,7 +144,7 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status is a copy.
 func (e *Engine) Status() Status {
-	s := Status{}
+	s := Status{NeverWatch: e.NeverWatch}
 	s.Held, s.SHA256 = e.store.Held()
 	if e.SetAside != nil {
 		s.SetAside = e.SetAside()
@@ -182,6 +191,7 @@ func (e *Engine) Attach(session Session) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}
 	e.metVPP = e.metVPP || session != nil
+	e.paths.Forget()
 }
 
 // Refused hears why VPP could not be used; nil when it could.
@@ -229,7 +239,11 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	if again {
 		clear(e.backoff)
 	}
-	return e.convergeLocked(ctx, in, held, withheld, early), nil
+	outcome := e.convergeLocked(ctx, in, held, withheld, early)
+	if again || held == nil || !pathwatch.Of(held).Equal(pathwatch.Of(in)) {
+		e.keepPathsWatched(ctx, nil)
+	}
+	return outcome, nil
 }
 
 // Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
@@ -240,7 +254,9 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil {
 		return nil
 	}
-	return e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullLook, held, nil, nil, nil))
+	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullLook, held, nil, nil, nil))
+	e.keepPathsWatched(ctx, nil)
+	return outcome
 }
 
 // Plan compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:

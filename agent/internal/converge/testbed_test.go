@@ -17,6 +17,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -132,8 +133,13 @@ func (r *router) open() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	heard, err := pathwatch.OpenHeard(r.folder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	r.RememberPaths(heard)
 	r.FullLook = time.Hour
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)

@@ -17,6 +17,7 @@ import (
 
 	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -79,6 +80,7 @@ func capabilities(session Session) map[Capability]bool {
 		CanGRE:     all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
 		CanGREKeys: all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
 		CanTest:    linetest.Missing(session.Has) == "",
+		CanWatch:   pathwatch.Supported(session.Has),
 	}
 }
 

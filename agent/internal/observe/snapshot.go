@@ -96,6 +96,7 @@ const (
 	CanGRE     Capability = "gre"
 	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, told apart by their keys
 	CanTest    Capability = "line_tests" // send test frames
+	CanWatch   Capability = "path_watch" // watch paths by multihop BFD
 )
 
 // Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice

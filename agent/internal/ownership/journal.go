@@ -73,6 +73,8 @@ type Journal struct {
 	Claims []Claim `json:"claims"`
 	// Applied is the generation that has been carried out in this run, 0 for none.
 	Applied int64 `json:"applied,omitempty"`
+	// Sessions are the paths whose BFD session is the agent's, or is about to be made: a session bears no tag.
+	Sessions []intent.Path `json:"sessions,omitempty"`
 	// Tagged is what has been tagged in this run. It is not changed by whoever is given it.
 	Tagged Tagged `json:"-"`
 }
@@ -119,7 +121,7 @@ func (f *JournalFile) Of(boot Boot) Journal {
 	journal := Journal{Boot: boot}
 	switch {
 	case f.journal.Boot.is(boot):
-		journal.Claims, journal.Applied = f.journal.Claims, f.journal.Applied
+		journal.Claims, journal.Applied, journal.Sessions = f.journal.Claims, f.journal.Applied, f.journal.Sessions
 	case f.journal.Boot.mayBe(boot):
 		for _, claim := range f.journal.Claims {
 			if claim.Port != "" {

@@ -122,20 +122,24 @@ type eventBody struct {
 }
 
 type observedBody struct {
-	Schema         int             `json:"schema"`
-	BootID         string          `json:"boot_id"`
-	SentMS         int64           `json:"sent_ms"`
-	Look           int64           `json:"look"`
-	AgentVersion   string          `json:"agent_version"`
-	VPP            vppBody         `json:"vpp"`
-	Encapsulations []string        `json:"encapsulations"`
-	Policing       string          `json:"policing"`
-	LineTests      bool            `json:"line_tests"`
-	GREKeys        bool            `json:"gre_keys"`
-	Generation     generationBody  `json:"generation"`
-	Interfaces     []interfaceBody `json:"interfaces"`
-	Routes         []routeBody     `json:"routes"`
-	Ends           []endBody       `json:"ends"`
+	Schema         int      `json:"schema"`
+	BootID         string   `json:"boot_id"`
+	SentMS         int64    `json:"sent_ms"`
+	Look           int64    `json:"look"`
+	AgentVersion   string   `json:"agent_version"`
+	VPP            vppBody  `json:"vpp"`
+	Encapsulations []string `json:"encapsulations"`
+	Policing       string   `json:"policing"`
+	LineTests      bool     `json:"line_tests"`
+	GREKeys        bool     `json:"gre_keys"`
+	PathWatch      bool     `json:"path_watch"`
+	// Watching is how the held intent has paths watched, null for not at all.
+	Watching   *watchBody      `json:"watching"`
+	Generation generationBody  `json:"generation"`
+	Interfaces []interfaceBody `json:"interfaces"`
+	Routes     []routeBody     `json:"routes"`
+	Ends       []endBody       `json:"ends"`
+	Paths      []pathBody      `json:"paths"`
 	// SetAside are files of the agent that it could not use, and why.
 	SetAside []setAsideBody `json:"set_aside"`
 }
@@ -225,15 +229,37 @@ type routeBody struct {
 	Reachable bool   `json:"reachable"`
 }
 
+type watchBody struct {
+	IntervalMS int `json:"interval_ms"`
+	Multiplier int `json:"multiplier"`
+}
+
+// pathBody is a watched path; the detail is VPP's word for why it is not.
+type pathBody struct {
+	Local   string  `json:"local"`
+	Remote  string  `json:"remote"`
+	State   string  `json:"state"`
+	SinceMS int64   `json:"since_ms"`
+	Foreign bool    `json:"foreign"`
+	Detail  *string `json:"detail"`
+}
+
+type endPathBody struct {
+	State   string `json:"state"`
+	SinceMS int64  `json:"since_ms"`
+}
+
 type endBody struct {
-	VLL       string      `json:"vll"`
-	End       string      `json:"end"`
-	Revision  int32       `json:"revision"`
-	LinkUp    bool        `json:"link_up"`
-	Reachable *bool       `json:"reachable"`
-	InSync    bool        `json:"in_sync"`
-	Policed   bool        `json:"policed"`
-	Drift     []driftBody `json:"drift"`
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Revision  int32  `json:"revision"`
+	LinkUp    bool   `json:"link_up"`
+	Reachable *bool  `json:"reachable"`
+	InSync    bool   `json:"in_sync"`
+	Policed   bool   `json:"policed"`
+	// Path is that of the tunnel; null where it is not watched.
+	Path  *endPathBody `json:"path"`
+	Drift []driftBody  `json:"drift"`
 	// Contested is what others change again after each repair.
 	Contested []contestedBody `json:"contested"`
 }

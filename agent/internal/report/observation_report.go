@@ -9,6 +9,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -16,7 +17,9 @@ import (
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
 // fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
-func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads) {
+func (b *observedBody) fill(
+	p *converge.ObservedState, neverWatch bool, paths []pathwatch.Watched, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads,
+) {
 	todo, s := p.Plan, p.Snapshot
 	b.Look = p.Look
 	for _, can := range encapsulations {
@@ -25,6 +28,12 @@ func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, rea
 		}
 	}
 	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
+	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
+	stands := make(map[intent.Path]*endPathBody, len(paths))
+	for _, path := range paths {
+		b.Paths = append(b.Paths, pathOf(path))
+		stands[path.Path] = &endPathBody{string(path.State), path.Since.UnixMilli()}
+	}
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {
@@ -61,9 +70,28 @@ func (b *observedBody) fill(p *converge.ObservedState, watched []netip.Addr, rea
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			up := reachable[e.Tunnel.Remote]
 			end.Reachable = &up
+			path, _ := e.Tunnel.Path()
+			end.Path = stands[path]
 		}
 		b.Ends = append(b.Ends, end)
 	}
+}
+
+func watchingOf(in *intent.Intent) *watchBody {
+	if in.Watch == (intent.Watch{}) {
+		return nil
+	}
+	return &watchBody{in.Watch.IntervalMS, in.Watch.Multiplier}
+}
+
+func pathOf(w pathwatch.Watched) pathBody {
+	body := pathBody{
+		Local: w.Local.String(), Remote: w.Remote.String(), State: string(w.State), SinceMS: w.Since.UnixMilli(), Foreign: w.Foreign,
+	}
+	if w.Detail != "" {
+		body.Detail = printableOr(&w.Detail)
+	}
+	return body
 }
 
 func interfaceOf(i *observe.Interface) interfaceBody {

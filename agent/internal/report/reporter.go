@@ -16,6 +16,7 @@ import (
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/spool"
 	"longline.dev/agent/internal/statseg"
 )
@@ -26,6 +27,8 @@ type Engine interface {
 	Session() (converge.Session, error)
 	Status() converge.Status
 	Changed() <-chan struct{}
+	Paths() []pathwatch.Watched
+	PathsChanged() <-chan struct{}
 }
 
 const (
@@ -179,6 +182,8 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-r.engine.Changed():
 			pause(ctx, settle)
 			r.look(ctx, false)
+		case <-r.engine.PathsChanged():
+			r.look(ctx, false)
 		case <-r.again:
 			r.look(ctx, false)
 		}
@@ -198,7 +203,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
 	report := observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
-		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{},
+		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{}, Paths: []pathBody{},
 		SetAside: setAsideOf(status),
 	}
 	state, err := r.engine.ObservedState(ctx)
@@ -235,7 +240,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		return
 	}
 	if state != nil {
-		report.fill(state, watched, reachable, r.loads())
+		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
 	}
 	if sample != nil {
 		r.store(*sample, r.seen.simulated)

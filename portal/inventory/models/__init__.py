@@ -3,6 +3,7 @@ from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.observation import (
     ObservedInterface,
     ObservedLoad,
+    ObservedPath,
     ObservedRoute,
     ObservedRouter,
     RouterSilence,
@@ -18,6 +19,7 @@ __all__ = [
     "InterfaceUse",
     "ObservedInterface",
     "ObservedLoad",
+    "ObservedPath",
     "ObservedRoute",
     "ObservedRouter",
     "Port",

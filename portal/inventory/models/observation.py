@@ -3,6 +3,7 @@
 from django.db import models
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.path_watch import PathState
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
 
@@ -40,6 +41,8 @@ class ObservedRouter(models.Model):
     line_tests = models.BooleanField(default=False, db_default=False)
     # Whether it tells GRE tunnels apart by keys; while VPP is away, whether it did.
     gre_keys = models.BooleanField(default=False, db_default=False)
+    # Whether it has multihop BFD, to watch paths; while VPP is away, whether it had.
+    path_watch = models.BooleanField(default=False, db_default=False)
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.
@@ -164,3 +167,28 @@ class ObservedRoute(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router} -> {self.address}"
+
+
+class ObservedPath(models.Model):
+    """A path that a router watches, from its tunnel address to another router's."""
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_paths")
+    local = models.GenericIPAddressField()
+    remote = models.GenericIPAddressField()
+    state = models.CharField(max_length=10, choices=[(each.value, each.value) for each in PathState])
+    # By the agent's clock.
+    since = models.DateTimeField()
+    # Its BFD session is somebody else's: it is read and never changed.
+    foreign = models.BooleanField(default=False)
+    # VPP's words where it refused.
+    detail = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["router", "local", "remote"], name="a_path_is_watched_once_by_a_router"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router}: {self.local} -> {self.remote}"

@@ -12,21 +12,23 @@ from msgspec.structs import asdict
 
 from portal.core.compiled_query import CompiledQuery
 from portal.core.postgres_pipeline import pipelined
+from portal.core.unix_time import to_time
 from portal.inventory.models import (
     ObservedInterface,
+    ObservedPath,
     ObservedRoute,
     ObservedRouter,
     Router,
     TunnelAddress,
 )
-from portal.inventory.observation_report import InterfaceReport, ObservedReport
+from portal.inventory.observation_report import InterfaceReport, ObservedReport, PathReport
 from portal.inventory.operations.interface_loads import loads_store
 
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
-_OF_VPP = ("encapsulations", "policing", "line_tests", "gre_keys", "vpp_workers", "vpp_plugins")
+_OF_VPP = ("encapsulations", "policing", "line_tests", "gre_keys", "path_watch", "vpp_workers", "vpp_plugins")
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
 _OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.
@@ -75,6 +77,8 @@ def observed_store(
             interfaces_changed = changed or others
         if told["routes"] != before.get("routes"):
             _routes_store(router, {route.address: route.reachable for route in report.routes})
+        if told["paths"] != before.get("paths"):
+            _paths_store(router, report.paths)
     news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
     if news.keys() - _BEATS:
         ObservedRouter.objects.filter(router=router).update(**news)
@@ -133,6 +137,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "policing": report.policing,
         "line_tests": report.line_tests,
         "gre_keys": report.gre_keys,
+        "path_watch": report.path_watch,
         "generation_held": report.generation.held,
         "generation_applied": report.generation.applied,
     }
@@ -196,3 +201,21 @@ def _routes_store(router: Router, seen: dict[str, bool]) -> None:
             ObservedRoute.objects.filter(router=router, address__in=turned).update(reachable=reachable)
     if known.keys() - seen.keys():
         ObservedRoute.objects.filter(router=router, address__in=known.keys() - seen.keys()).delete()
+
+
+def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
+    """Paths are few, and turn rarely: those that are told are written anew."""
+    seen = {
+        (path.local, path.remote): ObservedPath(
+            router=router,
+            local=path.local,
+            remote=path.remote,
+            state=path.state,
+            since=to_time(path.since_ms),
+            foreign=path.foreign,
+            detail=path.detail or "",
+        )
+        for path in paths
+    }
+    ObservedPath.objects.filter(router=router).delete()
+    ObservedPath.objects.bulk_create(seen.values())

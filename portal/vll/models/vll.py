@@ -8,6 +8,7 @@ from django.db.models.functions import Upper
 from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
+from portal.core.path_watch import PathState
 from portal.core.tenant_scope import TenantQuerySet
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
@@ -205,6 +206,15 @@ class VllEnd(models.Model):
     observed_in_sync = models.BooleanField(null=True)
     # From both: read back, VPP holds what comes in here to the line's bandwidth profile.
     policed = models.BooleanField(default=False)
+    # How the path of its tunnel stands there, and since when by the agent's clock; "": it is not watched.
+    path_state = models.CharField(
+        max_length=10,
+        choices=[(each.value, each.value) for each in PathState],
+        blank=True,
+        default="",
+        db_default="",
+    )
+    path_since_ms = models.BigIntegerField(null=True)
     drift = models.JSONField(default=list)
     # What somebody else changes again after each repair.
     contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))

@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from msgspec.structs import asdict
 from psycopg.types.json import Jsonb
 
+from portal.core.path_watch import is_path_down
 from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.inventory.observation_report import EndObservation
@@ -37,20 +39,24 @@ JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
 LEFT JOIN jsonb_to_recordset(%(said)s)
      AS said (vll_id uuid, side text, revision bigint, link_up boolean, reachable boolean,
-              observed_in_sync boolean, policed boolean, drift jsonb, contested jsonb)
+              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
+              drift jsonb, contested jsonb)
   ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
-      (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.drift, e.contested) IS DISTINCT FROM
+      (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
+       e.drift, e.contested) IS DISTINCT FROM
       (said.link_up, said.reachable, said.observed_in_sync, coalesce(said.policed, false),
+       coalesce(said.path_state, ''), said.path_since_ms,
        coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
 """
 _TELL = """
 UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable,
-                      observed_in_sync = said.observed_in_sync, policed = said.policed, drift = said.drift,
-                      contested = said.contested
+                      observed_in_sync = said.observed_in_sync, policed = said.policed,
+                      path_state = said.path_state, path_since_ms = said.path_since_ms,
+                      drift = said.drift, contested = said.contested
 FROM jsonb_to_recordset(%(said)s)
      AS said (pk bigint, link_up boolean, reachable boolean, observed_in_sync boolean, policed boolean,
-              drift jsonb, contested jsonb)
+              path_state text, path_since_ms bigint, drift jsonb, contested jsonb)
 WHERE id = said.pk
 """
 _TURN = """
@@ -67,11 +73,13 @@ class _Facts(NamedTuple):
     reachable: bool | None
     observed_in_sync: bool | None
     policed: bool
+    path_state: str
+    path_since_ms: int | None
     drift: list[dict[str, Any]]
     contested: list[dict[str, Any]]
 
 
-_UNSAID = _Facts(None, None, None, False, [], [])
+_UNSAID = _Facts(None, None, None, False, "", None, [], [])
 
 
 class _End(NamedTuple):
@@ -298,13 +306,19 @@ def _down() -> QuerySet[RouterSilence]:
 
 
 def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperStatus:
-    """op-up: both UNIs have link, no tunnel's route is a drop, reports are fresh (RFC 9181).
+    """op-up: both UNIs have link, the path is there, reports are fresh (RFC 9181).
+
+    Where both routers watch the path, it is there while they hear each other: one alone that hears nothing
+    may have nobody to listen to. Of every path, no tunnel's route may be a drop.
 
     ``forwarding``: whether the routers of which anything is known forward: those whose reports are fresh, by
     whether they run a VPP, and not those whose silence counts as down. One end that is down is enough,
     whatever the other one says; unknown is what nobody says, and not what is no longer there.
     """
-    seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in ends}
+    both = tuple(ends)
+    seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in both}
+    if is_path_down(end.facts.path_state for end in both):
+        seen.add(OperStatus.DOWN)
     return next(status for status in (OperStatus.DOWN, OperStatus.UNKNOWN, OperStatus.UP) if status in seen)
 
 
@@ -335,7 +349,10 @@ def _facts(said: EndObservation | None, revision: int) -> _Facts:
 def _facts_of(said: EndObservation) -> _Facts:
     in_sync = said.in_sync and not said.drift
     drift, contested = ([asdict(each) for each in told] for told in (said.drift, said.contested))
-    return _Facts(said.link_up, said.reachable, in_sync, said.policed, drift, contested)
+    # Once paths are no longer to be watched, one session that goes before the other takes no line down.
+    path = said.path if settings.LONGLINE_PATH_WATCH else None
+    state, since = (path.state, path.since_ms) if path else ("", None)
+    return _Facts(said.link_up, said.reachable, in_sync, said.policed, state, since, drift, contested)
 
 
 def _answered_since(end: _End, look: int | None, now: datetime) -> bool:

@@ -15,6 +15,8 @@ _NOT_OBSERVED: dict[str, Any] = {
     "link_up": None,
     "reachable": None,
     "observed_in_sync": None,
+    "path_state": "",
+    "path_since_ms": None,
     "drift": [],
     "contested": [],
 }

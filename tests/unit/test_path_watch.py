@@ -1,0 +1,38 @@
+"""Watching of paths: how it is set, and when a path is down."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from portal.core.path_watch import LISTENING, PathState, PathWatch, is_path_down
+
+
+def test_packets_and_how_many_may_be_missing_are_set_in_one_word() -> None:
+    assert PathWatch.read("300x3") == PathWatch(interval_ms=300, multiplier=3)
+    assert PathWatch.read("50x50") == PathWatch(interval_ms=50, multiplier=50)
+    assert PathWatch.read("off") is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "on", "300", "300x", "x3", "300x3 ", "300ms x 3", "49x3", "10001x3", "300x1", "300x51", "-300x3"],
+)
+def test_anything_else_is_refused_with_what_to_write(written: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"LONGLINE_PATH_WATCH.*off, or milliseconds.*300x3"):
+        PathWatch.read(written)
+
+
+@pytest.mark.parametrize("far", sorted(LISTENING))
+def test_a_path_is_down_when_one_router_misses_the_other_which_has_a_session(far: PathState) -> None:
+    assert is_path_down([PathState.DOWN, far])
+    assert is_path_down([far, PathState.DOWN])
+
+
+@pytest.mark.parametrize("far", ["", PathState.SHUT, PathState.REFUSED])
+def test_a_router_that_has_nobody_to_hear_says_nothing_of_the_path(far: str) -> None:
+    assert not is_path_down([PathState.DOWN, far])
+
+
+def test_a_path_that_never_was_up_is_not_down() -> None:
+    assert not is_path_down([PathState.UNHEARD, PathState.UNHEARD])
+    assert not is_path_down([PathState.STARTING, PathState.UP])
+    assert not is_path_down(["", ""])
