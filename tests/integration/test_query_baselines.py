@@ -62,7 +62,7 @@ PAGES = {
     # One for each kind of alarm, and some for what the kinds are judged by.
     "/noc/": 26,
     "/noc/orders/": 4,
-    "/noc/routers/{router}/": 20,
+    "/noc/routers/{router}/": 21,
     "/noc/routers/{router}/drain/": 7,
     "/noc/sites/": 4,
     "/noc/routers/": 5,

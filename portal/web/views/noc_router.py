@@ -170,6 +170,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         ],
         "losses": losses,
         "own": own,
+        "paths": router.observed_paths.order_by("remote", "local"),
         "paired": router.observed_interfaces.exclude(linux_cp="").order_by("name"),
         "events": Event.objects.filter(router_id=router.pk).order_by("-id")[:EVENTS_SHOWN],
         "calibration": calibration_of(router),

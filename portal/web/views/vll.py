@@ -16,6 +16,7 @@ from portal.telemetry.end_drops import end_drops
 from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
+from portal.vll.path_status import path_status
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.line_progress import progress_of
@@ -48,7 +49,12 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 @requires(permissions.may_see, of=visible_vll)
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true."""
+    """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true.
+
+    ``?unless=``: a settled page asks once a second whether the line or its path turned, which costs little.
+    """
+    if request.GET.get("unless") == _turn(vll):
+        return HttpResponse(status=HTTP_NO_CHANGE)
     live = _live_part(request, vll)
     if request.GET.get("seen") == live["seen"]:
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -100,10 +106,18 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "vll": vll,
         "progress": progress,
         "may_order": permissions.may_order(request.user, vll.customer),
+        "path_watch": path_status(vll),
     }
     live = polled_part("vll/_live.html", context, request)
     return {
         "progress": progress,
         "live": live.body,
         "seen": f"{live.seen}{progress.settled:d}{progress.asked_every}",
+        "turn": _turn(vll) if any(end.path_state for end in vll.ends.all()) else "",
     }
+
+
+def _turn(vll: Vll) -> str:
+    """The last turn of a line and of its path, by which a page knows whether it has shown it."""
+    paths = (f"{end.path_state}{end.path_since_ms or ''}" for end in vll.ends.all())
+    return "-".join([vll.oper_status, *paths])

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from portal.api.v1.serializers.event_data import FactsField
 from portal.vll.models import Vll, VllEnd
+from portal.vll.path_status import PathStatus, Unwatched, path_status
 from portal.vll.policing_status import unpoliced, unpoliced_text
 
 
@@ -16,6 +17,15 @@ class UnpolicedReason(TypedDict):
 
     code: str
     message: str
+
+
+class PathStatusSerializer(serializers.Serializer[PathStatus]):
+    """How the path between a line's routers stands; ``since`` where it is up or down, else ``why``."""
+
+    state = serializers.ChoiceField(choices=["up", "down", "starting", "not_watched"])
+    since = serializers.DateTimeField(allow_null=True)
+    why = serializers.ChoiceField(choices=[why.value for why in Unwatched], allow_null=True)
+    message = serializers.CharField()
 
 
 class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
@@ -58,6 +68,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
     policed = serializers.BooleanField(read_only=True)
+    path = serializers.SerializerMethodField()
     cbs_bytes = serializers.IntegerField(source="profile.cbs_bytes", read_only=True)
     ebs_bytes = serializers.IntegerField(source="profile.ebs_bytes", read_only=True)
     a_end = serializers.SerializerMethodField()
@@ -88,10 +99,17 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "ebs_bytes",
             "requested_ebs_bytes",
             "policed",
+            "path",
             "revision",
             "a_end",
             "z_end",
         ]
+
+    @extend_schema_field(PathStatusSerializer(allow_null=True))
+    def get_path(self, vll: Vll) -> dict[str, Any] | None:
+        """Null for a line that is not in service, or that leaves no router."""
+        found = path_status(vll)
+        return None if found is None else PathStatusSerializer(found).data
 
     @extend_schema_field(VllEndSerializer)
     def get_a_end(self, vll: Vll) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""How the path of a line stands between its two routers, and where nobody watches it, why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.path_watch import LISTENING, PathState, is_path_down
+from portal.core.unix_time import to_time
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import Vll, VllEnd
+from portal.vll.states import IN_SERVICE
+
+
+class Unwatched(StrEnum):
+    """The reasons why nobody knows whether a path is up."""
+
+    OFF = "off"
+    ROUTER_SILENT = "router_silent"
+    CANNOT = "cannot"
+    NOT_YET = "not_yet"
+    SHUT = "shut"
+    REFUSED = "refused"
+    UNHEARD = "unheard"
+
+
+_TEXTS = {
+    Unwatched.OFF: gettext_noop("not watched: watching is switched off."),
+    Unwatched.ROUTER_SILENT: gettext_noop("not watched: {router} has not reported yet what it can watch."),
+    Unwatched.CANNOT: gettext_noop("not watched: {router} cannot watch paths."),
+    Unwatched.NOT_YET: gettext_noop("not watched yet: {router} is about to begin."),
+    Unwatched.SHUT: gettext_noop("not watched: somebody has switched it off on {router}."),
+    Unwatched.REFUSED: gettext_noop("not watched: {router} refuses to."),
+    Unwatched.UNHEARD: gettext_noop("not watched: {a} and {z} do not hear each other's checks."),
+}
+# What the NOC can do about it.
+_HINTS = {
+    Unwatched.CANNOT: gettext_noop(
+        "Multihop BFD is in VPP 25.02 and later. vpp.path_watch in the agent's file may be off."
+    ),
+    Unwatched.SHUT: gettext_noop("The BFD session is not ours, and its admin state is down."),
+    Unwatched.REFUSED: gettext_noop("VPP's words are on the router's page."),
+    Unwatched.UNHEARD: gettext_noop(
+        "Both have a BFD session, and neither was ever up: UDP port 4784 may be filtered on the way."
+    ),
+}
+_OF_STATES = {
+    "": Unwatched.NOT_YET,
+    PathState.SHUT: Unwatched.SHUT,
+    PathState.REFUSED: Unwatched.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PathStatus:
+    """``state``: ``up``, ``down``, ``starting``, or ``not_watched``, and only then there is a ``why``.
+
+    ``since``: by the routers' clocks, where it is up or down. ``hint`` is for the NOC.
+    """
+
+    state: str
+    sentence: str
+    since: datetime | None = None
+    why: Unwatched | None = None
+    hint: str = ""
+
+    @property
+    def message(self) -> str:
+        """The sentence with its time."""
+        if self.since is None:
+            return self.sentence
+        return _("{sentence} since {time} UTC.").format(
+            sentence=self.sentence, time=self.since.astimezone(UTC).strftime("%H:%M:%S")
+        )
+
+
+def path_status(vll: Vll) -> PathStatus | None:
+    """None for a line that is not in service, or that leaves no router.
+
+    Its ends with ``port.router.observed`` are best prefetched.
+    """
+    if vll.family is None or vll.lifecycle not in IN_SERVICE:
+        return None
+    ends = sorted(vll.ends.all(), key=lambda end: end.side)
+    names = {"a": ends[0].port.router.name, "z": ends[-1].port.router.name}
+    found = _unwatched(ends)
+    if found is not None:
+        why, router = found
+        sentence = _("The path between {a} and {z} is").format(**names)
+        told = _(_TEXTS[why]).format(router=router, **names)
+        hint = _(_HINTS[why]) if why in _HINTS else ""
+        return PathStatus("not_watched", f"{sentence} {told}", why=why, hint=hint)
+    states = [end.path_state for end in ends]
+    if is_path_down(states):
+        since, *_later = _since(ends, PathState.DOWN)
+        return PathStatus("down", _("The path between {a} and {z} is down").format(**names), since)
+    if set(states) == {PathState.UP}:
+        *_before, since = _since(ends, PathState.UP)
+        return PathStatus("up", _("The path between {a} and {z} is up").format(**names), since)
+    return PathStatus("starting", _("Watching the path between {a} and {z} begins.").format(**names))
+
+
+def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
+    """Why, and which router it is."""
+    if settings.LONGLINE_PATH_WATCH is None:
+        return Unwatched.OFF, ""
+    for end in ends:
+        router = end.port.router
+        seen: ObservedRouter | None = getattr(router, "observed", None)
+        if seen is None:
+            return Unwatched.ROUTER_SILENT, router.name
+        if not seen.path_watch:
+            return Unwatched.CANNOT, router.name
+        if end.path_state not in LISTENING:
+            return _OF_STATES[end.path_state], router.name
+    if {end.path_state for end in ends} == {PathState.UNHEARD}:
+        return Unwatched.UNHEARD, ""
+    return None
+
+
+def _since(ends: Sequence[VllEnd], state: PathState) -> list[datetime]:
+    """Since when those that say so do, the first one first."""
+    return sorted(
+        to_time(end.path_since_ms)
+        for end in ends
+        if end.path_state == state and end.path_since_ms is not None
+    )

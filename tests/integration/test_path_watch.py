@@ -1,0 +1,185 @@
+"""Paths between routers are watched where both can, and a line whose path is down is down."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.path_watch import PathWatch
+from portal.core.unix_time import to_ms
+from portal.events.models import Event
+from portal.inventory.models import ObservedPath, ObservedRouter, Router
+from portal.inventory.observation_report import EndPath, PathReport, WatchReport
+from portal.notifications.line_fault_causes import cause_sentence, causes_of_down
+from portal.telemetry.observation_ingest import observation_take
+from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations import ends_observed
+from portal.vll.path_status import path_status
+from provisioning.intent_generations import next_intent
+from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_end, observed_report
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+SIDES = {"a": "rhino", "z": "hippo"}
+SINCE = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
+SET = WatchReport(interval_ms=300, multiplier=3)
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    vll = order(isp, alice, transport="vxlan4").vll
+    activate(vll)
+    ObservedRouter.objects.update(path_watch=True)
+    return vll
+
+
+def stand(isp: Isp, vll: Vll, *, a: str | None, z: str | None, **facts: Any) -> str:
+    """The line's oper status, after both routers have said how its path stands."""
+    for side, state in (("a", a), ("z", z)):
+        path = state and EndPath(state=state, since_ms=to_ms(SINCE))
+        ends = [observed_end(vll.pk, side, path=path, **facts)]
+        ends_observed(router=isp.routers[SIDES[side]], ends=ends, now=clock.now())
+    vll.refresh_from_db()
+    return vll.oper_status
+
+
+def test_a_line_is_down_with_its_path_and_up_with_it(isp: Isp, line: Vll) -> None:
+    assert stand(isp, line, a="up", z="up") == "op-up"
+    assert stand(isp, line, a="down", z="up") == "op-down"
+    assert stand(isp, line, a="up", z="up") == "op-up"
+    assert stand(isp, line, a="up", z="down") == "op-down"
+    kinds = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.op-").order_by("id")
+    assert [event.kind for event in kinds] == ["vll.op-up", "vll.op-down", "vll.op-up", "vll.op-down"]
+
+
+@pytest.mark.parametrize("far", [None, "shut", "refused"])
+def test_a_router_that_hears_nobody_where_nobody_speaks_takes_no_line_down(
+    isp: Isp, line: Vll, far: str | None
+) -> None:
+    assert stand(isp, line, a="down", z=far) == "op-up"
+    assert stand(isp, line, a="down", z=far, reachable=False) == "op-down"
+
+
+def test_a_path_that_was_never_heard_is_not_watched_and_not_down(isp: Isp, line: Vll) -> None:
+    assert stand(isp, line, a="unheard", z="unheard") == "op-up"
+    status = path_status(line)
+    assert status is not None
+    assert (status.state, status.why) == ("not_watched", "unheard")
+    assert "4784" in status.hint
+
+
+def test_once_watching_is_switched_off_no_session_that_goes_first_takes_a_line_down(
+    isp: Isp, line: Vll, settings: Any
+) -> None:
+    stand(isp, line, a="up", z="up")
+    settings.LONGLINE_PATH_WATCH = None
+    assert stand(isp, line, a="down", z="up") == "op-up"
+    status = path_status(line)
+    assert status is not None
+    assert status.why == "off"
+
+
+def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice: User) -> None:
+    stand(isp, line, a="down", z="up")
+    page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "The path between rhino and hippo is down since 2026-11-24 14:03:07 UTC" in page
+    status = path_status(Vll.objects.get(pk=line.pk))
+    assert status is not None
+    assert status.message == "The path between rhino and hippo is down since 14:03:07 UTC."
+    assert cause_sentence(causes_of_down([line.pk], now=clock.now())[line.pk]) == (
+        "The path between hippo – rhino is down."
+    )
+
+
+def test_a_settled_page_asks_whether_its_path_turned_and_is_told_only_then(
+    isp: Isp, line: Vll, alice: User
+) -> None:
+    stand(isp, line, a="up", z="up")
+    browser = signed_in(alice)
+    body = browser.get(f"/vlls/{line.pk}/").content.decode()
+    _before, _is, asked = body.partition(f'hx-get="/vlls/{line.pk}/status/?unless=')
+    turn = asked.partition('"')[0]
+    assert turn
+    assert 'hx-trigger="every 1s"' in body
+    address = f"/vlls/{line.pk}/status/?unless={turn}"
+    assert browser.get(address).status_code == 204
+    stand(isp, line, a="down", z="up")
+    told = browser.get(address)
+    assert told.status_code == 200
+    assert "is down" in told.content.decode()
+
+
+def test_where_a_router_cannot_watch_the_page_says_which_and_the_noc_reads_why(
+    isp: Isp, line: Vll, alice: User, nina: User
+) -> None:
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(path_watch=False)
+    stand(isp, line, a="unheard", z=None)
+    mine, theirs = (text(signed_in(user).get(f"/vlls/{line.pk}/")) for user in (alice, nina))
+    assert "not watched: hippo cannot watch paths" in mine
+    assert "Multihop BFD" not in mine
+    assert "Multihop BFD" in theirs
+
+
+def test_an_intent_has_paths_watched_where_the_router_can(isp: Isp, line: Vll, settings: Any) -> None:
+    rhino = isp.routers["rhino"]
+    assert next_intent(rhino).watch == PathWatch(300, 3)
+    assert b'"watch":{"interval_ms":300,"multiplier":3}' in next_intent(rhino).document()
+    settings.LONGLINE_PATH_WATCH = None
+    assert b"watch" not in next_intent(rhino).document()
+    settings.LONGLINE_PATH_WATCH = PathWatch(300, 3)
+    ObservedRouter.objects.update(path_watch=False)
+    assert b"watch" not in next_intent(rhino).document()
+
+
+def test_a_router_that_watches_otherwise_than_is_set_is_asked_once(isp: Isp, line: Vll) -> None:
+    rhino = isp.routers["rhino"]
+    RouterConvergence.objects.create(router=rhino)
+    waits = RouterConvergence.objects.filter(router=rhino)
+
+    def told(sent_ms: int, watching: WatchReport | None) -> bool:
+        waits.update(ask_anew=False)
+        report = observed_report(sent_ms=sent_ms, path_watch=True, watching=watching)
+        assert observation_take(router=rhino, report=report, now=clock.now())
+        rhino.refresh_from_db()
+        return waits.get().ask_anew
+
+    assert told(1, None)
+    assert not told(2, SET)
+    assert told(3, WatchReport(interval_ms=1000, multiplier=3))
+    # Said again, it is no news but for what is set.
+    assert told(4, WatchReport(interval_ms=1000, multiplier=3))
+    assert not told(5, SET)
+    assert not told(6, SET)
+
+
+def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
+    isp: Isp, line: Vll, nina: User
+) -> None:
+    rhino, now = isp.routers["rhino"], clock.now()
+
+    def take(sent_ms: int, state: str) -> int:
+        path = PathReport(
+            local="10.255.0.1", remote="10.255.0.2", state=state, since_ms=to_ms(SINCE), foreign=True
+        )
+        report = observed_report(sent_ms=sent_ms, path_watch=True, watching=SET, paths=(path,))
+        router = Router.objects.select_related("observed").get(pk=rhino.pk)
+        with CaptureQueriesContext(connection) as queries:
+            assert observation_take(router=router, report=report, now=now + timedelta(seconds=sent_ms))
+        return len(queries)
+
+    take(1, "up")
+    take(2, "up")
+    assert take(3, "up") == 1
+    take(4, "down")
+    kept = ObservedPath.objects.get()
+    assert (kept.router, kept.remote, kept.state, kept.since) == (rhino, "10.255.0.2", "down", SINCE)
+    page = text(signed_in(nina).get(f"/noc/routers/{rhino.pk}/"))
+    assert "10.255.0.2" in page
+    assert "somebody else's: only read" in page
