@@ -11,6 +11,7 @@ from bench import (
     broker_away,
     encapsulations,
     lists,
+    liveness,
     mtu,
     order_to_frames,
     orders,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "orders": orders.measure,
     "broker_away": broker_away.measure,
     "order_to_frames": order_to_frames.measure,
+    "liveness": liveness.measure,
 }
 
 

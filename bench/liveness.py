@@ -1,0 +1,78 @@
+"""From the failure of a path to the line's committed status, on two real VPPs."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.figures import Figure, percentile
+from devstack import netns, stack, vpp
+from devstack.black_hole import BlackHole
+from devstack.client import Client
+from devstack.isp import small_isp
+from devstack.paths import RUN
+from devstack.process import Family
+from devstack.vpp_network import VppDataplane
+
+FAILURES = 20
+GIVE_UP_S = 30
+POLL_S = 0.01
+_NAME, _UNIT = "liveness_p95_ms", "ms"
+
+
+def measure() -> Iterator[Figure]:
+    try:
+        installation = vpp.find()
+    except vpp.NotInstalled as reason:
+        yield Figure(_NAME, None, _UNIT, str(reason))
+        return
+    netns.remove_leftovers()
+    isp, family = small_isp(), Family()
+    with ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-bench-")))
+        logs = RUN / "log" / "bench"
+        dataplane = undo.enter_context(
+            VppDataplane(installation=installation, isp=isp, folder=folder, logs=logs, family=family)
+        )
+        running = undo.enter_context(
+            stack.running(
+                folder=RUN / f"bench-{os.getpid()}", logs=logs, isp=isp, dataplane=dataplane, family=family
+            )
+        )
+        stack.wait_for_reports(running)
+        customer = running.client("customer")
+        end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
+        accepted = customer.order(
+            a_end=end | {"port": running.port("rhino", "host-cust1")},
+            z_end=end | {"port": running.port("hippo", "host-cust1")},
+            svc_mtu=1500,
+            cir_bps=1_000_000,
+            transport="vxlan4",
+        )
+        customer.wait_completed(accepted.order, timeout_s=GIVE_UP_S)
+        holes = [BlackHole(dataplane, near, far) for near, far in (("rhino", "hippo"), ("hippo", "rhino"))]
+        times = [_one(customer, accepted.vll, holes[n % 2]) for n in range(FAILURES)]
+        note = f"{dataplane.name}, {FAILURES} failures in either direction, 300 ms x 3, asked of the API"
+        yield Figure(_NAME, percentile(times, 95) * 1000, _UNIT, note)
+
+
+def _one(customer: Client, vll: str, hole: BlackHole) -> float:
+    """Seconds from the first frame that is lost to the first answer that says so."""
+    _await(customer, vll, "up")
+    with hole:
+        started = time.perf_counter()
+        _await(customer, vll, "down")
+        return time.perf_counter() - started
+
+
+def _await(customer: Client, vll: str, state: str) -> None:
+    """Until the path stands so, and the line with it."""
+    given_up = time.perf_counter() + GIVE_UP_S
+    while True:
+        line = customer.vll(vll)
+        if (line["path"] or {}).get("state") == state and line["oper_status"] == f"op-{state}":
+            return
+        assert time.perf_counter() < given_up, f"not {state} after {GIVE_UP_S} s: {line['path']}"
+        time.sleep(POLL_S)
