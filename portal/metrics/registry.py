@@ -26,6 +26,7 @@ from portal.metrics.collectors import (
     notifications,
     orders,
     outbox,
+    paths,
     quarantine,
     queues,
     routers,
@@ -39,7 +40,8 @@ FRESH_S = 5.0
 _REST = 50
 _LONGEST_STATEMENT = "10s"
 _FROM_THE_DATABASE = tuple(
-    part.families for part in (lines, orders, outbox, routers, losses, quarantine, leases, notifications)
+    part.families
+    for part in (lines, paths, orders, outbox, routers, losses, quarantine, leases, notifications)
 )
 
 

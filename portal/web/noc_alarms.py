@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.allocation.models import RouterLoad
+from portal.core.path_watch import LISTENING, PathState
 from portal.core.units import rate_text
 from portal.core.unix_time import to_time
 from portal.diagnosis.models import TroubleReport
 from portal.events.models import Outbox
-from portal.inventory.models import Port, Router, RouterSilence
+from portal.inventory.models import ObservedPath, Port, Router, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.status import lines_in_error, standing
@@ -87,6 +88,7 @@ def alarms(now: datetime) -> list[Alarm]:
         *_of_orders(now),
         *_of_routers(now),
         *_of_lines(now),
+        *_of_paths(),
         *_of_links(),
         _full_ports(),
         _full_routers(),
@@ -164,6 +166,18 @@ def _of_lines(now: datetime) -> Iterator[Alarm]:
     )
     title = _("Lines that no router has confirmed to be gone")
     yield _alarm(title, left.select_related("customer").order_by("-created_at"), _line)
+
+
+def _of_paths() -> Iterator[Alarm]:
+    """Where both routers have a session, as they see it (is_path_down)."""
+    mirrored = ObservedPath.objects.filter(
+        local=OuterRef("remote"), remote=OuterRef("local"), state__in=LISTENING
+    )
+    paths = ObservedPath.objects.filter(Exists(mirrored)).select_related("router")
+    paths = paths.order_by("router__name", "remote")
+    yield _alarm(_("Paths that are down"), paths.filter(state=PathState.DOWN), _path)
+    title = _("Paths that nobody can watch: UDP port 4784 may be filtered")
+    yield _alarm(title, paths.filter(state=PathState.UNHEARD), _path)
 
 
 def _failed_tests(now: datetime) -> QuerySet[LineTest]:
@@ -355,6 +369,11 @@ def _contested(end: VllEnd) -> Row:
         "; ".join(changes),
         to_time(min(each["since_ms"] for each in end.contested)),
     )
+
+
+def _path(path: ObservedPath) -> Row:
+    note = f"{path.local} → {path.remote}"
+    return Row(path.router, reverse("web:noc-router", args=[path.router_id]), note, path.since)
 
 
 def _link(link: Any) -> Row:

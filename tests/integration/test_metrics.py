@@ -173,7 +173,7 @@ def test_a_scrape_takes_the_same_statements_however_many_rows_there_are(
     )
     with CaptureQueriesContext(connection) as many:
         scrape()("database_up")
-    assert len(few) == len(many) == 22
+    assert len(few) == len(many) == 23
 
 
 def test_more_scrapes_than_one_in_five_seconds_ask_nobody(isp: Isp) -> None:

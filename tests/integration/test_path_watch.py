@@ -14,11 +14,13 @@ from portal.core.unix_time import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedPath, ObservedRouter, Router
 from portal.inventory.observation_report import EndPath, PathReport, WatchReport
+from portal.metrics.collectors import paths
 from portal.notifications.line_fault_causes import cause_sentence, causes_of_down
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import ends_observed
 from portal.vll.path_status import path_status
+from portal.web.noc_alarms import alarms
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end, observed_report
@@ -183,3 +185,32 @@ def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
     page = text(signed_in(nina).get(f"/noc/routers/{rhino.pk}/"))
     assert "10.255.0.2" in page
     assert "somebody else's: only read" in page
+
+
+def test_the_noc_is_told_of_paths_that_are_down_and_of_those_that_nobody_hears(isp: Isp, nina: User) -> None:
+    def told(a: str, z: str) -> list[tuple[str, list[str]]]:
+        ObservedPath.objects.all().delete()
+        for name, near, far, state in (
+            ("rhino", "10.0.0.1", "10.0.0.2", a),
+            ("hippo", "10.0.0.2", "10.0.0.1", z),
+        ):
+            if state:
+                router = isp.routers[name]
+                ObservedPath.objects.create(router=router, local=near, remote=far, state=state, since=SINCE)
+        found = [each for each in alarms(clock.now()) if each.count and "aths that" in str(each.title)]
+        return [(str(each.title), [str(row.name) for row in each.rows]) for each in found]
+
+    assert told("up", "up") == []
+    assert told("down", "starting") == [("Paths that are down", ["rhino"])]
+    assert told("down", "") == []
+    assert told("unheard", "unheard") == [
+        ("Paths that nobody can watch: UDP port 4784 may be filtered", ["hippo", "rhino"])
+    ]
+
+
+def test_paths_are_counted_by_how_they_stand(isp: Isp) -> None:
+    ObservedPath.objects.create(
+        router=isp.routers["rhino"], local="10.0.0.1", remote="10.0.0.2", state="down", since=SINCE
+    )
+    [family] = paths.families(clock.now())
+    assert {sample.labels["state"]: sample.value for sample in family.samples if sample.value} == {"down": 1}

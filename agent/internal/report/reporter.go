@@ -38,6 +38,8 @@ const (
 	settle = 200 * time.Millisecond
 	// lately is for how many reports' time what the portal said holds.
 	lately = 4
+	// pathSettle is the least time between two reports of paths. The first one waits for nothing.
+	pathSettle = 100 * time.Millisecond
 	// eventLimit is room for some 20,000 events (bytes).
 	eventLimit = 4 << 20
 )
@@ -184,6 +186,7 @@ func (r *Reporter) Run(ctx context.Context) {
 			r.look(ctx, false)
 		case <-r.engine.PathsChanged():
 			r.look(ctx, false)
+			pause(ctx, pathSettle) // many paths fail together, and some come and go
 		case <-r.again:
 			r.look(ctx, false)
 		}
