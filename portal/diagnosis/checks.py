@@ -146,16 +146,19 @@ def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 
 def _path(line: LineFacts) -> Check:
-    ends = line.ends.values()
-    heard = [end for end in ends if end.is_heard and end.reachable is not None]
+    """By those who watch it; where nobody does, a route that leads nowhere still tells."""
+    path, heard = line.path, [end for end in line.ends.values() if end.is_heard]
     at = min((end.reported_at for end in heard if end.reported_at), default=None)
-    routers = " – ".join(end.router for end in ends)
+    if path is not None and path.state == "down":
+        return Check("path", CheckState.BROKEN, path.message, path.since, Finding.PATH_DOWN)
     if any(end.reachable is False for end in heard):
+        routers = " – ".join(end.router for end in line.ends.values())
         text = _("The path between {routers} is down.").format(routers=routers)
         return Check("path", CheckState.BROKEN, text, at, Finding.PATH_DOWN)
-    if len(heard) < len(line.ends):
+    if path is None or len(heard) < len(line.ends):
         return Check("path", CheckState.UNKNOWN, _("Nothing is known of the path."), None)
-    return Check("path", CheckState.OK, _("There is a path between {routers}.").format(routers=routers), at)
+    state = CheckState.OK if path.state == "up" else CheckState.UNKNOWN
+    return Check("path", state, path.message, at, detail=path.hint)
 
 
 def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:

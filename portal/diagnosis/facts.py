@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import prefetch_related_objects
+
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.path_status import PathStatus, path_status
 from portal.vll.states import TERMINAL_ORDER_STATES
 
 # Agents count every ten seconds.
@@ -84,12 +87,15 @@ class LineFacts:
     # Whether the portal has taken reports in the time that its routers' silence is judged by.
     portal_listens: bool
     ends: dict[str, EndFacts]
+    # None where there is no tunnel, or nothing in service to watch.
+    path: PathStatus | None
     last_test: LineTestFacts | None
 
 
 def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
     """A fixed number of statements, however many lines there are."""
-    ends = vll.ends.select_related("port__router__observed").order_by("side")
+    prefetch_related_objects([vll], "ends__port__router__observed")
+    ends = sorted(vll.ends.all(), key=lambda end: end.side)
     silences = dict(
         RouterSilence.objects.filter(
             until__isnull=True, router__in={end.port.router_id for end in ends}
@@ -105,6 +111,7 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         order=_order(order),
         portal_listens=_listens(now),
         ends={end.side: _end(end, vll, silences, counted.get(end.side), now) for end in ends},
+        path=path_status(vll),
         last_test=_last_test(vll),
     )
 

@@ -9,6 +9,7 @@ import pytest
 from portal.diagnosis.checks import CheckState, Finding, checks_of
 from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts
 from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, verdict_of
+from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
 COUNTED = Counted(frames_in=1200, dropped=0, since=NOW - timedelta(seconds=10), until=NOW)
@@ -44,6 +45,7 @@ def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **mor
         order=None,
         portal_listens=True,
         ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
+        path=PathStatus("up", "The path between rhino and hippo is up", NOW),
         last_test=LineTestFacts(True, "All test frames of up to 1,518 bytes arrived, both ways.", NOW),
     )
     return replace(facts, **more)
@@ -68,6 +70,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(z=NOTHING_IN), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),
+        (line(path=PathStatus("down", "The path between rhino and hippo is down", NOW)), "path-down"),
+        (line(path=PathStatus("not_watched", "not watched: hippo cannot watch paths.")), "in-order"),
         (line(a={"vpp_away": True}), "a-vpp-down"),
         (line(z=SILENT), "z-router-silent"),
         (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
@@ -126,9 +130,9 @@ def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
 
 
 def test_a_line_on_one_router_has_no_path_and_no_test() -> None:
-    codes = [check.code for check in checks_of(line(tunnelled=False, last_test=None))]
+    codes = [check.code for check in checks_of(line(tunnelled=False, path=None, last_test=None))]
     assert not {"path", "last_test"} & set(codes)
-    assert verdict(line(tunnelled=False, last_test=None)).code == "in-order"
+    assert verdict(line(tunnelled=False, path=None, last_test=None)).code == "in-order"
 
 
 def test_every_finding_has_its_words() -> None:
