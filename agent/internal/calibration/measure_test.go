@@ -193,6 +193,21 @@ func TestACalibrationMayBeCutOffAfterAnyMessage(t *testing.T) {
 	}
 }
 
+func TestACalibrationThatNobodyWaitsForAnyMoreEndsAndLeavesNothing(t *testing.T) {
+	session := real(t, withTunnels)
+	before := state(t, session)
+	for wait := range 8 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait)*25*time.Millisecond)
+		if _, err := Measure(ctx, session, Options{Rounds: 1_000_000, Frames: 256}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		cancel()
+		if now := state(t, session); now != before {
+			t.Fatalf("after %d ms\ngot  %s\nwant %s", wait*25, now, before)
+		}
+	}
+}
+
 func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
 	session := real(t, withTunnels)
 	for name, theirs := range map[string]struct{ make, undo api.Message }{
