@@ -43,10 +43,10 @@ PAGES = {
     # own index, and one names the user's customers.
     "/": 16,
     "/?q=milk": 16,
-    "/vlls/{vll}/": 17,
+    "/vlls/{vll}/": 18,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
-    "/vlls/{vll}/months/": 12,
+    "/vlls/{vll}/months/": 13,
     "/vlls/{vll}/change/": 7,
     "/vlls/{vll}/remove/": 5,
     "/orders/": 3,
@@ -60,7 +60,7 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 26,
+    "/noc/": 29,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 21,
     "/noc/routers/{router}/drain/": 7,

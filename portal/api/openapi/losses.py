@@ -36,6 +36,7 @@ def _series(columns: tuple[str, ...], **more: Any) -> dict[str, Any]:
                 "items": {"type": ["number", "null"]},
                 "minItems": 1 + len(columns),
                 "maxItems": 1 + len(columns),
+                "example": [1_790_000_100, *([0] * len(columns))],
             },
         },
     }
