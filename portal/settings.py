@@ -288,6 +288,9 @@ CELERY_TASK_ROUTES = {
     provisioning.MARK_STALE: {"queue": "sweepers"},
     # Routers that probably do not answer hold up each other, and nobody else.
     provisioning.CONVERGE_DOUBTFUL: {"queue": "doubtful"},
+    provisioning.KEEP_TUNNEL_PATHS: {"queue": "telemetry"},
+    provisioning.TIME_PATHS: {"queue": "telemetry"},
+    provisioning.TIME_PATHS_OF: {"queue": "telemetry"},
     "telemetry.*": {"queue": "telemetry"},
     # What makes deliveries of events is not to wait behind any of them.
     notifications.TELL: {"queue": "sweepers"},
@@ -315,6 +318,8 @@ _EVERY_S = {
     provisioning.SWEEP: 5,
     provisioning.FREE_HOLDS: 2,
     provisioning.MARK_STALE: 10,
+    provisioning.KEEP_TUNNEL_PATHS: 30,
+    provisioning.TIME_PATHS: 10,
     notifications.TELL: 2,
     notifications.MONTHLY_REPORTS: 3600,
     notifications.FORGET: 3600,

@@ -7,12 +7,14 @@ from celery import shared_task
 from portal.core import clock
 from portal.telemetry.router_silences import silences_watch
 from portal.vll import task_names
-from portal.vll.operations import holds_expire, stale_vlls_mark
+from portal.vll.operations import holds_expire, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
 from provisioning.adopt_agent_generation import generation_adopt
 from provisioning.line_test_job import line_test
 from provisioning.plan_preview import plan_make
+from provisioning.round_trip_job import round_trips_measure, routers_to_ask
 
 
 @shared_task(name=task_names.CONVERGE_ROUTER)
@@ -38,6 +40,23 @@ def plan_order(plan_id: str) -> None:
 @shared_task(name=task_names.TEST_LINE)
 def test_line(test_id: str) -> None:
     line_test(UUID(test_id))
+
+
+@shared_task(name=task_names.KEEP_TUNNEL_PATHS)
+def keep_tunnel_paths() -> None:
+    tunnel_paths_keep(now=clock.now())
+
+
+@shared_task(name=task_names.TIME_PATHS)
+def time_paths() -> None:
+    # What is lost of these is asked for again a minute later: they need no rows of their own.
+    for router_id in routers_to_ask(now=clock.now()):
+        time_paths_of.apply_async((router_id,), expires=ROUND_TRIPS_EVERY.total_seconds())
+
+
+@shared_task(name=task_names.TIME_PATHS_OF)
+def time_paths_of(router_id: int) -> None:
+    round_trips_measure(router_id)
 
 
 @shared_task(name=task_names.SWEEP)

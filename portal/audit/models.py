@@ -142,6 +142,7 @@ NOT_AUDITED: dict[str, str] = {
     "vll.RouterConvergence": _BY_THE_PORTAL,
     "vll.TombstoneTunnel": _BY_ORDERS,
     "vll.VllTombstone": _BY_ORDERS,
+    "vll.TunnelPath": _BY_THE_PORTAL,
 }
 
 

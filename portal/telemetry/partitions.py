@@ -13,6 +13,7 @@ from portal.telemetry.rollup_tables import (
     FIVE_MINUTES,
     LOSS_SAMPLES,
     LOSS_TABLES,
+    ROUND_TRIPS,
     SAMPLES,
     TABLES,
     Partition,
@@ -35,7 +36,7 @@ def partitions_keep(*, now: datetime) -> None:
     however long the workers were away; so are those of months that somebody is still to decide about.
     """
     today = now.astimezone(UTC).date()
-    for table in (*TABLES, *LOSS_TABLES):
+    for table in (*TABLES, *LOSS_TABLES, *ROUND_TRIPS):
         partitions_ensure((today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1)), table)
         oldest = (now - table.retention).astimezone(UTC).date()
         if table in (SAMPLES, LOSS_SAMPLES):

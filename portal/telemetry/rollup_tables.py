@@ -1,5 +1,6 @@
-"""The tables of counters, from the finest to the coarsest, and for how long."""
+"""The tables of counters and of round trips, from the finest to the coarsest, and for how long."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -62,13 +63,20 @@ LOSS_ROLLUPS = (
     Table("telemetry_loss_day", 86400, "LONGLINE_DAY_DAYS", by_month=True),
 )
 LOSS_TABLES = (LOSS_SAMPLES, *LOSS_ROLLUPS)
+ROUND_TRIPS = (
+    Table("telemetry_round_trips", 60, "LONGLINE_SAMPLE_DAYS"),
+    Table("telemetry_round_trips_five_minutes", 300, "LONGLINE_FIVE_MINUTE_DAYS"),
+    Table("telemetry_round_trips_hour", 3600, "LONGLINE_HOUR_DAYS", by_month=True),
+    Table("telemetry_round_trips_day", 86400, "LONGLINE_DAY_DAYS", by_month=True),
+)
 
 
-def finest_kept(since: datetime, *, now: datetime) -> Table:
+def finest_kept(since: datetime, *, now: datetime, tables: Sequence[Table] = TABLES) -> Table:
     """The finest table that still has everything from ``since`` on; the coarsest when none has."""
-    return next((table for table in TABLES if since >= now - table.retention), DAYS)
+    return next((table for table in tables if since >= now - table.retention), tables[-1])
 
 
-def coarsest_for(step_s: int) -> Table:
+def coarsest_for(step_s: int, tables: Sequence[Table] = TABLES) -> Table:
     """The coarsest table whose rows add up to buckets of ``step_s``."""
-    return next((table for table in reversed(ROLLUPS) if step_s % table.step_s == 0), SAMPLES)
+    fitting = (table for table in reversed(tables) if table.step_s and step_s % table.step_s == 0)
+    return next(fitting, tables[0])

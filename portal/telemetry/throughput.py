@@ -1,5 +1,6 @@
 """Reading throughput."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from portal.telemetry.rates_and_percentiles import (
     percentile_95,
     points,
 )
-from portal.telemetry.rollup_tables import FIVE_MINUTES, finest_kept
+from portal.telemetry.rollup_tables import FIVE_MINUTES, TABLES, Table, finest_kept
 from portal.telemetry.rollups import REPORTING_DELAY
 from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.vll.models import Vll
@@ -90,10 +91,16 @@ def throughput(
     }
 
 
-def step_for(since: datetime, until: datetime, step_s: int | None, now: datetime) -> int:
+def step_for(
+    since: datetime,
+    until: datetime,
+    step_s: int | None,
+    now: datetime,
+    tables: Sequence[Table] = TABLES,
+) -> int:
     """The seconds of a bucket; by default what fits. Raises StepRefused."""
     range_s = (until - since).total_seconds()
-    finest_s = finest_kept(since, now=now).step_s or STEPS_S[0]
+    finest_s = finest_kept(since, now=now, tables=tables).step_s or STEPS_S[0]
     if step_s is None:
         return automatic_step(range_s, finest_s=finest_s)
     if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_ASKED:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.cache import cache
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
@@ -15,6 +16,7 @@ from portal.inventory.queries import interface_missing, mtu_mismatch
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.booked_link_loads import LinkLoad, link_loads
+from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
 from portal.web.noc_alarms import NEARLY_FULL
 from portal.web.svg_map import Drawing, Join, Point, drawing_of
@@ -53,10 +55,14 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMap:
-    """``loads_at``: when the lines were added up; None where there are too many paths for that."""
+    """``loads_at``: when the lines were added up; None where there are too many paths for that.
+
+    ``paths``: the first ``LINKS_SHOWN`` between these routers that lines take.
+    """
 
     routers: list[RouterRow]
     links: list[LinkRow]
+    paths: list[TunnelPath]
     drawing: Drawing
     loads_at: datetime | None
 
@@ -72,7 +78,13 @@ def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
     use = core_use_of([router for router in routers if router.has_agent])
     router_rows = [_router_row(router, use.get(router.pk), now) for router in routers]
     drawing = drawing_of([_spot(row) for row in router_rows], [_join(row) for row in link_rows])
-    return NetworkMap(router_rows, link_rows, drawing, loads_at)
+    return NetworkMap(router_rows, link_rows, list(_paths(ids)[:LINKS_SHOWN]), drawing, loads_at)
+
+
+def _paths(routers: set[int]) -> QuerySet[TunnelPath]:
+    paths = TunnelPath.objects.filter(in_use=True, a_router__in=routers, z_router__in=routers)
+    by_name = ("a_router__name", "z_router__name", "family")
+    return paths.select_related("a_router", "z_router").order_by(*by_name)
 
 
 def _loads(now: datetime) -> tuple[datetime | None, dict[Any, LinkLoad] | None]:

@@ -135,14 +135,19 @@
   let lastAt = 0;
   const csv = section.querySelector("[data-csv]");
   const csvUrl = csv.getAttribute("href");
-  const query = () => {
-    if (chosen) return `?from=${chosen.from}&to=${chosen.to}&unit=${unit}`;
+  const shown = () => {
+    if (chosen) return chosen;
     const to = Math.floor(Date.now() / 1000);
-    return `?from=${to - RANGES[range].span}&to=${to}&step=${RANGES[range].step}&unit=${unit}`;
+    return { from: to - RANGES[range].span, to };
   };
+  const query = ({ from, to }) =>
+    `?from=${from}&to=${to}${chosen ? "" : `&step=${RANGES[range].step}`}&unit=${unit}`;
   const refresh = async () => {
     const mine = ++asked;
-    const wanted = query();
+    const window = shown();
+    const wanted = query(window);
+    // Other graphs of the line show the same time.
+    document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format() } }));
     try {
       const answer = await fetch(`${section.dataset.url}${wanted}`, {
         headers: { Accept: "application/json" },

@@ -43,6 +43,7 @@ PAGES = {
     # own index, and one names the user's customers.
     "/": 16,
     "/?q=milk": 16,
+    # One of them: whether its path is watched.
     "/vlls/{vll}/": 18,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
@@ -70,8 +71,9 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     "/noc/vni-ranges/": 4,
-    # One of them: whether the topology that orders count with is still the newest; another: what links carry.
-    "/noc/map/": 8,
+    # Three of them: whether the topology that orders count with is still the newest, what links carry, and
+    # which paths lines take.
+    "/noc/map/": 9,
     "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,

@@ -50,6 +50,7 @@ urlpatterns = [
     path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),
     path("vlls/<uuid:pk>/throughput", vlls.ThroughputView.as_view(), name="throughput"),
     path("vlls/<uuid:pk>/throughput.csv", reports.ThroughputCsvView.as_view(), name="throughput-csv"),
+    path("vlls/<uuid:pk>/latency", vlls.LatencyView.as_view(), name="latency"),
     path("vlls/<uuid:pk>/percentiles", reports.PercentilesView.as_view(), name="percentiles"),
     path("vlls/<uuid:pk>/months.csv", reports.MonthsCsvView.as_view(), name="months-csv"),
     path("vlls/<uuid:pk>/availability", reports.AvailabilityView.as_view(), name="availability"),

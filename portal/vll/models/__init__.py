@@ -4,6 +4,7 @@ from portal.vll.models.line_test import LineTest
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
 from portal.vll.models.tombstone import EndMove, TombstoneTunnel, VllTombstone
+from portal.vll.models.tunnel_path import TunnelPath
 from portal.vll.models.vll import Vll, VllEnd
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PlanResult",
     "RouterConvergence",
     "TombstoneTunnel",
+    "TunnelPath",
     "Vll",
     "VllEnd",
     "VllTombstone",

@@ -26,6 +26,7 @@ from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import coolings_off_end, order_delete, order_restore
+from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
 __all__ = [
     "Changes",
@@ -64,5 +65,6 @@ __all__ = [
     "plan_finish",
     "scheduled_line_tests_begin",
     "stale_vlls_mark",
+    "tunnel_paths_keep",
     "vll_describe",
 ]

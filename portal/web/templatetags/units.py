@@ -67,6 +67,12 @@ def measured(bps: float | None) -> str:
 
 
 @register.filter
+def in_ms(us: int | None) -> str:
+    """µs as ``0.81 ms``; "–" where nothing was measured."""
+    return "–" if us is None else f"{us / 1000:.2f} ms"
+
+
+@register.filter
 def available(times: dict[str, Any]) -> str:
     """Availability in per cent, rounded down, and of how much of the time where that is not all of it."""
     return availability_text(times["availability"], times["known_ratio"]) or _("not measured")

@@ -17,6 +17,7 @@ from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.path_status import path_status
+from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.line_progress import progress_of
@@ -40,6 +41,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "history": vll_history(vll),
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
+        "tunnel_path": path_of(vll),
         "policed": policed(vll=vll, since=now - _LATELY, until=now, now=now),
         "drops": end_drops(vll=vll, since=now - _LATELY, until=now),
         **_live_part(request, vll),

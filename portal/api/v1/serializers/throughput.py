@@ -73,6 +73,19 @@ class LossesQuerySerializer(serializers.Serializer[Any]):
         return range_asked(attrs, self.context["now"], _DEFAULT_LOSSES) | {"step_s": attrs.get("step")}
 
 
+class LatencyQuerySerializer(serializers.Serializer[Any]):
+    """``from`` and ``to`` (default: the last hour), and ``step`` in seconds (default: what fits)."""
+
+    to = InstantField(required=False)
+    step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {"from": InstantField(required=False), **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return range_asked(attrs, self.context["now"], _DEFAULT_SPAN) | {"step_s": attrs.get("step")}
+
+
 class RangeQuerySerializer(serializers.Serializer[Any]):
     """``from`` and ``to`` of a report; by default the last 30 days."""
 

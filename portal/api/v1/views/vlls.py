@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.api.openapi.latency import LATENCY
 from portal.api.openapi.throughput import INSTANT, THROUGHPUT
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
@@ -22,11 +23,17 @@ from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeS
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.api.v1.serializers.strict_fields import validated
-from portal.api.v1.serializers.throughput import UNITS, ThroughputQuerySerializer
+from portal.api.v1.serializers.throughput import (
+    UNITS,
+    LatencyQuerySerializer,
+    ThroughputQuerySerializer,
+)
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
 from portal.telemetry.rates_and_percentiles import STEPS_S
+from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
+from portal.telemetry.round_trips import latency
 from portal.telemetry.throughput import throughput
 from portal.vll import queries
 from portal.vll.models import Vll
@@ -107,3 +114,23 @@ class ThroughputView(APIView):
         now = {"now": clock.now()}
         asked = validated(ThroughputQuerySerializer, request.query_params, context=now)
         return Response(throughput(vll=vll, **asked))
+
+
+class LatencyView(APIView):
+    """Round trips between the two routers of a VLL: shortest, mean and longest in µs, and what was lost."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
+            OpenApiParameter("to", INSTANT, description="By default now."),
+            OpenApiParameter("step", int, enum=LATENCY_STEPS_S, description="Seconds; by default what fits."),
+        ],
+        responses={200: LATENCY},
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        lines = Vll.objects.visible_to(caller(request)).prefetch_related("ends__port")
+        vll = get_object_or_404(lines, pk=pk)
+        asked = validated(LatencyQuerySerializer, request.query_params, context={"now": clock.now()})
+        return Response(latency(vll=vll, **asked))

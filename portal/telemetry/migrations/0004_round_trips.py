@@ -1,0 +1,13 @@
+from django.db import migrations
+
+from portal.core.migration_sql import run_sql
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("telemetry", "0003_losses"),
+    ]
+
+    operations = [
+        run_sql("telemetry", "round_trips"),
+    ]

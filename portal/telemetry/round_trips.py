@@ -1,0 +1,125 @@
+"""Round trips between two routers: keeping what was measured, and reading it as a line's latency."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from portal.telemetry.bucket_queries import starts_of
+from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.rates_and_percentiles import STEPS_S as _ALL_STEPS_S
+from portal.telemetry.rollup_tables import ROUND_TRIPS, coarsest_for
+from portal.telemetry.throughput import RangeEmpty, expected_of, step_for
+from portal.telemetry.time_in_service import service_time
+from portal.vll.models import TunnelPath, Vll
+from portal.vll.paths_in_use import path_of
+
+# Each is made of whole minutes.
+STEPS_S = tuple(step for step in _ALL_STEPS_S if step >= ROUND_TRIPS[0].step_s)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripTimes:
+    """Packets that were sent and came back, and how long those took, in µs; 0 where none did."""
+
+    sent: int
+    received: int
+    min_us: int
+    mean_us: int
+    max_us: int
+    simulated: bool = False
+
+
+_ADD = """
+INSERT INTO {table} AS known (start_at, path_id, sent, received, min_us, sum_us, max_us, simulated)
+VALUES (date_bin(%(step)s, %(due)s, timestamptz 'epoch'), %(path)s, %(sent)s, %(received)s,
+        %(min)s, %(sum)s, %(max)s, %(simulated)s)
+ON CONFLICT (path_id, start_at) DO UPDATE SET
+    sent = known.sent + EXCLUDED.sent, received = known.received + EXCLUDED.received,
+    min_us = least(known.min_us, EXCLUDED.min_us), max_us = greatest(known.max_us, EXCLUDED.max_us),
+    sum_us = coalesce(known.sum_us + EXCLUDED.sum_us, known.sum_us, EXCLUDED.sum_us),
+    simulated = known.simulated OR EXCLUDED.simulated
+"""
+
+
+@transaction.atomic
+def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
+    """Keep what was measured ``now``. It counts for the minute that it was ``due`` in, however late."""
+    came_back = times.received > 0
+    newest = {
+        "min_us": times.min_us if came_back else None,
+        "mean_us": times.mean_us if came_back else None,
+        "max_us": times.max_us if came_back else None,
+    }
+    TunnelPath.objects.filter(pk=path).update(
+        round_trips_at=now, sent=times.sent, received=times.received, **newest
+    )
+    added: dict[str, Any] = {
+        "path": path,
+        "due": due,
+        "sent": times.sent,
+        "received": times.received,
+        "min": newest["min_us"],
+        "sum": times.mean_us * times.received if came_back else None,
+        "max": newest["max_us"],
+        "simulated": times.simulated,
+    }
+    with connection.cursor() as cursor:
+        for table in ROUND_TRIPS:
+            partitions_ensure([due.astimezone(UTC).date()], table)
+            cursor.execute(_ADD.format(table=table.name), added | {"step": timedelta(seconds=table.step_s)})
+
+
+_READ = """
+SELECT extract(epoch FROM longer_at)::bigint,
+       min(min_us), round(sum(sum_us) / nullif(sum(received), 0))::bigint, max(max_us),
+       sum(sent), sum(received), bool_or(simulated)
+FROM (SELECT date_bin(%(step)s, start_at, timestamptz 'epoch') AS longer_at, *
+      FROM {table} WHERE path_id = %(path)s AND start_at >= %(since)s AND start_at < %(until)s) AS shorter
+GROUP BY longer_at
+"""
+
+
+def latency(
+    *, vll: Vll, since: datetime, until: datetime, step_s: int | None = None, now: datetime
+) -> dict[str, Any]:
+    """The answer of ``GET /vlls/<id>/latency``: round trips between the two routers that it ends on now.
+
+    ``round_trips``: ``[start of the bucket (epoch s), min, mean, max (µs), lost]`` for every bucket that
+    touches the range; the times are None where nothing came back, and all is None where nothing was sent.
+    ``missing``: buckets of the line's time in service in which nothing was sent.
+    Raises RangeEmpty or StepRefused.
+    """
+    if since >= until:
+        raise RangeEmpty
+    step_s = step_for(since, until, step_s, now, ROUND_TRIPS)
+    starts = starts_of(since, until, step_s)
+    path = path_of(vll)
+    rows = {} if path is None else _rows(path, starts)
+    expected = expected_of(service_time(vll), since, until, step_s, now) if path else ()
+    return {
+        "step_s": step_s,
+        "round_trips": [
+            (start, row[0], row[1], row[2], row[3] - row[4])
+            if (row := rows.get(start))
+            else (start, None, None, None, None)
+            for start in starts
+        ],
+        "missing": sum(start not in rows for start in expected),
+        "simulated": any(row[5] for row in rows.values()),
+    }
+
+
+def _rows(path: TunnelPath, starts: range) -> dict[int, tuple[Any, ...]]:
+    table = coarsest_for(starts.step, ROUND_TRIPS)
+    asked: dict[str, Any] = {
+        "path": path.pk,
+        "step": timedelta(seconds=starts.step),
+        "since": datetime.fromtimestamp(starts.start, tz=UTC),
+        "until": datetime.fromtimestamp(starts.stop, tz=UTC),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_READ.format(table=table.name), asked)
+        return {row[0]: row[1:] for row in cursor.fetchall()}

@@ -1,0 +1,76 @@
+"""The paths between routers that the tunnels of lines in service take."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from portal.vll.models import TunnelPath, Vll, VllEnd
+from portal.vll.states import IN_SERVICE
+
+# Told apart as routers tell them apart: by their loopbacks, and so by family.
+PathKey = tuple[int, int, int]
+
+# Without a choice of lines it reads all of them, in one pass.
+_PATHS = """
+SELECT least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family, min(v.id::text)
+FROM vll_vll v
+JOIN vll_vllend a ON a.vll_id = v.id AND a.side = 'a' JOIN inventory_port pa ON pa.id = a.port_id
+JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON pz.id = z.port_id
+WHERE v.lifecycle = ANY(%s) AND v.family IS NOT NULL AND pa.router_id <> pz.router_id {chosen}
+GROUP BY 1, 2, 3
+"""
+# Both routers hold the tunnel as it is wanted now.
+_BUILT = """
+AND a.status = 'verified' AND a.status_revision = v.revision
+AND z.status = 'verified' AND z.status_revision = v.revision
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PathLine:
+    """An end of a line whose tunnel takes a path, as its router holds it."""
+
+    vll: UUID
+    side: str
+    revision: int
+
+
+def paths_in_use() -> set[PathKey]:
+    """The lower router, the higher one, and the family of every path that a line in service takes."""
+    return set(_read(""))
+
+
+def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
+    """By path, an end on the router of a line whose tunnel both routers hold; none where there is no such."""
+    routers = {path.a_router_id for path in paths} | {path.z_router_id for path in paths}
+    chosen = (
+        _BUILT
+        + "AND %s IN (pa.router_id, pz.router_id) AND pa.router_id = ANY(%s) AND pz.router_id = ANY(%s)"
+    )
+    found = _read(chosen, router_id, list(routers), list(routers))
+    ends = VllEnd.objects.filter(vll__in=found.values(), port__router=router_id)
+    here = {
+        vll: PathLine(vll, side, revision)
+        for vll, side, revision in ends.values_list("vll", "side", "vll__revision")
+    }
+    return {key: here[vll] for key, vll in found.items() if vll in here}
+
+
+def path_of(vll: Vll) -> TunnelPath | None:
+    """The path that a line's tunnel takes, as far as it is watched; None for a line without a tunnel.
+
+    Its ``ends`` and their ports are best prefetched.
+    """
+    if vll.family is None:
+        return None
+    a, z = sorted(end.port.router_id for end in vll.ends.all())
+    return TunnelPath.objects.filter(a_router=a, z_router=z, family=vll.family).first()
+
+
+def _read(chosen: str, *more: Any) -> dict[PathKey, UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(_PATHS.format(chosen=chosen), [list(IN_SERVICE), *more])
+        return {(a, z, family): UUID(vll) for a, z, family, vll in cursor.fetchall()}

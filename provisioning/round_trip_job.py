@@ -1,0 +1,91 @@
+"""Timing small packets between routers, once a minute on each path that lines take."""
+
+import logging
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from portal.core import clock
+from portal.inventory.models import ObservedRouter, Router
+from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
+from portal.vll.models import TunnelPath
+from portal.vll.operations.oper_status import FRESH
+from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
+from portal.vll.paths_in_use import lines_to_ask_of
+from provisioning.agent_client import Refused, Unreachable
+from provisioning.converge_job import Clock, agent_of
+
+log = logging.getLogger(__name__)
+
+
+def routers_to_ask(*, now: datetime) -> list[int]:
+    """The routers on which packets are to be timed now: of each path the first, or else the other one.
+
+    Routers whose agent was not heard lately are not asked; both ends of a path may be such.
+    """
+    heard = _heard(now)
+    due = _due(now).values_list("a_router", "z_router")
+    return sorted({router for a, z in due if (router := _asked(a, z, heard)) is not None})
+
+
+def round_trips_measure(router_id: int, *, now: Clock = clock.now) -> int:
+    """Time packets on the paths that are due and this router is asked about; how many were measured.
+
+    A worker that dies meanwhile leaves a minute without a measurement, and the next one is another's.
+    """
+    heard = _heard(now())
+    paths = [
+        path
+        for path in _due(now()).filter(Q(a_router=router_id) | Q(z_router=router_id))
+        if _asked(path.a_router_id, path.z_router_id, heard) == router_id
+    ]
+    if not paths:
+        return 0
+    router = Router.objects.select_related("observed").get(pk=router_id)
+    lines = lines_to_ask_of(router_id, paths)
+    measured = 0
+    with agent_of(router) as agent:
+        for path in paths:
+            line = lines.get((path.a_router_id, path.z_router_id, path.family))
+            if not _claim(path, now()) or line is None:
+                continue
+            timed = agent.measure_round_trips(vll=line.vll, side=line.side, revision=line.revision)
+            if isinstance(timed, Refused):
+                log.info("round trips", extra={"router": router.name, "path": str(path), "error": timed.type})
+                continue
+            if isinstance(timed, Unreachable):
+                log.warning("round trips", extra={"router": router.name, "error": timed.error})
+                break
+            times = RoundTripTimes(
+                sent=timed.sent,
+                received=timed.received,
+                min_us=timed.min_us,
+                mean_us=timed.avg_us,
+                max_us=timed.max_us,
+                simulated=router.observed.simulated,
+            )
+            round_trips_store(path=path.pk, times=times, due=path.round_trips_due_at, now=now())
+            measured += 1
+    return measured
+
+
+def _due(now: datetime) -> QuerySet[TunnelPath]:
+    paths = TunnelPath.objects.filter(in_use=True, round_trips_due_at__lte=now)
+    return paths.select_related("a_router", "z_router").order_by("pk")
+
+
+def _heard(now: datetime) -> set[int]:
+    heard = ObservedRouter.objects.filter(reported_at__gte=now - FRESH, vpp_connected=True)
+    return set(heard.exclude(router__agent_url="").values_list("router_id", flat=True))
+
+
+def _asked(a: int, z: int, heard: set[int]) -> int | None:
+    return a if a in heard else z if z in heard else None
+
+
+def _claim(path: TunnelPath, now: datetime) -> bool:
+    """Take this measurement, which is then nobody else's, and put the next one down."""
+    late = (now - path.round_trips_due_at) // ROUND_TRIPS_EVERY
+    following = path.round_trips_due_at + ROUND_TRIPS_EVERY * (late + 1)
+    mine = TunnelPath.objects.filter(pk=path.pk, round_trips_due_at=path.round_trips_due_at)
+    return bool(mine.update(round_trips_due_at=following))
