@@ -16,7 +16,8 @@ from portal.core.path_watch import PathWatch
 class EndRow:
     """One VLL end on the router, as the database has it.
 
-    ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``confirmed_removed``:
+    ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``interface`` is None for a
+    probe, which has no access. ``confirmed_removed``:
     the router has confirmed that nothing of this revision is left. ``bandwidth`` is what the router is to
     police, None for nothing.
     """
@@ -28,7 +29,7 @@ class EndRow:
     confirmed_removed: bool
     admin_up: bool
     frame: int
-    interface: str
+    interface: str | None
     tagging: str
     outer_vlan: int | None
     inner_vlan: int | None
@@ -143,13 +144,7 @@ def _present(row: EndRow) -> dict[str, Any]:
         **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
         # Nor those of before lines were tested of this one.
         **({"testing": True} if row.testing else {}),
-        "access": {
-            "interface": row.interface,
-            "tagging": row.tagging,
-            "outer_vlan": row.outer_vlan,
-            "inner_vlan": row.inner_vlan,
-            "exact_match": row.exact_match,
-        },
+        "access": _access(row),
         "transport": {
             "encapsulation": row.encapsulation,
             "family": row.family,
@@ -159,6 +154,18 @@ def _present(row: EndRow) -> dict[str, Any]:
             # Nor those of before GRE had keys.
             **({} if row.gre_key is None else {"gre_key": row.gre_key}),
         },
+    }
+
+
+def _access(row: EndRow) -> dict[str, Any] | None:
+    if row.interface is None:
+        return None
+    return {
+        "interface": row.interface,
+        "tagging": row.tagging,
+        "outer_vlan": row.outer_vlan,
+        "inner_vlan": row.inner_vlan,
+        "exact_match": row.exact_match,
     }
 
 

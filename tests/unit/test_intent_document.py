@@ -16,6 +16,16 @@ from provisioning.intent_document import EndRow, intent_for
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
 
 
+# Of a probe.
+NO_ACCESS = {
+    "interface": None,
+    "tagging": "",
+    "outer_vlan": None,
+    "inner_vlan": None,
+    "exact_match": True,
+}
+
+
 def rows_of(document: dict[str, Any]) -> list[EndRow]:
     """The rows that a portal would have had to send this document."""
     present = [
@@ -27,7 +37,8 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             confirmed_removed=False,
             admin_up=end["admin_up"],
             frame=end["frame"],
-            **end["access"],
+            **(end["access"] or NO_ACCESS),
+            testing=end.get("testing", False),
             **end["transport"],
             bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
         )

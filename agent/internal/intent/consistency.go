@@ -69,7 +69,7 @@ func checkAccessOverlaps(present []placed[End], fail failure) {
 	wholePort, anyVLAN := make(map[string]string), make(map[string]string)
 	for i := range present {
 		p := &present[i]
-		if !p.valid {
+		if !p.valid || p.entry.IsProbe() {
 			continue
 		}
 		a := p.entry.Access

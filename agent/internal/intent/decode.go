@@ -120,16 +120,14 @@ func decodeEnd(f *fields) placed[End] {
 	p.entry.AdminUp, _ = f.boolean("admin_up")
 	frame, _ := f.integer("frame", minFrame, math.MaxUint16)
 	p.entry.Frame = int(frame)
-	if child, ok := f.child("access"); ok {
-		p.entry.Access = decodeAccess(child)
-		child.refuseUnknown()
-	}
+	p.entry.Access = decodeAccessOfEnd(f)
 	if child, ok := f.child("transport"); ok {
 		p.entry.Tunnel = decodeTransport(child)
 		child.refuseUnknown()
 	}
 	p.entry.Bandwidth = decodeBandwidth(f, frame)
 	p.entry.Testing = decodeTesting(f, p.entry.Tunnel.Encapsulation)
+	checkProbe(f, &p.entry)
 	p.valid = len(*f.errors) == before
 	return p
 }
@@ -145,6 +143,33 @@ func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 		f.fail("testing", "unknown_value", "must be false with l2xc, which has no tunnel")
 	}
 	return testing
+}
+
+// decodeAccessOfEnd reads the customer's side; null is that of a probe, which has none.
+func decodeAccessOfEnd(f *fields) Access {
+	if value, there := f.object.get("access"); there && value == nil {
+		f.asked = append(f.asked, "access")
+		return Access{}
+	}
+	child, ok := f.child("access")
+	if !ok {
+		return Access{}
+	}
+	defer child.refuseUnknown()
+	return decodeAccess(child)
+}
+
+// checkProbe: a tunnel without an access is for test frames alone, and there is nobody to police.
+func checkProbe(f *fields, end *End) {
+	if value, there := f.object.get("access"); !there || value != nil {
+		return
+	}
+	if !end.Testing {
+		f.fail("access", "unknown_value", "must not be null but for an end that is tested")
+	}
+	if end.Bandwidth != (Bandwidth{}) {
+		f.fail("bandwidth", "not_null", "must be null without an access")
+	}
 }
 
 func decodeAccess(f *fields) Access {

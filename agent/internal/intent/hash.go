@@ -49,10 +49,14 @@ type text []byte
 
 func (t text) end(e *End) text {
 	a, u, b := &e.Access, &e.Tunnel, &e.Bandwidth
-	t = t.raw(`{"access":{"exact_match":`).boolean(a.Exact).raw(`,"inner_vlan":`).orNull(int64(a.Inner)).
-		raw(`,"interface":`).quoted(a.Interface).raw(`,"outer_vlan":`).orNull(int64(a.Outer)).
-		raw(`,"tagging":`).quoted(string(a.Tagging)).
-		raw(`},"admin_up":`).boolean(e.AdminUp)
+	if e.IsProbe() {
+		t = t.raw(`{"access":null`)
+	} else {
+		t = t.raw(`{"access":{"exact_match":`).boolean(a.Exact).raw(`,"inner_vlan":`).orNull(int64(a.Inner)).
+			raw(`,"interface":`).quoted(a.Interface).raw(`,"outer_vlan":`).orNull(int64(a.Outer)).
+			raw(`,"tagging":`).quoted(string(a.Tagging)).raw(`}`)
+	}
+	t = t.raw(`,"admin_up":`).boolean(e.AdminUp)
 	if *b != (Bandwidth{}) {
 		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)

@@ -113,14 +113,17 @@ type End struct {
 	Key
 	Revision int32
 	AdminUp  bool
-	Frame    int // largest carried frame, bytes, without FCS and without popped tags
-	Access   Access
+	Frame    int    // largest carried frame, bytes, without FCS and without popped tags
+	Access   Access // zero for a probe
 	Tunnel   Tunnel
 	// Bandwidth is what the access side is policed to, zero for nothing.
 	Bandwidth Bandwidth
 	// Testing keeps tunnel and access apart, so that test frames may go through the tunnel and the customer's may not.
 	Testing bool
 }
+
+// IsProbe reports whether the end is a tunnel alone, for test frames: it has no access, and nobody is ever joined to it.
+func (e End) IsProbe() bool { return e.Access == Access{} }
 
 // Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero when
 // nothing beyond the committed rate is let through.

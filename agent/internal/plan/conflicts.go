@@ -55,6 +55,9 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 
 // accessConflict: serving is the interface that serves as access already, nil for none.
 func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Reason {
+	if end.IsProbe() {
+		return nil
+	}
 	name := end.Access.Interface
 	port := d.ByName(name)
 	if port == nil {

@@ -27,7 +27,9 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 	}
 	places := d.plannedEnds()
 	for _, at := range places {
-		b.refs[at] = b.access(in.Present[at])
+		if !in.Present[at].IsProbe() {
+			b.refs[at] = b.access(in.Present[at])
+		}
 	}
 	for _, at := range places {
 		b.build(in.Present[at], b.refs[at])
@@ -179,6 +181,13 @@ const firstFreeID = 4096
 
 // build makes the rest of an end and brings everything to its wanted state.
 func (b *operationBuilder) build(end intent.End, access Ref) {
+	if end.IsProbe() {
+		tunnel := b.tunnelRef(end)
+		b.tag(end, tunnel)
+		b.isolate(end.Key, tunnel)
+		b.raiseTunnel(end, tunnel)
+		return
+	}
 	b.tag(end, access)
 	switch {
 	case end.Tunnel.Encapsulation == intent.L2XC:

@@ -132,6 +132,7 @@ type observedBody struct {
 	Policing       string   `json:"policing"`
 	LineTests      bool     `json:"line_tests"`
 	GREKeys        bool     `json:"gre_keys"`
+	Probes         bool     `json:"probes"`
 	PathWatch      bool     `json:"path_watch"`
 	// Watching is how the held intent has paths watched, null for not at all.
 	Watching   *watchBody      `json:"watching"`

@@ -28,6 +28,7 @@ func (b *observedBody) fill(
 		}
 	}
 	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
+	b.Probes = b.LineTests // of this agent's
 	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
 	stands := make(map[intent.Path]*endPathBody, len(paths))
 	for _, path := range paths {

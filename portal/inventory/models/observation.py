@@ -43,6 +43,8 @@ class ObservedRouter(models.Model):
     gre_keys = models.BooleanField(default=False, db_default=False)
     # Whether it has multihop BFD, to watch paths; while VPP is away, whether it had.
     path_watch = models.BooleanField(default=False, db_default=False)
+    # Whether its agent takes probes, and it can send test frames; while VPP is away, whether it could.
+    probes = models.BooleanField(default=False, db_default=False)
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.

@@ -28,7 +28,16 @@ from portal.inventory.operations.interface_loads import loads_store
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
 # What a VPP can do is what it could do, while it is away.
-_OF_VPP = ("encapsulations", "policing", "line_tests", "gre_keys", "path_watch", "vpp_workers", "vpp_plugins")
+_OF_VPP = (
+    "encapsulations",
+    "policing",
+    "line_tests",
+    "gre_keys",
+    "path_watch",
+    "probes",
+    "vpp_workers",
+    "vpp_plugins",
+)
 _SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
 _OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.
@@ -138,6 +147,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "line_tests": report.line_tests,
         "gre_keys": report.gre_keys,
         "path_watch": report.path_watch,
+        "probes": report.probes,
         "generation_held": report.generation.held,
         "generation_applied": report.generation.applied,
     }
