@@ -48,7 +48,7 @@ test: packages-test ## all tests, Python and Go, against real PostgreSQL and Red
 		test-faults test-journeys test-rows test-go
 
 # Lanes: what waits for faults and frames, what uses the product from outside, and all the rest in the gaps between.
-FAULTS := tests/faults tests/lab
+FAULTS := tests/faults tests/lab tests/watch
 JOURNEYS := tests/browser tests/journeys
 ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
 

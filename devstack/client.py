@@ -111,6 +111,11 @@ class Client:
         """Such as ``maintenance-begin``; for the NOC."""
         self._call("POST", f"/api/v1/routers/{identity}/actions", json={"do": action})
 
+    def latency(self, identity: str) -> list[Json]:
+        """The minutes of the last hour in which packets came back: start, shortest, mean, longest, lost."""
+        answer = self._call("GET", f"/api/v1/vlls/{identity}/latency?step=60")
+        return [row for row in answer["round_trips"] if row[1] is not None]
+
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 

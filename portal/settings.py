@@ -291,6 +291,8 @@ CELERY_TASK_ROUTES = {
     provisioning.KEEP_TUNNEL_PATHS: {"queue": "telemetry"},
     provisioning.TIME_PATHS: {"queue": "telemetry"},
     provisioning.TIME_PATHS_OF: {"queue": "telemetry"},
+    provisioning.PROBE_PATHS: {"queue": "telemetry"},
+    provisioning.PROBE_PATH: {"queue": "telemetry"},
     "telemetry.*": {"queue": "telemetry"},
     # What makes deliveries of events is not to wait behind any of them.
     notifications.TELL: {"queue": "sweepers"},
@@ -320,6 +322,7 @@ _EVERY_S = {
     provisioning.MARK_STALE: 10,
     provisioning.KEEP_TUNNEL_PATHS: 30,
     provisioning.TIME_PATHS: 10,
+    provisioning.PROBE_PATHS: 5,
     notifications.TELL: 2,
     notifications.MONTHLY_REPORTS: 3600,
     notifications.FORGET: 3600,
@@ -398,6 +401,8 @@ LONGLINE_PATH_WATCH = PathWatch.read(env.str("LONGLINE_PATH_WATCH", default="300
 # routers whose VPP had no more than this part of its buffers left.
 LONGLINE_LOSS_ALARM_RATIO = env.float("LONGLINE_LOSS_ALARM_RATIO", default=0.0001)
 LONGLINE_BUFFER_ALARM_RATIO = env.float("LONGLINE_BUFFER_ALARM_RATIO", default=0.1)
+# Test frames are sent so often between all routers with lines between them, in seconds; 0: never.
+LONGLINE_PROBE_EVERY_S = env.int("LONGLINE_PROBE_EVERY_S", default=300)
 
 # A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
 # which are added up by 5 minutes, could not speak in time.

@@ -19,6 +19,7 @@ from portal.inventory.models import Router, RouterCertificate
 from portal.vll.models import Attempt, RouterConvergence, VllEnd
 from portal.vll.operations import answers_take, attempt_record
 from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
+from portal.vll.operations.path_probes import probe_answers_take
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.attempt_evidence import evidence_of
@@ -26,6 +27,7 @@ from provisioning.intent_document import RouterIntent, content_sha256_of, sha256
 from provisioning.intent_generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent_rows import unconfirmed_keys
 from provisioning.order_request_ids import request_ids_of
+from provisioning.probe_rows import unconfirmed_probes
 from provisioning.router_lock import CLAIM, Claim, claim_router
 from provisioning.routers_due import TRUST_HELD, is_at_rest
 from provisioning.unresponsive_routers import hand_over, is_unresponsive
@@ -131,6 +133,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
         return
     match outcome:
         case Answered(reply):
+            probe_answers_take(router=router, answers=reply.ends, now=now())
             all_taken_in = answers_take(
                 router=router, answers=reply.ends, now=now(), go_on=_while_ours(claim, started_at, now)
             )
@@ -199,7 +202,8 @@ def _send_again_if_more_is_wanted(
 
     Its order was committed before it was sent, so looking after the release cannot miss it.
     """
-    if not all_taken_in or not unconfirmed_keys(router) <= sent.end_keys():
+    wanted = unconfirmed_keys(router) | unconfirmed_probes(router)
+    if not all_taken_in or not wanted <= sent.end_keys():
         with transaction.atomic():
             if not all_taken_in:
                 RouterConvergence.objects.filter(router=router).update(ask_anew=True)

@@ -10,6 +10,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router
 from provisioning.intent_document import RouterIntent, intent_for
 from provisioning.intent_rows import router_rows
+from provisioning.probe_rows import probe_rows
 
 BEHIND_AGENT = "router.behind_agent"
 
@@ -32,13 +33,13 @@ def next_intent(router: Router) -> RouterIntent:
 
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
     """The router's intent by the rows as they are now, under the number ``generation``."""
-    rows = router_rows(router)
+    rows, probes = router_rows(router), probe_rows(router)
     can_watch = ObservedRouter.objects.filter(router=router, path_watch=True).exists()
     return intent_for(
         router=router.name,
         generation=generation,
-        rows=rows.ends,
-        moved_away=rows.moved_away,
+        rows=(*rows.ends, *probes.present),
+        moved_away=(*rows.moved_away, *probes.removed),
         watch=wanted_watch(can_watch),
     )
 

@@ -66,7 +66,7 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
                 )
                 for side, end in ends.items()
             },
-            rate_pps=_rate_pps(end.port.router for end in ends.values()),
+            rate_pps=rate_pps(end.port.router for end in ends.values()),
         )
         findings = run(probe, largest=test.frame)
         routers = {
@@ -84,7 +84,7 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
     return Tested(findings, conditions=conditions, round_trip_us=round_trip_us)
 
 
-def _rate_pps(routers: Iterable[Router]) -> int:
+def rate_pps(routers: Iterable[Router]) -> int:
     """What both the sender and the receiver are allowed, in packet/s."""
     return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
 

@@ -8,6 +8,7 @@ from portal.inventory.models import Router
 from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 from provisioning.intent_rows import unconfirmed_keys
+from provisioning.probe_rows import unconfirmed_probes
 from provisioning.router_lock import is_free
 
 # For so long after an answer we trust that the agent still holds what we sent last.
@@ -62,7 +63,7 @@ def is_at_rest(router_id: int, *, now: datetime) -> bool:
         convergence__last_answered_at__gt=now - TRUST_HELD,
     )
     router = answered.exclude(pk__in=_holding_another(answered)).first()
-    return router is not None and not unconfirmed_keys(router)
+    return router is not None and not unconfirmed_keys(router) and not unconfirmed_probes(router)
 
 
 _AHEAD = Q(observed__generation_held__gt=F("generation"))

@@ -8,11 +8,13 @@ from portal.core import clock
 from portal.telemetry.router_silences import silences_watch
 from portal.vll import task_names
 from portal.vll.operations import holds_expire, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
 from provisioning.adopt_agent_generation import generation_adopt
 from provisioning.line_test_job import line_test
+from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make
 from provisioning.round_trip_job import round_trips_measure, routers_to_ask
 
@@ -57,6 +59,18 @@ def time_paths() -> None:
 @shared_task(name=task_names.TIME_PATHS_OF)
 def time_paths_of(router_id: int) -> None:
     round_trips_measure(router_id)
+
+
+@shared_task(name=task_names.PROBE_PATHS)
+def probe_paths() -> None:
+    # Neither do these: what is not claimed is due still.
+    for path_id in paths_to_probe(now=clock.now()):
+        probe_path.apply_async((str(path_id),), expires=CLAIM.total_seconds())
+
+
+@shared_task(name=task_names.PROBE_PATH)
+def probe_path(path_id: str) -> None:
+    path_probe(UUID(path_id))
 
 
 @shared_task(name=task_names.SWEEP)

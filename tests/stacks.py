@@ -13,6 +13,8 @@ from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 
+NO_PROBES = {"LONGLINE_PROBE_EVERY_S": "0"}
+
 
 def require_built(*programs: str) -> None:
     """Fail where one of these is not in build/."""
@@ -30,7 +32,10 @@ def simulated(
     durable: bool = False,
     settings: dict[str, str] | None = None,
 ) -> Iterator[stack.Stack]:
-    """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest."""
+    """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
+
+    Without ``settings`` that say otherwise no probes stand between routers: tests know all that is on these.
+    """
     require_built("longline-agent", "vppsim")
     family = Family()
     # Short, because a Unix socket's path holds 107 bytes.
@@ -48,7 +53,7 @@ def simulated(
             family=family,
             report_interval_s=report_interval_s,
             durable=durable,
-            settings=settings,
+            settings={**NO_PROBES, **(settings or {})},
         ) as running:
             stack.wait_for_reports(running)
             yield running

@@ -18,6 +18,9 @@ from portal.allocation.lease_cooldown import leases_end
 from portal.allocation.models import VniLease
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
+# Of the portal's own probes between routers, and never a line's: one serves all, for it is told apart by the
+# two routers.
+PROBE_VNI = LAST_VNI
 _RANDOM_TRIES = 8
 _GAP_ROUNDS = 8
 _GAPS_A_ROUND = 256
@@ -27,7 +30,8 @@ _PIECE, _SEEN = 2**14, 2**20
 _LEASE = """
 INSERT INTO allocation_vnilease (vni, holder, leased_at)
 SELECT %(vni)s, %(holder)s, %(now)s
-WHERE NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
+WHERE %(vni)s <> %(probe)s
+AND NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
 ON CONFLICT (vni) DO NOTHING
 """
 # The ranges between reserved ones (islands and gaps), cut into pieces, those from the start on first; in each
@@ -35,7 +39,7 @@ ON CONFLICT (vni) DO NOTHING
 _GAPS = """
 WITH reserved AS (
     SELECT first, last FROM allocation_reservedvnirange
-    UNION ALL VALUES (%(first)s - 1, %(first)s - 1), (%(last)s + 1, %(last)s + 1)
+    UNION ALL VALUES (%(first)s - 1, %(first)s - 1), (%(probe)s, %(probe)s), (%(last)s + 1, %(last)s + 1)
 ), covered AS (
     SELECT max(last) OVER (ORDER BY first, last) AS until, lead(first) OVER (ORDER BY first, last) AS next
     FROM reserved
@@ -98,15 +102,15 @@ def _candidates() -> Iterator[int]:
 
 def _gaps(count: int) -> list[tuple[int, int]]:
     """First and last of some ranges of VNIs that are neither reserved nor held by a committed row."""
-    asked = {"first": FIRST_VNI, "last": LAST_VNI, "piece": _PIECE, "seen": _SEEN, "count": count}
+    asked = {"first": FIRST_VNI, "last": LAST_VNI, "probe": PROBE_VNI, "piece": _PIECE, "seen": _SEEN}
     start = random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
     with connection.cursor() as cursor:
-        cursor.execute(_GAPS, {**asked, "start": start})
+        cursor.execute(_GAPS, {**asked, "start": start, "count": count})
         gaps: list[tuple[int, int]] = cursor.fetchall()
     return gaps
 
 
 def _insert(vni: int, holder: UUID, now: datetime) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, {"vni": vni, "holder": holder, "now": now})
+        cursor.execute(_LEASE, {"vni": vni, "holder": holder, "now": now, "probe": PROBE_VNI})
         return bool(cursor.rowcount)

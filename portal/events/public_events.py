@@ -23,6 +23,8 @@ TOLD = frozenset(
         "vll.drift",
         "vll.not_carried",
         "line_test.scheduled",
+        "vll.black_hole",
+        "vll.black_hole_gone",
         "line_test.passed",
         "line_test.failed",
         "line_test.not_tested",

@@ -95,6 +95,12 @@ def mtu_mismatch(link: Any) -> bool:
     return len(known - {None}) > 1
 
 
+def reported_ip_mtu(link: Any) -> int | None:
+    """The smaller of what both agents see of such a link, in bytes; None where neither says."""
+    seen = [mtu for mtu in (link.a_observed_ip_mtu, link.z_observed_ip_mtu) if mtu is not None]
+    return min(seen, default=None)
+
+
 def interface_missing(link: Any) -> bool:
     """Whether an agent does not see the interface of such a link."""
     return bool(link.a_missing or link.z_missing)

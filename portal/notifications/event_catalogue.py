@@ -204,6 +204,12 @@ TYPES: tuple[EventType, ...] = (
     _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),
     _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
+    _line(
+        "black_hole",
+        "black_hole",
+        _("Large frames of a line are lost on the way between its routers, and small ones are not."),
+    ),
+    _line("black_hole_gone", "black_hole_gone", _("Large frames of a line pass between its routers again.")),
     _line_test(
         "scheduled",
         _("Somebody scheduled a test with frames, which will interrupt a line for seconds."),

@@ -13,8 +13,9 @@ from django.utils.translation import gettext_noop
 
 from portal.core.path_watch import PathState
 from portal.inventory.models import BackboneLink, ObservedInterface, Port, Router, RouterSilence
-from portal.vll.models import VllEnd
+from portal.vll.models import TunnelPath, VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.path_sentences import black_hole_sentence
 
 SILENT = "silent"
 OTHER = "other"
@@ -27,6 +28,10 @@ _Links = dict[int, set[int]]
 
 def silent_router(router_id: int) -> str:
     return f"{SILENT}:{router_id}"
+
+
+def black_hole_on(path_id: str) -> str:
+    return f"blackhole:{path_id}"
 
 
 def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
@@ -58,6 +63,9 @@ def cause_sentence(cause: str) -> str:
     if what == "link":
         link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=ids[0]).first()
         return "" if link is None else _("The link {link} is down.").format(link=link)
+    if what == "blackhole":
+        path = TunnelPath.objects.select_related("a_router", "z_router").filter(pk=ids[0]).first()
+        return "" if path is None else black_hole_sentence(path)
     if what in _BETWEEN:
         names = sorted(routers.filter(pk__in=ids).values_list("name", flat=True))
         return _(_BETWEEN[what]).format(routers=" – ".join(names))

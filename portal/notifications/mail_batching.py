@@ -11,15 +11,25 @@ from uuid import UUID
 from django.db import connection
 
 from portal.events.models import Event
-from portal.notifications.line_fault_causes import OTHER, causes_of_down, causes_of_drift
+from portal.notifications.line_fault_causes import OTHER, black_hole_on, causes_of_down, causes_of_drift
 from portal.notifications.models import Group, Mail, MailLine
 from portal.notifications.recipients import SETTLES_IN
 
-DOWN, UP, DRIFT = "vll.op-down", "vll.op-up", "vll.drift"
-SAID = {DOWN: MailLine.Said.DOWN, UP: MailLine.Said.UP, DRIFT: MailLine.Said.DRIFT}
+DOWN, UP, DRIFT, BLACK_HOLE = "vll.op-down", "vll.op-up", "vll.drift", "vll.black_hole"
+SAID = {
+    DOWN: MailLine.Said.DOWN,
+    UP: MailLine.Said.UP,
+    DRIFT: MailLine.Said.DRIFT,
+    BLACK_HOLE: MailLine.Said.BLACK_HOLE,
+}
 _LONGEST = timedelta(minutes=5)
 # Between two mails of one cause to one reader: an outage that spreads is told sooner than drift that does.
-_REST = {DOWN: timedelta(minutes=15), UP: timedelta(minutes=15), DRIFT: timedelta(hours=1)}
+_REST = {
+    DOWN: timedelta(minutes=15),
+    UP: timedelta(minutes=15),
+    DRIFT: timedelta(hours=1),
+    BLACK_HOLE: timedelta(hours=1),
+}
 # Two that collect at once would each begin a mail.
 _LOCK = 7_305_011
 _Key = tuple[int, str, str]
@@ -38,6 +48,9 @@ def lines_collect(
     causes = {
         DOWN: causes_of_down({vll for event, vll in happened if event.kind == DOWN}, now=now),
         DRIFT: causes_of_drift({vll for event, vll in happened if event.kind == DRIFT}),
+        BLACK_HOLE: {
+            vll: black_hole_on(event.data["path"]) for event, vll in happened if event.kind == BLACK_HOLE
+        },
     }
     told = _told_down(users, {vll for event, vll in happened if event.kind == UP})
     waiting, rests = _waiting(users), _rests(users, now)

@@ -9,7 +9,7 @@ from django.db.models import Max, QuerySet
 from portal.events.models import Event
 from portal.inventory.models import RouterSilence
 from portal.notifications.line_fault_causes import SILENT, silent_router
-from portal.notifications.mail_batching import DOWN, DRIFT, UP
+from portal.notifications.mail_batching import BLACK_HOLE, DOWN, DRIFT, UP
 from portal.notifications.models import Group, Mail, MailLine
 from portal.telemetry.router_silences import REPORTING
 from portal.telemetry.router_silences import SILENT as ROUTER_SILENT
@@ -23,8 +23,9 @@ _ENDS = {
     DOWN: (DOWN, UP, "vll.op-unknown", *_GONE),
     UP: (DOWN, UP, "vll.op-unknown", *_GONE),
     DRIFT: ("vll.in_sync", "vll.pendingTerminate", "vll.terminated"),
+    BLACK_HOLE: (BLACK_HOLE, "vll.black_hole_gone", *_GONE),
 }
-ABOUT_LINES = (DOWN, UP, DRIFT)
+ABOUT_LINES = (DOWN, UP, DRIFT, BLACK_HOLE)
 ABOUT_ROUTERS = (ROUTER_SILENT, REPORTING)
 
 
@@ -102,7 +103,7 @@ def _last_told(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
     """By line, what this reader was last told of its status."""
     rows = MailLine.objects.filter(
         mail__user=found.user, mail__state=Mail.State.SENT, vll_id__in=list(vlls)
-    ).exclude(said=_Said.DRIFT)
+    ).exclude(said__in=(_Said.DRIFT, _Said.BLACK_HOLE))
     return dict(rows.order_by("event_id", "pk").values_list("vll_id", "said"))
 
 

@@ -33,6 +33,7 @@ _MEMBERS: dict[str, Group] = {
     "vll.terminated": Group.LINES,
     "vll.op-down": Group.STATUS,
     "vll.op-up": Group.STATUS,
+    "vll.black_hole": Group.STATUS,
     SILENT: Group.STATUS,
     "trouble.closed": Group.FAILURES,
     "webhook.disabled": Group.WEBHOOKS,
@@ -42,6 +43,7 @@ _NOC: dict[str, Group] = {
     "order.overdue": Group.NOC,
     "vll.drift": Group.NOC,
     "trouble.reported": Group.NOC,
+    "vll.black_hole": Group.NOC,
     SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }

@@ -60,7 +60,7 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
             return {"before": said["before"], "after": said["after"]}
         case "in_sync" | "drift":
             return {"in_sync": what == "in_sync"}
-        case "not_carried":
+        case "not_carried" | "black_hole" | "black_hole_gone":
             return {}
         case _ if what in OperStatus.values:
             return {"oper_status": what}

@@ -1,6 +1,6 @@
 """The procedure of a line test: frames to send, and what their counts prove. Pure; a probe sends them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -87,17 +87,20 @@ def sizes_for(largest: int) -> list[int]:
     return [*(size for size in SIZES if size < largest), largest]
 
 
-def run(probe: Probe, *, largest: int) -> Findings:
-    """Both ways: every size, and where only large ones are lost, the largest that passes."""
+def run(probe: Probe, *, largest: int, sizes: Iterable[int] | None = None, count: int = COUNT) -> Findings:
+    """Both ways: every size, and where only large ones are lost, the largest that passes.
+
+    ``sizes``: besides ``largest``; else those of a line test. ``count``: frames of each.
+    """
     silent = [direction for direction in Direction if not _warm_up(probe, direction)]
     if silent:
         lost = Count(SIZES[0], WARM_UP_COUNT * WARM_UP_ROUNDS, 0)
         counts = {direction: (lost,) if direction in silent else () for direction in Direction}
         return Findings(counts, None, Finding.NOTHING_ARRIVES)
     tried = _Tried(probe)
-    for size in sizes_for(largest):
+    for size in sizes_for(largest) if sizes is None else sorted({*sizes, largest}):
         for direction in Direction:
-            tried.count(direction, size, COUNT)
+            tried.count(direction, size, count)
     finding = _finding(tried)
     if finding is Finding.LARGE_FRAMES_LOST:
         _search(tried)

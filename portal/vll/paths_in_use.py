@@ -6,7 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Count, Exists, OuterRef
 
+from portal.core.encapsulations import Encapsulation, Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE
 
@@ -15,12 +18,12 @@ PathKey = tuple[int, int, int]
 
 # Without a choice of lines it reads all of them, in one pass.
 _PATHS = """
-SELECT least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family, min(v.id::text)
+SELECT least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family, {columns}
 FROM vll_vll v
 JOIN vll_vllend a ON a.vll_id = v.id AND a.side = 'a' JOIN inventory_port pa ON pa.id = a.port_id
 JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON pz.id = z.port_id
 WHERE v.lifecycle = ANY(%s) AND v.family IS NOT NULL AND pa.router_id <> pz.router_id {chosen}
-GROUP BY 1, 2, 3
+GROUP BY 1, 2, 3 {groups}
 """
 # Both routers hold the tunnel as it is wanted now.
 _BUILT = """
@@ -38,9 +41,35 @@ class PathLine:
     revision: int
 
 
-def paths_in_use() -> set[PathKey]:
-    """The lower router, the higher one, and the family of every path that a line in service takes."""
-    return set(_read(""))
+def paths_in_use() -> dict[PathKey, int]:
+    """By the lower router, the higher one and the family of every path that a line in service takes: the
+    largest IP packet that these lines make of their frames, in bytes.
+    """
+    needed: dict[PathKey, int] = {}
+    kinds = _read(
+        columns="v.encapsulation, v.gre_key IS NOT NULL, max(v.frame)",
+        groups=", v.encapsulation, 5",
+        chosen="",
+    )
+    for a, z, family, encapsulation, gre_key, frame in kinds:
+        transport = Transport.of(Encapsulation(encapsulation), family)
+        packet = frame + overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
+        needed[a, z, family] = max(packet, needed.get((a, z, family), 0))
+    return needed
+
+
+def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
+    """The lines in service on a path that make IP packets of more than ``ip_mtu`` bytes."""
+    routers = (path.a_router_id, path.z_router_id)
+    ends = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=routers)
+    both = ends.values("vll").annotate(routers=Count("port__router", distinct=True)).filter(routers=2)
+    lines = Vll.objects.filter(Exists(both), lifecycle__in=IN_SERVICE, family=path.family)
+    return [
+        line
+        for line in lines.order_by("created_at", "pk")
+        if line.frame + overhead(Transport(line.transport), MtuPolicy.EXACT, gre_key=line.gre_key is not None)
+        > ip_mtu
+    ]
 
 
 def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
@@ -50,7 +79,8 @@ def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathK
         _BUILT
         + "AND %s IN (pa.router_id, pz.router_id) AND pa.router_id = ANY(%s) AND pz.router_id = ANY(%s)"
     )
-    found = _read(chosen, router_id, list(routers), list(routers))
+    rows = _read(router_id, list(routers), list(routers), columns="min(v.id::text)", groups="", chosen=chosen)
+    found = {(a, z, family): UUID(vll) for a, z, family, vll in rows}
     ends = VllEnd.objects.filter(vll__in=found.values(), port__router=router_id)
     here = {
         vll: PathLine(vll, side, revision)
@@ -70,7 +100,9 @@ def path_of(vll: Vll) -> TunnelPath | None:
     return TunnelPath.objects.filter(a_router=a, z_router=z, family=vll.family).first()
 
 
-def _read(chosen: str, *more: Any) -> dict[PathKey, UUID]:
+def _read(*more: Any, columns: str, groups: str, chosen: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(_PATHS.format(chosen=chosen), [list(IN_SERVICE), *more])
-        return {(a, z, family): UUID(vll) for a, z, family, vll in cursor.fetchall()}
+        text = _PATHS.format(columns=columns, groups=groups, chosen=chosen)
+        cursor.execute(text, [list(IN_SERVICE), *more])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

@@ -13,13 +13,15 @@ from portal.accounts.models import Customer
 from portal.allocation.models import ReservedVniRange
 from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.audit.history import with_last_change
+from portal.core import clock
 from portal.core.units import rate_text
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
-from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch
+from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.inventory.search import RouterStatus, routers_with_status
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.proven_link_mtus import proven_link_mtus
 from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site
@@ -44,6 +46,8 @@ class Kind:
     choices: tuple[Choice, ...] = ()
     searchable: bool = True
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
+    # What is known of a row besides what its form has.
+    facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
     create_form: type[VersionedForm]
     change_form: type[VersionedForm]
     create: Callable[..., Any]
@@ -70,6 +74,20 @@ def _mtu(link: Any) -> Text:
     known = [link.a_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu, link.z_ip_mtu]
     text = " / ".join("–" if value is None else str(value) for value in known)
     return _("%(mtus)s – mismatch") % {"mtus": text} if mtu_mismatch(link) else text
+
+
+def _link_facts(link: Any) -> list[tuple[Text, Any]]:
+    """The MTU as declared, as agents report it, and as frames have proven it, in bytes."""
+    declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
+    proven = proven_link_mtus(now=clock.now()).get(link.pk)
+    return [
+        (_("IP MTU declared"), min(declared, default=None) or _("not known")),
+        (_("IP MTU reported"), reported_ip_mtu(link) or _("not known")),
+        (
+            _("IP MTU proven by frames"),
+            _("%(n)d, at %(at)s") % {"n": proven.ip_mtu, "at": _at(proven.at)} if proven else _("not proven"),
+        ),
+    ]
 
 
 SITES = Kind(
@@ -167,6 +185,7 @@ LINKS = Kind(
         (_("IP MTU: A declared / A observed / Z observed / Z declared"), _mtu),
         (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
     ),
+    facts=_link_facts,
     create_form=forms.LinkForm,
     change_form=forms.LinkForm,
     create=link_create,

@@ -12,12 +12,13 @@ from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
-from portal.inventory.queries import interface_missing, mtu_mismatch
+from portal.inventory.queries import interface_missing, mtu_mismatch, reported_ip_mtu
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.proven_link_mtus import Proven, proven_link_mtus
 from portal.web.noc_alarms import NEARLY_FULL
 from portal.web.svg_map import Drawing, Join, Point, drawing_of
 
@@ -40,13 +41,16 @@ class RouterRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """``ip_mtu``: as orders count it, None where unknown; ``load`` None where it is not summed up.
+    """``ip_mtu``: as orders count it, ``reported``: the smaller of what both agents see (bytes), both None
+    where unknown; ``load`` None where it is not summed up.
 
     ``traffic``: what it carries now, None where no agent tells.
     """
 
     link: Any
     ip_mtu: int | None
+    reported: int | None
+    proven: Proven | None
     state: str
     tone: str
     load: LinkLoad | None
@@ -72,7 +76,10 @@ def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
     traffic = link_traffic([link.pk for link in links], since=now - FRESH)
-    link_rows = [_link_row(link, topology, loads, traffic.get(link.pk)) for link in links]
+    proven = proven_link_mtus(now=now)
+    link_rows = [
+        _link_row(link, topology, loads, traffic.get(link.pk), proven.get(link.pk)) for link in links
+    ]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
     routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
     use = core_use_of([router for router in routers if router.has_agent])
@@ -108,7 +115,11 @@ def _router_row(router: Router, cores: CoreUse | None, now: datetime) -> RouterR
 
 
 def _link_row(
-    link: Any, topology: Topology, loads: dict[Any, LinkLoad] | None, traffic: LinkTraffic | None
+    link: Any,
+    topology: Topology,
+    loads: dict[Any, LinkLoad] | None,
+    traffic: LinkTraffic | None,
+    proven: Proven | None,
 ) -> LinkRow:
     counted = topology.link(link.pk)
     ip_mtu = None if counted is None else topology.ip_mtu(counted)
@@ -116,7 +127,7 @@ def _link_row(
     load = None if loads is None else loads.get(link.pk, NO_LOAD)
     if traffic is not None and (traffic.part or 0) >= NEARLY_FULL and tone == "success":
         state, tone = _("nearly full"), "warning"
-    return LinkRow(link, ip_mtu, state, tone, load, traffic)
+    return LinkRow(link, ip_mtu, reported_ip_mtu(link), proven, state, tone, load, traffic)
 
 
 def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:

@@ -36,8 +36,10 @@ from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
 from portal.vll import queries
 from portal.vll.line_test_sentences import line_test_sentence
-from portal.vll.models import LineTest, Order, Vll, VllEnd
+from portal.vll.models import LineTest, Order, TunnelPath, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.path_sentences import black_hole_sentence
+from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import (
     IN_SERVICE,
     TERMINAL_LIFECYCLES,
@@ -194,6 +196,9 @@ def _failed_tests(now: datetime) -> QuerySet[LineTest]:
 
 
 def _of_links() -> Iterator[Alarm]:
+    holes = TunnelPath.objects.filter(in_use=True, black_hole_since__isnull=False)
+    worst_first = holes.select_related("a_router", "z_router").order_by("proven_ip_mtu", "pk")
+    yield _alarm(_("MTU black holes"), worst_first, _black_hole)
     links = list(links_with_observed_mtu())
     for title, is_wrong in (
         (_("Links whose MTUs contradict each other"), mtu_mismatch),
@@ -374,6 +379,15 @@ def _contested(end: VllEnd) -> Row:
 def _path(path: ObservedPath) -> Row:
     note = f"{path.local} → {path.remote}"
     return Row(path.router, reverse("web:noc-router", args=[path.router_id]), note, path.since)
+
+
+def _black_hole(path: TunnelPath) -> Row:
+    concerned = len(lines_beyond(path, path.proven_ip_mtu or 0))
+    note = _("%(sentence)s Lines concerned: %(lines)d") % {
+        "sentence": black_hole_sentence(path),
+        "lines": concerned,
+    }
+    return Row(f"{path.a_router} – {path.z_router}", reverse("web:noc-map"), note, path.black_hole_since)
 
 
 def _link(link: Any) -> Row:

@@ -6,7 +6,7 @@ It needs root and an installed VPP, and says in the summary why it did not run.
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
+from tests.stacks import NO_PROBES
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
 _report = pytest.StashKey[list[str]]()
@@ -61,6 +62,13 @@ def why_not() -> str | None:
 
 @pytest.fixture(scope="package")
 def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
+    with running_lab(pytestconfig, settings=NO_PROBES) as lab:
+        yield lab
+
+
+@contextmanager
+def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Iterator[Lab]:
+    """Skips where there is no VPP. Only one runs at a time."""
     reason = why_not()
     if reason is not None:
         pytestconfig.stash[_skipped] = reason
@@ -83,6 +91,7 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
                 family=family,
                 report_interval_s=1,
                 durable=False,
+                settings=settings,
             )
         )
         generators = undo.enter_context(netns.namespace("generators"))

@@ -108,6 +108,8 @@ class MailLine(models.Model):
         DRIFT = "drift"
         # Nobody hears from a router of it.
         SILENT = "silent"
+        # Its large frames are lost on the way.
+        BLACK_HOLE = "black_hole"
 
     mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines")
     vll_id = models.UUIDField()
@@ -118,7 +120,7 @@ class MailLine(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mail", "vll_id"], name="a_mail_names_a_line_once"),
             models.CheckConstraint(
-                condition=Q(said__in=["down", "up", "drift", "silent"]),
+                condition=Q(said__in=["down", "up", "drift", "silent", "black_hole"]),
                 name="what_is_said_of_a_line_is_known",
             ),
         ]

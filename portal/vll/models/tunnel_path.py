@@ -18,6 +18,8 @@ class TunnelPath(models.Model):
     family = models.PositiveSmallIntegerField()
     # Whether lines in service take it.
     in_use = models.BooleanField(default=True)
+    # The largest IP packet that these lines make of their frames, in bytes.
+    needed_ip_mtu = models.PositiveIntegerField(default=0, db_default=0)
     # When packets are to be timed next.
     round_trips_due_at = models.DateTimeField()
     # The newest round trips: how many packets were sent and came back, and how long those took, in µs.
@@ -27,6 +29,27 @@ class TunnelPath(models.Model):
     min_us = models.PositiveIntegerField(null=True)
     mean_us = models.PositiveIntegerField(null=True)
     max_us = models.PositiveIntegerField(null=True)
+
+    # The probe: a tunnel for test frames alone, that is to be on both routers; "": none is.
+    probe_transport = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Counted up with each change of what is wanted; 0: there never was a probe.
+    probe_revision = models.PositiveIntegerField(default=0, db_default=0)
+    # Each router's newest answer about it, and the revision that it was about.
+    a_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")
+    a_answer_revision = models.PositiveIntegerField(default=0, db_default=0)
+    a_reason = models.JSONField(null=True)
+    z_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")
+    z_answer_revision = models.PositiveIntegerField(default=0, db_default=0)
+    z_reason = models.JSONField(null=True)
+    # When frames are to be sent next, and when they last were and what was found; "": all arrived.
+    probe_due_at = models.DateTimeField(null=True)
+    probed_at = models.DateTimeField(null=True)
+    finding = models.CharField(max_length=20, blank=True, default="", db_default="")
+    # The largest IP packet that was seen to pass both ways when frames last did, in bytes; and when that was.
+    proven_ip_mtu = models.PositiveIntegerField(null=True)
+    proven_at = models.DateTimeField(null=True)
+    # Since when large packets are lost and small ones are not.
+    black_hole_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -45,8 +68,20 @@ class TunnelPath(models.Model):
                 | Q(received__gt=0, min_us__lte=F("mean_us"), mean_us__lte=F("max_us")),
                 name="what_came_back_took_its_time",
             ),
+            models.CheckConstraint(
+                condition=Q(proven_ip_mtu=None, proven_at=None)
+                | Q(proven_ip_mtu__isnull=False, proven_at__isnull=False),
+                name="what_is_proven_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(black_hole_since=None) | Q(proven_ip_mtu__isnull=False),
+                name="a_black_hole_lets_small_packets_pass",
+            ),
         ]
         indexes = [
+            models.Index(
+                fields=["probe_due_at"], condition=~Q(probe_transport=""), name="path_by_next_probe"
+            ),
             models.Index(
                 fields=["round_trips_due_at"], condition=Q(in_use=True), name="path_by_next_round_trips"
             ),
@@ -54,3 +89,22 @@ class TunnelPath(models.Model):
 
     def __str__(self) -> str:
         return f"{self.a_router} – {self.z_router} (IPv{self.family})"
+
+    @property
+    def is_probed(self) -> bool:
+        """Both routers have the probe as it is wanted now."""
+        return bool(self.probe_transport) and all(
+            self.answer(side) == ("testing", self.probe_revision) for side in "az"
+        )
+
+    def router(self, side: str) -> Router:
+        return self.a_router if side == "a" else self.z_router
+
+    def side_of(self, router_id: int) -> str:
+        return "a" if router_id == self.a_router_id else "z"
+
+    def answer(self, side: str) -> tuple[str, int]:
+        """The newest answer of the router of that side about the probe, and its revision."""
+        if side == "a":
+            return self.a_answer, self.a_answer_revision
+        return self.z_answer, self.z_answer_revision

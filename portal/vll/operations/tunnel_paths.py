@@ -1,34 +1,69 @@
-"""Keeping the list of paths that are watched: those that lines in service take."""
+"""Keeping the list of paths that are watched, those that lines in service take, and the probes on them."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from uuid import NAMESPACE_URL, uuid5
 
+from django.conf import settings
 from django.db import transaction
 
+from portal.allocation.models import VniLease
+from portal.allocation.vni_leases import PROBE_VNI
+from portal.core.encapsulations import Encapsulation, Transport
+from portal.events.outbox import send_tasks
+from portal.inventory.models import Router
 from portal.vll.models import TunnelPath
 from portal.vll.paths_in_use import PathKey, paths_in_use
+from portal.vll.task_names import CONVERGE_ROUTER
 
 # Packets are timed so often on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)
+# By VNI alone: a GRE tunnel would need a key or a pair of addresses that may be a line's.
+_PROBES = (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
 @transaction.atomic
 def tunnel_paths_keep(*, now: datetime) -> None:
-    """Watch every path that a line in service takes, and no other."""
+    """Watch every path that a line in service takes, and no other; have probes made and removed to match.
+
+    Routers that were not heard of a probe yet are asked again: a message may have been lost.
+    """
     used = paths_in_use()
-    known = {_key(path): path for path in TunnelPath.objects.select_for_update().order_by("pk")}
-    TunnelPath.objects.bulk_create(
-        [
-            TunnelPath(
-                a_router_id=a, z_router_id=z, family=family, round_trips_due_at=_first_round_trips(a, now)
-            )
-            for a, z, family in sorted(used - known.keys())
-        ],
-        ignore_conflicts=True,
+    paths = TunnelPath.objects.select_for_update().order_by("pk")
+    known = {_key(path): path for path in paths}
+    new = [
+        TunnelPath(
+            # The same after a restore of a backup: then routers know their probe again.
+            id=uuid5(NAMESPACE_URL, f"urn:longline:path:{a}:{z}:{family}"),
+            a_router_id=a,
+            z_router_id=z,
+            family=family,
+            round_trips_due_at=_first_round_trips(a, now),
+        )
+        for a, z, family in sorted(used.keys() - known.keys())
+    ]
+    TunnelPath.objects.bulk_create(new, ignore_conflicts=True)
+    all_paths = [*known.values(), *new]
+    routers = Router.objects.select_related("observed").in_bulk(
+        {router for path in all_paths for router in (path.a_router_id, path.z_router_id)}
     )
-    for in_use in (True, False):
-        changed = [path.pk for key, path in known.items() if (key in used) is in_use is not path.in_use]
-        if changed:
-            TunnelPath.objects.filter(pk__in=changed).update(in_use=in_use)
+    may_probe = settings.LONGLINE_PROBE_EVERY_S > 0 and not VniLease.objects.filter(vni=PROBE_VNI).exists()
+    changed: list[TunnelPath] = []
+    untold: set[int] = set()
+    for path in all_paths:
+        needed = used.get(_key(path))
+        before = (path.in_use, path.needed_ip_mtu, path.probe_transport)
+        path.in_use, path.needed_ip_mtu = needed is not None, needed or path.needed_ip_mtu
+        _probe_choose(path, routers, may_probe=may_probe)
+        if before != (path.in_use, path.needed_ip_mtu, path.probe_transport):
+            changed.append(path)
+        for router in (path.a_router_id, path.z_router_id):
+            if path.probe_revision > path.answer(path.side_of(router))[1]:
+                untold.add(router)
+    columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
+    TunnelPath.objects.bulk_update(changed, columns, batch_size=1000)
+    if untold:
+        send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(untold)], now=now)
 
 
 def _key(path: TunnelPath) -> PathKey:
@@ -38,3 +73,25 @@ def _key(path: TunnelPath) -> PathKey:
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
     """Spread over the interval by the router that is asked, which is then asked for all its paths at once."""
     return now.replace(second=0, microsecond=0) + ROUND_TRIPS_EVERY * (router_id * 7 % 60) / 60
+
+
+def _probe_choose(path: TunnelPath, routers: Mapping[int, Router], *, may_probe: bool) -> None:
+    a, z = routers[path.a_router_id], routers[path.z_router_id]
+    transport = _transport(a, z, path.family) if may_probe and path.in_use else ""
+    if transport != path.probe_transport:
+        path.probe_transport, path.probe_due_at = transport, None
+        path.probe_revision += 1
+
+
+def _transport(a: Router, z: Router, family: int) -> str:
+    """What both routers can make a probe of, "" for nothing."""
+    if not all(router.agent_url and router.loopback(family) for router in (a, z)):
+        return ""
+    can = _can(a) & _can(z)
+    return next((str(Transport.of(each, family)) for each in _PROBES if each in can), "")
+
+
+def _can(router: Router) -> set[str]:
+    """The encapsulations of which the router can make a probe."""
+    seen = getattr(router, "observed", None)
+    return set(seen.encapsulations or ()) if seen is not None and seen.probes else set()

@@ -108,7 +108,8 @@ def _form(
 ) -> HttpResponse:
     if form.is_bound and status is None:
         status = UNPROCESSABLE
-    context = {"form": form, "row": row, "version": version}
+    facts = kind.facts(row) if row is not None else []
+    context = {"form": form, "row": row, "version": version, "facts": facts}
     if kind.losses is not None and row is not None:
         context["losses"] = kind.losses(row, clock.now())
     return _page(request, "noc/inventory_form.html", kind, context, status=status)

@@ -61,8 +61,8 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     shown = text(page)
     assert "hippo Zürich silent" in shown
     assert "zebra Zürich transit only" in shown
-    assert "rhino:bb-next — hippo:bb-prev MTU not known not known – 1 1 Gbit/s" in shown
-    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – 0 0 bit/s" in shown
+    assert "rhino:bb-next — hippo:bb-prev MTU not known not known – – – 1 1 Gbit/s" in shown
+    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – – – 0 0 bit/s" in shown
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold)</text>", drawing)
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU 9000", "MTU 9000", "MTU ?", "MTU ?"]
 
@@ -145,21 +145,23 @@ def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) ->
     seen(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
     drawn, tables = on_the_map(nora)
     assert drawn == ["30 % used"]
-    assert "rhino:bb-next — hippo:bb-prev in service 9000 3 Gbit/s / 1 Gbit/s 30 % of 10 Gbit/s 0" in tables
+    assert (
+        "rhino:bb-next — hippo:bb-prev in service 9000 – – 3 Gbit/s / 1 Gbit/s 30 % of 10 Gbit/s 0" in tables
+    )
 
 
 def test_a_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
     seen(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
     drawn, tables = on_the_map(nora)
     assert drawn == ["5.14 Mbit/s used"]
-    assert "in service 9000 2 Mbit/s / 5.14 Mbit/s 0" in tables
+    assert "in service 9000 – – 2 Mbit/s / 5.14 Mbit/s 0" in tables
 
 
 def test_what_was_counted_long_ago_is_not_shown(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
     drawn, tables = on_the_map(nora)
     assert drawn == []
-    assert "in service 9000 – 0" in tables
+    assert "in service 9000 – – – 0" in tables
 
 
 def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> None:

@@ -249,6 +249,8 @@ class TestCatalogue:
         for kind in (SILENT, REPORTING):
             announce(kind, now=now(), router_id=isp.routers["hippo"].pk)
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
+        for kind in ("black_hole", "black_hole_gone"):
+            announce(f"vll.{kind}", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"path": "x"})
         for state, code, largest in (
             ("scheduled", "", None),
             ("passed", "", 1514),

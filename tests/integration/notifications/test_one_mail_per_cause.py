@@ -15,7 +15,7 @@ from portal.notifications.mail_delivery import mail_send, mails_forget
 from portal.notifications.mail_preferences import mails_stop, unsubscribe_path
 from portal.notifications.models import Mail, MailLine
 from portal.telemetry.router_silences import REPORTING, SILENT
-from portal.vll.models import Vll, VllEnd
+from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.state_transitions import sync_move
 from portal.vll.states import OperStatus
@@ -82,6 +82,47 @@ def silent(isp: Isp) -> RouterSilence:
     since = clock.now()
     announce(SILENT, now=since, router_id=isp.routers["hippo"].pk)
     return RouterSilence.objects.create(router=isp.routers["hippo"], since=since)
+
+
+class TestBlackHole:
+    def path(self, isp: Isp) -> TunnelPath:
+        return TunnelPath.objects.create(
+            a_router=isp.routers["rhino"],
+            z_router=isp.routers["hippo"],
+            family=4,
+            needed_ip_mtu=9000,
+            proven_ip_mtu=8000,
+            proven_at=clock.now(),
+            black_hole_since=clock.now(),
+            round_trips_due_at=clock.now(),
+        )
+
+    def happens(self, kind: str, lines: list[Vll], path: TunnelPath) -> None:
+        for line in lines:
+            data = {"path": str(path.pk)}
+            announce(kind, now=clock.now(), customer_id=line.customer_id, vll_id=line.pk, data=data)
+
+    def test_the_lines_of_a_path_are_one_mail_with_what_passes(
+        self, isp: Isp, server: MailServer, lines: list[Vll]
+    ) -> None:
+        self.happens("vll.black_hole", lines, self.path(isp))
+        send_all(after=3 * MINUTE)
+        for message in server.took:
+            assert (
+                "MTU black hole between rhino and hippo over IPv4: packets of 9,000 bytes are lost, and the"
+                " largest that passes has 8,000."
+            ) in " ".join(parts(message)[0].split())
+            assert all(f"line {vlan} (Alpine Dairy)" in parts(message)[0] for vlan in VLANS)
+        assert told(server) == [(name, "Large frames are lost: 6 lines") for name in ("alice", "nora")]
+
+    def test_what_is_gone_before_it_is_mailed_is_not(
+        self, isp: Isp, server: MailServer, lines: list[Vll]
+    ) -> None:
+        path = self.path(isp)
+        self.happens("vll.black_hole", lines, path)
+        self.happens("vll.black_hole_gone", lines[1:], path)
+        send_all(after=3 * MINUTE)
+        assert told(server) == [(name, "Large frames are lost: line 100") for name in ("alice", "nora")]
 
 
 class TestDrift:

@@ -1,0 +1,146 @@
+"""Probes of paths: what routers answer about them, and what their frames have shown."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.events.models import Event
+from portal.events.outbox import announce
+from portal.inventory.models import Router
+from portal.vll.line_test_procedure import Finding, Findings
+from portal.vll.models import TunnelPath, Vll
+from portal.vll.operations.router_answers import EndAnswer
+from portal.vll.paths_in_use import lines_beyond
+
+# Longer than sending the frames takes; a worker that is gone for so long is not waited for.
+CLAIM = timedelta(seconds=60)
+BLACK_HOLE, BLACK_HOLE_GONE = "black_hole", "black_hole_gone"
+
+
+def probes_on(router: Router) -> QuerySet[TunnelPath]:
+    """The paths with this router at one end that have, or have had, a probe."""
+    here = Q(a_router=router) | Q(z_router=router)
+    return TunnelPath.objects.filter(here, probe_revision__gt=0).select_related("a_router", "z_router")
+
+
+@transaction.atomic
+def probe_answers_take(*, router: Router, answers: Iterable[EndAnswer], now: datetime) -> None:
+    """Record a router's answers about probes; other answers are not looked at.
+
+    Frames are sent at once where both routers have the probe.
+    """
+    paths = {path.pk: path for path in probes_on(router).order_by("pk")}
+    for answer in answers if paths else ():
+        path = paths.get(answer.vll)
+        if path is None or path.side_of(router.pk) != answer.side:
+            continue
+        said, revision = path.answer(answer.side)
+        if (said, revision) == (answer.status, answer.revision):
+            continue
+        newest = {
+            f"{answer.side}_answer": answer.status,
+            f"{answer.side}_answer_revision": answer.revision,
+            f"{answer.side}_reason": answer.reason,
+        }
+        older = {f"{answer.side}_answer_revision__lte": answer.revision}
+        TunnelPath.objects.filter(pk=path.pk, probe_revision__gte=answer.revision, **older).update(**newest)
+    TunnelPath.objects.filter(_PROBED, pk__in=paths, probe_due_at=None).update(probe_due_at=now)
+
+
+_PROBED = Q(
+    ~Q(probe_transport=""),
+    a_answer="testing",
+    z_answer="testing",
+    a_answer_revision=F("probe_revision"),
+    z_answer_revision=F("probe_revision"),
+)
+
+
+def paths_to_probe(*, now: datetime) -> list[UUID]:
+    """The paths whose probe both routers have, and on which frames are to be sent now."""
+    due = TunnelPath.objects.filter(_PROBED, probe_due_at__lte=now).order_by("probe_due_at")
+    return list(due.values_list("pk", flat=True))
+
+
+def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
+    """The path, for one worker at a time; None when it is not due, or somebody is at it.
+
+    Of a worker that dies another one takes over when the claim is over.
+    """
+    due = TunnelPath.objects.filter(_PROBED, pk=path_id, probe_due_at__lte=now)
+    if not due.update(probe_due_at=now + CLAIM):
+        return None
+    return TunnelPath.objects.select_related("a_router", "z_router").get(pk=path_id)
+
+
+def largest_frame(path: TunnelPath) -> int:
+    """The frame in the probe, in bytes, whose IP packet is as large as the largest of the lines'."""
+    return path.needed_ip_mtu - _overhead(path)
+
+
+@transaction.atomic
+def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) -> None:
+    """Keep what frames on ``probed`` have shown, and tell where a black hole began or is gone.
+
+    A probe that became another meanwhile has shown nothing.
+    """
+    path = TunnelPath.objects.select_for_update().get(pk=probed.pk)
+    if path.probe_revision != probed.probe_revision:
+        return
+    path.probed_at = now
+    path.probe_due_at = now + timedelta(seconds=settings.LONGLINE_PROBE_EVERY_S or CLAIM.total_seconds())
+    path.finding = "" if findings.finding is None else findings.finding.value
+    if findings.largest_passed is not None:
+        path.proven_ip_mtu, path.proven_at = findings.largest_passed + _overhead(probed), now
+    if findings.finding is Finding.LARGE_FRAMES_LOST and path.black_hole_since is None:
+        path.black_hole_since = now
+        _tell(path, BLACK_HOLE, lines_beyond(path, path.proven_ip_mtu or 0), now)
+    elif findings.passed and path.black_hole_since is not None:
+        _tell(path, BLACK_HOLE_GONE, _told_since(path, path.black_hole_since), now)
+        path.black_hole_since = None
+    path.save()
+
+
+def _overhead(path: TunnelPath) -> int:
+    return overhead(Transport(path.probe_transport), MtuPolicy.EXACT)
+
+
+def _told_since(path: TunnelPath, since: datetime) -> list[Vll]:
+    """The lines on the path that were told of its black hole."""
+    lines = lines_beyond(path, 0)
+    told = Event.objects.filter(
+        kind=f"vll.{BLACK_HOLE}", vll_id__in=[line.pk for line in lines], at__gte=since
+    )
+    known = set(told.values_list("vll_id", flat=True))
+    return [line for line in lines if line.pk in known]
+
+
+def _tell(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> None:
+    """At both routers, and at each line whose largest frames are concerned."""
+    said = {
+        "path": str(path.pk),
+        "routers": [path.a_router.name, path.z_router.name],
+        "family": path.family,
+        "largest_passed": path.proven_ip_mtu,
+        "needed": path.needed_ip_mtu,
+    }
+    for router in (path.a_router_id, path.z_router_id):
+        announce(f"router.{what}", now=now, router_id=router, data=said)
+    for line in lines:
+        announce(f"vll.{what}", now=now, customer_id=line.customer_id, vll_id=line.pk, data=said)
+
+
+def stored_probe_answers(router: Router) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
+    """As ``stored_answers``, about the probes on a router."""
+    return {
+        (path.pk, side): (*path.answer(side), path.a_reason if side == "a" else path.z_reason, False)
+        for path in probes_on(router)
+        for side in [path.side_of(router.pk)]
+    }

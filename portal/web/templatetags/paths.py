@@ -1,0 +1,35 @@
+"""What frames have shown of a path, for the map."""
+
+from typing import NamedTuple
+
+from django import template
+from django.utils.translation import gettext as _
+
+from portal.vll.line_test_procedure import Finding
+from portal.vll.models import TunnelPath
+
+register = template.Library()
+
+
+class PathState(NamedTuple):
+    """A badge: its text and tone."""
+
+    text: str
+    tone: str
+
+
+@register.simple_tag
+def path_state(path: TunnelPath) -> PathState:
+    """The outcome of the newest frames, or why there are none."""
+    if not path.probe_transport:
+        return PathState(_("not probed"), "muted")
+    if path.black_hole_since is not None:
+        return PathState(_("MTU black hole"), "danger")
+    if path.probed_at is None:
+        built = "conflict" not in (path.a_answer, path.z_answer)
+        return PathState(_("not yet"), "muted") if built else PathState(_("probe in conflict"), "warning")
+    if path.finding == Finding.NOTHING_ARRIVES:
+        return PathState(_("nothing arrives"), "danger")
+    if path.finding:
+        return PathState(_("frames lost"), "warning")
+    return PathState(_("all arrive"), "success")

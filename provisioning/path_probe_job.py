@@ -1,0 +1,49 @@
+"""Sending test frames through the probes between routers, so that no customer has to find a black hole."""
+
+import logging
+from contextlib import ExitStack
+from uuid import UUID
+
+from portal.core import clock
+from portal.vll.line_test_procedure import SIZES, run
+from portal.vll.operations.path_probes import largest_frame, path_probe_claim, path_probe_finish
+from provisioning.converge_job import Clock, agent_of
+from provisioning.line_test_frames import End, FramesProbe, NotSent
+from provisioning.line_test_job import rate_pps
+
+log = logging.getLogger(__name__)
+
+COUNT = 10
+
+
+def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
+    """Send small frames and the largest in use both ways; False when there was nothing to do here.
+
+    What could not be sent is tried again when the claim is over.
+    """
+    path = path_probe_claim(path_id, now=now())
+    if path is None:
+        return False
+    with ExitStack() as conversations:
+        probe = FramesProbe(
+            ends={
+                side: End(
+                    conversations.enter_context(agent_of(path.router(side))),
+                    path.pk,
+                    side,
+                    path.probe_revision,
+                )
+                for side in "az"
+            },
+            rate_pps=rate_pps([path.a_router, path.z_router]),
+        )
+        try:
+            findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT)
+        except NotSent as error:
+            log.warning(
+                "probe",
+                extra={"path": str(path), "router": path.router(error.side).name, "error": str(error)},
+            )
+            return True
+    path_probe_finish(path, findings, now=now())
+    return True

@@ -1,0 +1,68 @@
+"""Probes as a router's intent has them: ends without an access."""
+
+from dataclasses import dataclass
+
+from portal.allocation.vni_leases import PROBE_VNI
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import MAX_FRAME
+from portal.inventory.models import Router
+from portal.vll.models import TunnelPath, VllEnd
+from portal.vll.operations.path_probes import probes_on
+from provisioning.intent_document import EndKey, EndRow
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRows:
+    """The probes that are to be on a router, and those that are not and of which it has not said so yet."""
+
+    present: tuple[EndRow, ...]
+    removed: tuple[EndKey, ...]
+
+
+def probe_rows(router: Router) -> ProbeRows:
+    """Its ``vll`` is the path's id; the side "a" is that of the path's first router."""
+    paths = list(probes_on(router))
+    return ProbeRows(
+        present=tuple(_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport),
+        removed=tuple(
+            key for path in paths if not path.probe_transport and (key := _unconfirmed(path, router))
+        ),
+    )
+
+
+def unconfirmed_probes(router: Router) -> frozenset[EndKey]:
+    """The keys that a document must speak of before this router can be at rest."""
+    return frozenset(key for path in probes_on(router) if (key := _unconfirmed(path, router)))
+
+
+def _unconfirmed(path: TunnelPath, router: Router) -> EndKey | None:
+    side, present = path.side_of(router.pk), bool(path.probe_transport)
+    wanted = VllEnd.Status.TESTING if present else VllEnd.Status.REMOVED
+    if path.answer(side) == (wanted, path.probe_revision):
+        return None
+    return EndKey(path.pk, side, path.probe_revision, present=present)
+
+
+def _row(path: TunnelPath, side: str) -> EndRow:
+    transport = Transport(path.probe_transport)
+    far = "z" if side == "a" else "a"
+    return EndRow(
+        vll=path.pk,
+        side=side,
+        revision=path.probe_revision,
+        wanted_present=True,
+        confirmed_removed=False,
+        admin_up=True,
+        frame=MAX_FRAME,
+        interface=None,
+        tagging="",
+        outer_vlan=None,
+        inner_vlan=None,
+        exact_match=True,
+        encapsulation=transport.encapsulation.value,
+        family=transport.family,
+        local=path.router(side).loopback(path.family),
+        remote=path.router(far).loopback(path.family),
+        vni=PROBE_VNI,
+        testing=True,
+    )

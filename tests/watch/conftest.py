@@ -1,0 +1,70 @@
+"""Two routers whose paths are probed every few seconds: stand-ins, and real VPPs where there are any."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from devstack.isp import BACKBONE_IP_MTU, small_isp
+from devstack.paths import RUN
+from devstack.stack import Stack
+from devstack.vpp_network import VppDataplane
+from devstack.vppsim import SimulatedDataplane
+from tests.lab.conftest import running_lab
+from tests.stacks import simulated
+
+# Agents that report every second are asked about their probes every 10 s.
+SETTINGS = {"LONGLINE_PROBE_EVERY_S": "10"}
+_PATHS = "SELECT * FROM vll_tunnelpath WHERE in_use"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    stack: Stack
+
+    def path(self) -> dict[str, Any]:
+        """The path between both routers, as the portal has it; {} where it is not watched."""
+        url = self.stack.portal.services.database_url
+        with psycopg.connect(url, autocommit=True, row_factory=dict_row) as database:
+            return database.execute(_PATHS).fetchone() or {}
+
+    @contextmanager
+    def backbone_that_carries(self, mtu: int) -> Iterator[None]:
+        """For a while, Hippo's backbone takes no larger IP packets.
+
+        Stand-ins drop larger ones and say nothing of it. A real VPP cuts them in pieces, and its agent
+        reports the MTU: a veth that is made narrower beneath it would block its ring for small packets too.
+        """
+        dataplane = self.stack.dataplane
+        if isinstance(dataplane, SimulatedDataplane):
+            file = dataplane.folder / "hippo" / "vppsim.json"
+            before = file.read_text()
+            file.write_text(json.dumps(json.loads(before) | {"links": {"mtu": mtu}}))
+            try:
+                yield
+            finally:
+                file.write_text(before)
+            return
+        assert isinstance(dataplane, VppDataplane)
+        vpp = dataplane.vpps["hippo"]
+        sides = dataplane.isp.sides_of(dataplane.isp.router("hippo"))
+        vpp.configure(*(f"set interface mtu packet {mtu} {side.interface}" for side in sides))
+        try:
+            yield
+        finally:
+            vpp.configure(*(f"set interface mtu packet {BACKBONE_IP_MTU} {side.interface}" for side in sides))
+
+
+@pytest.fixture(scope="package", params=["vppsim", "real VPP"])
+def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
+    if request.param == "vppsim":
+        with simulated(small_isp(), logs=RUN / "log" / "watch", settings=SETTINGS) as stack:
+            yield Watched(stack)
+    else:
+        with running_lab(request.config, settings=SETTINGS) as lab:
+            yield Watched(lab.stack)

@@ -1,0 +1,54 @@
+"""A backbone that silently carries less than it did is found by the probes, and by the next order at once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from devstack.client import NotReached, Refused
+from tests.journeys.test_order_to_traffic import an_order
+from tests.watch.conftest import Watched
+
+WAIT_S = 120
+# 8,900 and the Ethernet header; with IPv4, UDP and VXLAN.
+FRAME = 8914
+NEEDED = FRAME + 36
+LEAST = 8000
+
+
+def wait(watched: Watched, is_so: Callable[[], bool]) -> None:
+    assert watched.stack.client("customer").wait(is_so, timeout_s=WAIT_S), watched.path()
+
+
+def test_a_black_hole_is_found_and_named_to_the_byte(watched: Watched) -> None:
+    customer = watched.stack.client("customer")
+    accepted = customer.order(**an_order(watched.stack, vlan=720, transport="vxlan4", svc_mtu=8900))
+    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+    wait(watched, lambda: watched.path().get("proven_ip_mtu") == NEEDED)
+    path = watched.path()
+    assert (path["finding"], path["black_hole_since"], path["probe_transport"]) == ("", None, "vxlan4")
+    with watched.backbone_that_carries(LEAST):
+        wait(watched, lambda: watched.path()["black_hole_since"] is not None)
+        path = watched.path()
+        assert (path["finding"], path["proven_ip_mtu"]) == ("large-frames-lost", LEAST)
+        # The line is in service still, and small frames pass.
+        assert customer.vll(accepted.vll)["lifecycle"] == "active"
+        # By what is reported where that is known, and else by its own test.
+        with pytest.raises((Refused, NotReached), match=f"path-too-narrow|passed had {LEAST - 36:,}"):
+            another = customer.order(**an_order(watched.stack, vlan=721, transport="vxlan4", svc_mtu=8900))
+            customer.wait_completed(another.order, timeout_s=WAIT_S)
+    wait(watched, lambda: watched.path()["black_hole_since"] is None)
+    assert watched.path()["proven_ip_mtu"] == NEEDED
+    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+    # With the last line the probe goes from both routers.
+    wait(watched, lambda: watched.path() == {})
+
+
+def test_round_trips_are_measured_while_a_line_is_there(watched: Watched) -> None:
+    customer = watched.stack.client("customer")
+    accepted = customer.order(**an_order(watched.stack, vlan=722, transport="vxlan4", svc_mtu=1500))
+    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+    wait(watched, lambda: bool(customer.latency(accepted.vll)))
+    for _start, least, mean, most, lost in customer.latency(accepted.vll):
+        assert 0 < least <= mean <= most
+        assert lost == 0
+    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
