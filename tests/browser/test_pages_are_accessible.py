@@ -47,6 +47,7 @@ _BUTTONS_AND_PARTS = {
         *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
         *("noc-person-second-factor",),
         *("noc-router-actions", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
+        "noc-router-calibration",
         *("noc-quarantine-accept", "noc-quarantine-discard"),
     )
 }
