@@ -8,6 +8,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 
 from portal.diagnosis.facts import EndFacts, LineFacts
+from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
 
 
@@ -32,7 +33,10 @@ class Finding(StrEnum):
     PORT_DOWN = "port-down"
     NOT_AS_WANTED = "not-as-wanted"
     PATH_DOWN = "path-down"
+    LARGE_FRAMES_LOST = "large-frames-lost"
+    PATH_LOSES = "path-loses"
     NO_FRAMES_IN = "no-frames-in"
+    OTHER_FRAMES_IN = "other-frames-in"
     POLICED = "policed"
     TEST_FAILED = "test-failed"
 
@@ -59,7 +63,7 @@ def checks_of(line: LineFacts) -> list[Check]:
         *_each_end(line, _router),
         *_each_end(line, _port_link),
         *_each_end(line, _configuration),
-        *([_path(line)] if line.tunnelled else []),
+        *([_path(line), _path_mtu(line)] if line.tunnelled else []),
         *_each_end(line, _policer),
         *_each_end(line, _frames_in),
         *([_last_test(line)] if line.tunnelled else []),
@@ -161,6 +165,28 @@ def _path(line: LineFacts) -> Check:
     return Check("path", state, path.message, at, detail=path.hint)
 
 
+def _path_mtu(line: LineFacts) -> Check:
+    """By the probes between the two routers; what only larger lines lose is no matter of this one."""
+    code, probed = "path_mtu", line.path_mtu
+    if probed is None:
+        return Check(code, CheckState.UNKNOWN, _("Nobody has measured yet what the path carries."), None)
+    proven = probed.proven or 0
+    if probed.finding is None or (
+        probed.finding is FramesFinding.LARGE_FRAMES_LOST and proven >= probed.needed
+    ):
+        text = _("Test packets as large as this line's pass the path, both ways.")
+        return Check(code, CheckState.OK, text, probed.at)
+    if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
+        text = _("Packets of {proven} bytes pass the path; this line's largest take {needed}.").format(
+            proven=f"{proven:,}", needed=f"{probed.needed:,}"
+        )
+        return Check(
+            code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
+        )
+    text = _("Test packets are lost on the path, small ones too.")
+    return Check(code, CheckState.BROKEN, text, probed.at, Finding.PATH_LOSES, detail=probed.detail)
+
+
 def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_policer", end.counted
     if counted is None or counted.dropped is None:
@@ -183,6 +209,11 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     )
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
+    if end.by_vlan and end.port_drops:
+        text = _("Frames come in at port {port}, and none of them with the VLAN of this line.").format(
+            port=end.port
+        )
+        return Check(code, CheckState.BROKEN, text, counted.until, Finding.OTHER_FRAMES_IN, side)
     return Check(code, CheckState.BROKEN, text, counted.until, Finding.NO_FRAMES_IN, side)
 
 

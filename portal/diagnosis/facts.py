@@ -6,13 +6,20 @@ from typing import Any
 
 from django.db.models import prefetch_related_objects
 
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
+from portal.telemetry.losses import drops_at_port
 from portal.telemetry.models import Sample
+from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.path_sentences import black_hole_sentence
 from portal.vll.path_status import PathStatus, path_status
+from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_ORDER_STATES
 
 # Agents count every ten seconds.
@@ -50,11 +57,28 @@ class EndFacts:
     reason: dict[str, Any] | None
     drift: list[dict[str, Any]]
     counted: Counted | None
+    # Whether the line takes only frames with its own VLANs, and how many frames its port lately dropped of
+    # all that came in, whatever line they were for; None: not counted.
+    by_vlan: bool
+    port_drops: int | None
 
     @property
     def is_heard(self) -> bool:
         """Whether what is said of this end is fresh."""
         return self.silent_since is None and self.reported_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PathMtuFacts:
+    """What probes found on the line's path. IP packets in bytes; ``needed``: of the line's largest frame."""
+
+    needed: int
+    # The largest that passed when frames last did.
+    proven: int | None
+    # Of the last probe; None: all arrived.
+    finding: FramesFinding | None
+    at: datetime
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +113,8 @@ class LineFacts:
     ends: dict[str, EndFacts]
     # None where there is no tunnel, or nothing in service to watch.
     path: PathStatus | None
+    # None where no probe has been sent.
+    path_mtu: PathMtuFacts | None
     last_test: LineTestFacts | None
 
 
@@ -102,6 +128,7 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         ).values_list("router_id", "since")
     )
     counted = _counted(vll, now)
+    drops = {end.side: drops_at_port(end.port, now=now, over=FRESH) for end in ends}
     order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     return LineFacts(
         at=now,
@@ -110,14 +137,22 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         tunnelled=vll.family is not None,
         order=_order(order),
         portal_listens=_listens(now),
-        ends={end.side: _end(end, vll, silences, counted.get(end.side), now) for end in ends},
+        ends={
+            end.side: _end(end, vll, silences, counted.get(end.side), drops[end.side], now) for end in ends
+        },
         path=path_status(vll),
+        path_mtu=_path_mtu(vll),
         last_test=_last_test(vll),
     )
 
 
 def _end(
-    end: VllEnd, vll: Vll, silences: dict[int, datetime], counted: Counted | None, now: datetime
+    end: VllEnd,
+    vll: Vll,
+    silences: dict[int, datetime],
+    counted: Counted | None,
+    port_drops: int | None,
+    now: datetime,
 ) -> EndFacts:
     router = end.port.router
     seen: ObservedRouter | None = getattr(router, "observed", None)
@@ -139,6 +174,8 @@ def _end(
         reason=end.reason,
         drift=end.drift,
         counted=counted,
+        by_vlan=end.tagging != Tagging.UNTAGGED,
+        port_drops=port_drops,
     )
 
 
@@ -176,6 +213,20 @@ def _sum(rows: list[Sample]) -> Counted:
 def _listens(now: datetime) -> bool:
     """Since the oldest report that may still be fresh, but for a few seconds of a restart."""
     return bool(listened(now - timedelta(seconds=20), now))
+
+
+def _path_mtu(vll: Vll) -> PathMtuFacts | None:
+    path = path_of(vll)
+    if path is None or path.probed_at is None:
+        return None
+    gre_key = vll.gre_key is not None
+    return PathMtuFacts(
+        needed=vll.frame + overhead(Transport(vll.transport), MtuPolicy.EXACT, gre_key=gre_key),
+        proven=path.proven_ip_mtu,
+        finding=FramesFinding(path.finding) if path.finding else None,
+        at=path.probed_at,
+        detail=black_hole_sentence(path) if path.black_hole_since else path.finding,
+    )
 
 
 def _last_test(vll: Vll) -> LineTestFacts | None:

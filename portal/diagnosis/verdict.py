@@ -25,11 +25,16 @@ SENTENCES = {
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
     Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, does not hold what was ordered."),
     Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
+    Finding.LARGE_FRAMES_LOST: gettext_noop("The network loses this line's large frames; smaller ones pass."),
+    Finding.PATH_LOSES: gettext_noop("The network loses frames between the two ends."),
     Finding.POLICED: gettext_noop(
         "More comes in at {end} than the ordered bandwidth, and the rest is dropped."
     ),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Nothing comes in from you at {end}, and nothing is wrong with the line."
+    ),
+    Finding.OTHER_FRAMES_IN: gettext_noop(
+        "Frames come in at {end}, and none of them with the VLAN of this line."
     ),
     Finding.TEST_FAILED: gettext_noop("The last test of this line lost frames."),
 }
@@ -48,9 +53,16 @@ ADVICE = {
         "It is repaired by itself where that is possible; else the NOC is told."
     ),
     Finding.PATH_DOWN: _NOC_IS_AT_IT,
+    Finding.LARGE_FRAMES_LOST: gettext_noop(
+        "The NOC sees it too. Until it is mended, smaller packets pass: lower the MTU of your own devices."
+    ),
+    Finding.PATH_LOSES: _NOC_IS_AT_IT,
     Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Look at your own device there: is it sending, and with the VLAN that the line has?"
+    ),
+    Finding.OTHER_FRAMES_IN: gettext_noop(
+        "Look at the VLAN that your own device there sends with. If it is the line's, tell the NOC."
     ),
     Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from portal.inventory.models import BackboneLink, Router
+from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.bucket_queries import starts_of
 from portal.telemetry.loss_counts import BUFFERS, COLUMNS, LOST, OF_INTERFACES, OF_ROUTERS, ROUTER
 from portal.telemetry.loss_rollups import Rows, losses_of
@@ -61,6 +61,19 @@ def link_losses(
         answer[f"{side}_side"] = {"name": name, **_series(rows, name, starts, OF_INTERFACES)}
         answer["simulated"] = answer["simulated"] or any(row[-1] for row in rows.values())
     return answer
+
+
+def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
+    """Frames that came in at a port lately and were dropped in its VPP, whatever they were for; None where
+    nothing was counted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(drops) FROM telemetry_loss_sample"
+            " WHERE router_id = %s AND to_at > %s AND interface = %s",
+            [port.router_id, now - over, port.interface],
+        )
+        (drops,) = cursor.fetchone()
+    return None if drops is None else int(drops)
 
 
 def _read(

@@ -13,6 +13,7 @@ from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.core import clock
+from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
@@ -32,14 +33,19 @@ from tests.integration.test_losses import of_interface, of_router, tell_at
 from tests.integration.test_sample_quarantine import send
 
 PASSWORD = "correct horse battery"
-# On a line's page the months come by a link, which scripts follow at once.
-_FILLED_BY_SCRIPTS = {"Availability and frame loss by month", "95th percentile by month"}
+# On a line's page the months and the diagnosis come by a link, which scripts follow at once.
+_FILLED_BY_SCRIPTS = {
+    "Availability and frame loss by month",
+    "95th percentile by month",
+    "Is it me or you?",
+}
 # What takes a form or answers with a part of a page.
 _BUTTONS_AND_PARTS = {
     f"web:{name}"
     for name in (
         *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
         *("vll-status", "vll-change-check", "vll-suspend", "vll-resume", "vll-restore", "vll-cancel"),
+        *("line-test-call-off", "trouble-report", "trouble-close"),
         *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
         *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
@@ -89,6 +95,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
     lose_much(isp, found["active"])
+    trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
     return found
 
 
@@ -243,6 +250,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/remove/",
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
+            f"/vlls/{lines['active'].pk}/test/",
+            f"/vlls/{lines['active'].pk}/diagnosis/",
             *(f"/vlls/{test.vll_id}/tests/{test.pk}/" for test in lines["active"].line_tests.all()),
         ],
         "ada": [
@@ -263,6 +272,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/orders/new/",
             "/routers/",
             f"/vlls/{lines['active'].pk}/",
+            f"/vlls/{lines['active'].pk}/diagnosis/",
             "/noc/",
             "/noc/map/",
             "/noc/map/?q=nothing",

@@ -106,7 +106,7 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
 def test_it_costs_the_same_few_statements_for_every_line(line: Vll) -> None:
     with CaptureQueriesContext(connection) as asked:
         diagnosis_of(Vll.objects.get(pk=line.pk), now=clock.now())
-    assert len(asked) <= 10
+    assert len(asked) <= 13
 
 
 def test_the_api_shows_it_to_those_who_may_see_the_line(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from devstack.client import Client
-from devstack.frames import Wire
-from tests.lab.combinations import Combination
+from devstack.frames import Tag, Wire, frame
+from tests.lab.combinations import STATIONS, Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.test_policing import must_be_policed
@@ -26,12 +26,16 @@ class Senders:
 
     wires: dict[str, Wire]
     sending: dict[str, threading.Event] = field(default_factory=dict)
+    # By side, what the customer sends with another VLAN than the line's.
+    astray: dict[str, bytes] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def send(self, of: str) -> None:
         packet = bytes(100)
         while not self.stop.wait(GAP_S):
-            if self.sending[of].is_set():
+            if of in self.astray:
+                self.wires[of].send(self.astray[of])
+            elif self.sending[of].is_set():
                 self.wires[of].send(LINE.on_the_wire(of=of, at=of, packet=packet))
 
 
@@ -81,11 +85,19 @@ def test_each_single_fault_is_named(lab: Lab) -> None:
             interface = lab.ends(LINE.transport, LINE.tagging)["a" if router == "rhino" else "z"][1]
             return lambda: lab.dataplane.vpps[router].configure(f"set interface state {interface} {state}")
 
+        other_vlan = frame(
+            destination=STATIONS["z"], source=STATIONS["a"], tags=[Tag(3999)], payload=bytes(100)
+        )
         faults: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
             ("a-port-down", port("rhino", "down"), port("rhino", "up")),
             ("z-port-down", port("hippo", "down"), port("hippo", "up")),
             ("a-no-frames-in", senders.sending["a"].clear, senders.sending["a"].set),
             ("z-no-frames-in", senders.sending["z"].clear, senders.sending["z"].set),
+            (
+                "a-other-frames-in",
+                lambda: senders.astray.update(a=other_vlan),
+                lambda: senders.astray.clear(),
+            ),
             (
                 "a-policed",
                 change(cir_bps=NO_RATE_BPS, cbs_bytes=BURST_BYTES),

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
-from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts
+from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
 from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, verdict_of
+from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
@@ -32,6 +33,8 @@ def end(router: str, **more: Any) -> EndFacts:
         reason=None,
         drift=[],
         counted=COUNTED,
+        by_vlan=True,
+        port_drops=0,
     )
     return replace(facts, **more)
 
@@ -46,6 +49,7 @@ def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **mor
         portal_listens=True,
         ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
         path=PathStatus("up", "The path between rhino and hippo is up", NOW),
+        path_mtu=PathMtuFacts(1564, 1564, None, NOW, ""),
         last_test=LineTestFacts(True, "All test frames of up to 1,518 bytes arrived, both ways.", NOW),
     )
     return replace(facts, **more)
@@ -55,6 +59,8 @@ def verdict(facts: LineFacts) -> Verdict:
     return verdict_of(facts, checks_of(facts))
 
 
+# Of larger lines than this one.
+BLACK_HOLE = PathMtuFacts(1564, 1564, FramesFinding.LARGE_FRAMES_LOST, NOW, "")
 SILENT = {"silent_since": NOW - timedelta(minutes=1), "counted": None}
 NOTHING_IN = {"counted": replace(COUNTED, frames_in=0)}
 FULL = {"counted": replace(COUNTED, dropped=7)}
@@ -68,10 +74,18 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(z={"link_up": False}), "z-port-down"),
         (line(a=NOTHING_IN), "a-no-frames-in"),
         (line(z=NOTHING_IN), "z-no-frames-in"),
+        (line(a={**NOTHING_IN, "port_drops": 9}), "a-other-frames-in"),
+        (line(a={**NOTHING_IN, "port_drops": 9, "by_vlan": False}), "a-no-frames-in"),
+        (line(a={"port_drops": 9}), "in-order"),
+        (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),
         (line(path=PathStatus("down", "The path between rhino and hippo is down", NOW)), "path-down"),
         (line(path=PathStatus("not_watched", "not watched: hippo cannot watch paths.")), "in-order"),
+        (line(path_mtu=replace(BLACK_HOLE, proven=1500)), "large-frames-lost"),
+        (line(path_mtu=BLACK_HOLE), "in-order"),
+        (line(path_mtu=replace(BLACK_HOLE, finding=FramesFinding.NOTHING_ARRIVES)), "path-loses"),
+        (line(path_mtu=None), "in-order"),
         (line(a={"vpp_away": True}), "a-vpp-down"),
         (line(z=SILENT), "z-router-silent"),
         (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
@@ -131,7 +145,7 @@ def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
 
 def test_a_line_on_one_router_has_no_path_and_no_test() -> None:
     codes = [check.code for check in checks_of(line(tunnelled=False, path=None, last_test=None))]
-    assert not {"path", "last_test"} & set(codes)
+    assert not {"path", "path_mtu", "last_test"} & set(codes)
     assert verdict(line(tunnelled=False, path=None, last_test=None)).code == "in-order"
 
 
