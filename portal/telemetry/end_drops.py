@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from portal.telemetry.bucket_queries import SIDES, rolled_up, starts_of
-from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.rollup_tables import FIVE_MINUTES, ROLLUPS, finest_kept
 from portal.vll.models import Vll
 
 _PER_END = ("in_drops", "violate_packets", "out_drops")
@@ -19,6 +19,9 @@ class EndDrops:
     sent_in: int | None
     for_customer: int | None
 
+    def as_document(self) -> dict[str, int | None]:
+        return {"dropped_in": self.sent_in, "dropped_out": self.for_customer}
+
     @property
     def is_known(self) -> bool:
         return self.sent_in is not None or self.for_customer is not None
@@ -28,13 +31,15 @@ class EndDrops:
         return bool(self.sent_in or self.for_customer)
 
 
-def end_drops(*, vll: Vll, since: datetime, until: datetime) -> dict[str, EndDrops]:
-    """By side, over the 5 minutes that touch the range.
+def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, EndDrops]:
+    """By side, over the buckets that touch the range: the finest that are stored, of 5 minutes at least.
 
     Where a policer was counted at all, what was dropped while it was not is left out: nobody knows whether
     the policer did.
     """
-    rows = rolled_up(vll, starts_of(since, until, FIVE_MINUTES.step_s), FIVE_MINUTES, _COLUMNS)
+    finest = finest_kept(since, now=now)
+    table = finest if finest in ROLLUPS else FIVE_MINUTES
+    rows = rolled_up(vll, starts_of(since, until, table.step_s), table, _COLUMNS)
     width = len(_PER_END)
     found = {}
     for at, side in enumerate(SIDES):

@@ -119,10 +119,18 @@ def test_a_customer_reads_what_the_routers_dropped_in_words(isp: Isp, alice: Use
     assert "2 frames that arrived for the A end could not be handed over to your port." in said
 
 
+def test_programs_read_what_the_routers_dropped_too(isp: Isp, alice: User, now: datetime) -> None:
+    vll = order(isp, alice).vll
+    tell_at(isp, now - timedelta(seconds=40), ends=(count(vll, drops=31, violate=30, out=2),), now=now)
+    answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/loss").json()
+    assert answer["a_end"] == {"dropped_in": 1, "dropped_out": 2}
+    assert answer["z_end"] == {"dropped_in": None, "dropped_out": None}
+
+
 def test_whose_drops_are_unknown_are_nobodys(isp: Isp, alice: User, now: datetime) -> None:
     vll = order(isp, alice).vll
     begin = now - timedelta(minutes=20)
     tell_at(isp, begin, ends=(count(vll, drops=30, violate=28),), now=now)
     tell_at(isp, begin + timedelta(minutes=10), ends=(count(vll, drops=500),), now=now)
-    found = end_drops(vll=vll, since=now - timedelta(days=1), until=now)
+    found = end_drops(vll=vll, since=now - timedelta(days=1), until=now, now=now)
     assert found == {"a": EndDrops(2, None), "z": EndDrops(None, None)}

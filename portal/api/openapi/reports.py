@@ -72,12 +72,26 @@ _DIRECTION = _record(
         " `loss_ratio` only says that the loss is less than this.",
     },
 )
+_DROPPED = {**_COUNT, "type": ["integer", "null"]}
+_DROPS = _record(
+    dropped_in={
+        **_DROPPED,
+        "description": "Frames from the customer that its router dropped, those beyond the profile left out;"
+        " null where nothing was counted.",
+    },
+    dropped_out={
+        **_DROPPED,
+        "description": "Frames that came for the customer and that its router could not hand over.",
+    },
+)
 LOSS = _record(
     step_s=_COUNT,
     compared=_COUNT,
     missing=_COUNT,
     a_to_z=_DIRECTION,
     z_to_a=_DIRECTION,
+    a_end=_DROPS,
+    z_end=_DROPS,
     simulated={"type": "boolean"},
 )
 _COLOUR = {**_record(bytes=_COUNT, packets=_COUNT), "type": ["object", "null"]}

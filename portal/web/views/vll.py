@@ -43,7 +43,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
         "path": _path(vll, now),
         "tunnel_path": path_of(vll),
         "policed": policed(vll=vll, since=now - _LATELY, until=now, now=now),
-        "drops": end_drops(vll=vll, since=now - _LATELY, until=now),
+        "drops": end_drops(vll=vll, since=now - _LATELY, until=now, now=now),
         **_live_part(request, vll),
     }
     return render(request, "vll/vll.html", context)

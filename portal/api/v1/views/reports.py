@@ -28,6 +28,7 @@ from portal.api.v1.serializers.throughput import (
 from portal.api.v1.views.months import month_rows
 from portal.core import clock
 from portal.telemetry.availability import PERIODS, availability
+from portal.telemetry.end_drops import end_drops
 from portal.telemetry.frame_loss import frame_loss
 from portal.telemetry.month_close import frozen_percentiles
 from portal.telemetry.monthly_figures import months_of
@@ -99,13 +100,17 @@ class AvailabilityView(APIView):
 
 
 class LossView(APIView):
-    """Passive frame loss of a VLL in both directions, where both ends were counted without a gap."""
+    """Passive frame loss of a VLL in both directions, where both ends were counted without a gap; and what
+    the routers at its ends dropped."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(parameters=_RANGE, responses={200: LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(frame_loss(vll=_vll(request, pk), **_asked(RangeQuerySerializer, request)))
+        vll, asked = _vll(request, pk), _asked(RangeQuerySerializer, request)
+        lost = frame_loss(vll=vll, **asked)
+        drops = end_drops(vll=vll, **asked)
+        return Response(lost | {f"{side}_end": found.as_document() for side, found in drops.items()})
 
 
 class PolicingView(APIView):
