@@ -35,21 +35,34 @@ def server_binaries() -> Path:
 
 
 @contextmanager
-def running(*, folder: Path, log: Path, port: int, durable: bool, kept: bool = False) -> Iterator[Server]:
+def running(
+    *,
+    folder: Path,
+    log: Path,
+    port: int,
+    durable: bool,
+    kept: bool = False,
+    template: Path | None = None,
+) -> Iterator[Server]:
     """Start a cluster under `folder`; its URL is what DATABASE_URL takes.
 
     `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
     `kept`: the cluster stays there and is used again; who starts it meanwhile is refused by PostgreSQL.
+    `template`: begin with a copy of the cluster that `kept` left there, and not with an empty one.
     Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
     user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
     try:
         if kept and (folder / "password").exists():
-            home, password = folder.resolve(), (folder / "password").read_text().strip()
+            home = folder.resolve()
         else:
-            home, password = _fresh_home(folder, user), secrets.token_urlsafe(24)
-            _initdb(binaries, home, password=password, user=user, log=log)
+            home = _fresh_home(folder, user)
+            if template is None:
+                _initdb(binaries, home, password=secrets.token_urlsafe(24), user=user, log=log)
+            else:
+                copy_cluster(template, home)
+        password = (home / "password").read_text().strip()
         log.parent.mkdir(parents=True, exist_ok=True)
         cluster = home / "cluster"
         (cluster / "postgresql.auto.conf").write_text(_settings(home, port=port, durable=durable))
@@ -92,6 +105,12 @@ def _fresh_home(folder: Path, user: str | None) -> Path:
     account = pwd.getpwnam(user)
     os.chown(home, account.pw_uid, account.pw_gid)
     return home
+
+
+def copy_cluster(home: Path, to: Path) -> None:
+    """Copy a cluster that is not running, with its password; its owner stays who it is."""
+    parts = [str(home / name) for name in ("cluster", "password")]
+    subprocess.run(["cp", "--archive", "--reflink=auto", *parts, str(to)], check=True)
 
 
 def _remove(folder: Path) -> None:

@@ -25,8 +25,13 @@ class Services:
 
 
 @contextmanager
-def running(*, folder: Path, logs: Path, durable: bool = True, kept: bool = False) -> Iterator[Services]:
-    """Private and on free ports; fresh, and everything under `folder` is gone afterwards, unless `kept`."""
+def running(
+    *, folder: Path, logs: Path, durable: bool = True, kept: bool = False, template: Path | None = None
+) -> Iterator[Services]:
+    """Private and on free ports; fresh, and everything under `folder` is gone afterwards, unless `kept`.
+
+    `template`: a PostgreSQL cluster to begin with a copy of; see `devstack.postgres.running`.
+    """
     postgres_port, redis_port = free_ports(2)
     with (
         postgres.running(
@@ -35,6 +40,7 @@ def running(*, folder: Path, logs: Path, durable: bool = True, kept: bool = Fals
             port=postgres_port,
             durable=durable,
             kept=kept,
+            template=template,
         ) as database,
         redis.running(folder=folder / "redis", log=logs / "redis.log", port=redis_port) as broker,
     ):

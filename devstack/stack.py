@@ -60,14 +60,16 @@ def running(
     report_interval_s: int = 10,
     durable: bool = True,
     settings: dict[str, str] | None = None,
+    template: Path | None = None,
 ) -> Iterator[Stack]:
     """Everything up and answering. `family` is the one that `dataplane` starts its children in.
 
+    `template`: a PostgreSQL cluster to begin with a copy of; see `devstack.postgres.running`.
     All children are stopped on the way out, before the services they use. Raises ChildFailed.
     """
     own_web_port, agents_port, metrics_port, *free = free_ports(3 + 2 * len(isp.agents))
     agent_ports, agent_metrics_ports = free[::2], free[1::2]
-    with services.running(folder=folder, logs=logs, durable=durable) as private, family:
+    with services.running(folder=folder, logs=logs, durable=durable, template=template) as private, family:
         portal = Portal(
             services=private,
             folder=folder,

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from devstack import services
+from devstack import postgres, services
 from devstack.paths import RUN
+from tests.migrated_cluster import migrated_cluster
 
 _services = pytest.StashKey[services.Services]()
 _CHOICES = ("private", "kept", "none")
@@ -71,11 +72,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Static files are looked for when one is asked for, not all of them for each client that a test makes.
     settings.WHITENOISE_AUTOREFRESH = True
+    # Migrated already, except in a cluster that is kept.
+    settings.DATABASES["default"]["TEST"] = {"TEMPLATE": postgres.DATABASE}
 
 
 def _started(folder: Path, *, kept: bool) -> AbstractContextManager[services.Services]:
-    home = RUN / "kept" if kept else folder
-    return services.running(folder=home, logs=folder / "log", durable=False, kept=kept)
+    if kept:
+        return services.running(folder=RUN / "kept", logs=folder / "log", durable=False, kept=True)
+    return services.running(folder=folder, logs=folder / "log", durable=False, template=migrated_cluster())
 
 
 @pytest.fixture(scope="session")

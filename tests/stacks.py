@@ -12,6 +12,7 @@ from devstack.isp import Isp
 from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
+from tests.migrated_cluster import migrated_cluster
 
 NO_PROBES = {"LONGLINE_PROBE_EVERY_S": "0"}
 
@@ -54,6 +55,7 @@ def simulated(
             report_interval_s=report_interval_s,
             durable=durable,
             settings={**NO_PROBES, **(settings or {})},
+            template=migrated_cluster(),
         ) as running:
             stack.wait_for_reports(running)
             yield running

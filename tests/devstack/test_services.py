@@ -1,6 +1,7 @@
 """The private services are really private, really PostgreSQL and Redis, and gone afterwards."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -69,6 +70,29 @@ def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None
         folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=False
     ) as server:
         assert setting(server.url, "server_version_num") >= "150000"
+
+
+def test_a_cluster_that_begins_as_a_copy_has_its_rows_and_leaves_the_template_alone(tmp_path: Path) -> None:
+    log, [port, another] = tmp_path / "pg.log", free_ports(2)
+    with tempfile.TemporaryDirectory(prefix="ll-template-") as name:
+        # The database's own account has to get through to its cluster.
+        Path(name).chmod(0o711)
+        template = Path(name) / "postgres"
+        with (
+            postgres.running(folder=template, log=log, port=port, durable=False, kept=True) as server,
+            psycopg.connect(server.url) as connection,
+        ):
+            connection.execute("CREATE TABLE cows AS VALUES ('Alma')")
+        for _ in range(2):
+            with (
+                postgres.running(
+                    folder=tmp_path / "copy", log=log, port=another, durable=False, template=template
+                ) as copy,
+                psycopg.connect(copy.url) as connection,
+            ):
+                assert copy.url == server.url.replace(str(port), str(another))
+                assert connection.execute("SELECT * FROM cows").fetchall() == [("Alma",)]
+                connection.execute("DROP TABLE cows")
 
 
 def test_ports_are_never_drawn_twice() -> None:

@@ -20,6 +20,7 @@ from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
+from tests.migrated_cluster import migrated_cluster
 from tests.stacks import NO_PROBES
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
@@ -92,6 +93,7 @@ def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Ite
                 report_interval_s=1,
                 durable=False,
                 settings=settings,
+                template=migrated_cluster(),
             )
         )
         generators = undo.enter_context(netns.namespace("generators"))
