@@ -30,6 +30,11 @@ type (
 		VLL, End, Kind, Interface, Tag string
 		SwIfIndex                      uint32 `json:"sw_if_index"`
 	}
+	watchedPath struct {
+		Local, Remote, State, Detail string
+		Foreign                      bool
+		SinceMS                      int64 `json:"since_ms"`
+	}
 	stateAnswer struct {
 		Router string
 		VPP    struct {
@@ -58,6 +63,7 @@ type (
 		Relabelled  []relabelled
 		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
 		SetAside    []struct{ File, Why string } `json:"set_aside"`
+		Paths       []watchedPath
 	}
 )
 
@@ -113,6 +119,20 @@ func printState(w io.Writer, s *stateAnswer) {
 	for _, r := range s.Relabelled {
 		fmt.Fprintf(w, "  %s %s  %s (sw_if_index %d) has %s\n", r.VLL, r.End, r.Interface, r.SwIfIndex, r.tag())
 	}
+	fmt.Fprintf(w, "watched paths: %d\n", len(s.Paths))
+	for _, p := range s.Paths {
+		fmt.Fprintf(w, "  %s to %s  %s since %s%s\n", p.Local, p.Remote, p.State, moment(p.SinceMS), p.remark())
+	}
+}
+
+func (p watchedPath) remark() string {
+	switch {
+	case p.Detail != "":
+		return ": " + p.Detail
+	case p.Foreign:
+		return ", by a BFD session of somebody else's"
+	}
+	return ""
 }
 
 func (r relabelled) tag() string {

@@ -137,6 +137,7 @@ type Status struct {
 	Look int64
 	// SetAside are the files of the agent that could not be used, until somebody removes them.
 	SetAside []durable.SetAsideFile
+	Paths    []pathwatch.Watched // sorted
 }
 
 // Hangs is true when VPP takes connections and answers nothing.
@@ -144,7 +145,7 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status is a copy.
 func (e *Engine) Status() Status {
-	s := Status{NeverWatch: e.NeverWatch}
+	s := Status{NeverWatch: e.NeverWatch, Paths: e.paths.Paths()}
 	s.Held, s.SHA256 = e.store.Held()
 	if e.SetAside != nil {
 		s.SetAside = e.SetAside()

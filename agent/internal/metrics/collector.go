@@ -37,6 +37,7 @@ var (
 	generation  = describe("intent_generation", "Generation of the intent, held and applied.", "state")
 	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
 	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
+	paths       = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by how they stand.", "state")
 	setAside    = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
 	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
 	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
@@ -66,7 +67,7 @@ var (
 	buffersFree = describe("vpp_buffers_free", "Buffers that VPP has left; without one it can receive nothing.")
 
 	all = []*prometheus.Desc{
-		info, connected, hangs, overlooked, connections, generation, setAside, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, hangs, overlooked, connections, generation, setAside, paths, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
 		segmentSize, segmentUsed, policedBytes, policedFrames, endDropped, portFrames, portDropped, portLost, noTunnel, fragments, reassembled,
 		buffers, buffersFree,
 	}

@@ -12,6 +12,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -24,6 +25,7 @@ func (busyRouter) Status() converge.Status {
 		SetAside: []durable.SetAsideFile{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
 		Held:     &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
+	s.Paths = []pathwatch.Watched{{State: pathwatch.Up}, {State: pathwatch.Up}, {State: pathwatch.Down}}
 	s.Statistics.Converges, s.Statistics.Repairs = 3, 1
 	s.Statistics.FullLooks, s.Statistics.QuickLooks = 4, 90
 	s.Statistics.Durations.Counts[0], s.Statistics.Durations.Counts[len(converge.DurationBounds)] = 2, 1
@@ -106,6 +108,7 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_vpp_operations_total":                {[]string{"create_subif", "refused"}, 1},
 		"longline_drift_repairs_total":                 {nil, 1},
 		"longline_set_aside_files":                     {nil, 1},
+		"longline_vpp_watched_paths":                   {[]string{"up"}, 2},
 		"longline_vpp_looks_total":                     {[]string{"glance"}, 90},
 		"longline_report_dropped_total":                {[]string{"counters"}, 5},
 		"longline_report_queue_length":                 {[]string{"events"}, 2},

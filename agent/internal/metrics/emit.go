@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
 )
@@ -37,6 +38,13 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")
 	}
 	e.gauge(setAside, float64(len(s.SetAside)))
+	stand := make(map[pathwatch.State]int)
+	for _, path := range s.Paths {
+		stand[path.State]++
+	}
+	for _, state := range pathwatch.States {
+		e.gauge(paths, float64(stand[state]), string(state))
+	}
 	e.count(repairs, float64(s.Statistics.Repairs))
 	// The labels are older than the names of the looks, and part of the contract.
 	e.count(looks, float64(s.Statistics.FullLooks), "full")

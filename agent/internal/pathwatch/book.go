@@ -26,9 +26,12 @@ const (
 	Unheard State = "unheard"
 	// Shut: somebody has shut a session that is not the agent's.
 	Shut State = "shut"
-	// Refused: VPP would not make the session.
+	// Refusal: VPP would not make the session.
 	Refusal State = "refused"
 )
+
+// States are all of them.
+var States = []State{Up, Down, Starting, Unheard, Shut, Refusal}
 
 // patience is for how long a session may be on its way up: VPP sends a packet a second until it is, and the far router's may be
 // made later than the own.

@@ -338,7 +338,7 @@ func TestStateWithoutVPPNamesEveryMember(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"agent_version", "applied", "conflicts", "drift", "held", "owned", "quarantined", "relabelled", "router", "schema", "set_aside", "vpp"}
+	want := []string{"agent_version", "applied", "conflicts", "drift", "held", "owned", "paths", "quarantined", "relabelled", "router", "schema", "set_aside", "vpp"}
 	if status != http.StatusOK || !slices.Equal(names, want) {
 		t.Errorf("got %d %v", status, names)
 	}

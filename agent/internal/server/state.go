@@ -55,6 +55,15 @@ type setAsideBody struct {
 	Why  string `json:"why"`
 }
 
+type pathBody struct {
+	Local   string `json:"local"`
+	Remote  string `json:"remote"`
+	State   string `json:"state"`
+	SinceMS int64  `json:"since_ms"`
+	Foreign bool   `json:"foreign"`
+	Detail  string `json:"detail"`
+}
+
 type stateBody struct {
 	Schema       int               `json:"schema"`
 	Router       string            `json:"router"`
@@ -68,6 +77,7 @@ type stateBody struct {
 	Relabelled   []relabelledBody  `json:"relabelled"`
 	Drift        []driftBody       `json:"drift"`
 	SetAside     []setAsideBody    `json:"set_aside"`
+	Paths        []pathBody        `json:"paths"`
 }
 
 // stateOf compares VPP with the held intent at this moment. Without VPP, what would come from it is empty.
@@ -76,7 +86,10 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	body := stateBody{
 		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
 		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Relabelled: []relabelledBody{}, Drift: []driftBody{},
-		SetAside: []setAsideBody{},
+		SetAside: []setAsideBody{}, Paths: []pathBody{},
+	}
+	for _, w := range status.Paths {
+		body.Paths = append(body.Paths, pathBody{w.Local.String(), w.Remote.String(), string(w.State), w.Since.UnixMilli(), w.Foreign, w.Detail})
 	}
 	for _, aside := range status.SetAside {
 		body.SetAside = append(body.SetAside, setAsideBody{aside.Path, aside.Why})
