@@ -146,7 +146,7 @@ def test_refusals_say_what_is_full(live_stack: Stack, alice: Api, nina: Api) -> 
     assert alice("POST", "/vlls/validate", wanted | {"cir_bps": 1_000_000})["feasible"]
 
 
-def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api) -> None:
+def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=440))
     url = f"/vlls/{vll['id']}"
     alice.wait(url, oper_status="op-up")
@@ -159,7 +159,17 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api) -> None:
     assert known["availability"] is not None
     # A line of a minute has no month yet, and no 5 minutes that could be compared: nothing is made up.
     assert alice("GET", f"{url}/percentiles") == {"results": []}
-    assert alice("GET", f"{url}/loss")["a_to_z"]["loss_ratio"] is None
+    lost = alice("GET", f"{url}/loss")
+    assert lost["a_to_z"]["loss_ratio"] is None
+    # What its routers drop they count themselves: the first frames while a neighbour is resolved, or none.
+    assert all(lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out"))
+    link = nina("GET", "/links")["results"][0]
+    sides = nina("GET", f"/links/{link['id']}/losses")
+    assert all(sides[side]["totals"]["rx_miss"] is not None for side in ("a_side", "z_side"))
+    ids = {each["name"]: each["id"] for each in nina("GET", "/routers")["results"]}
+    losses = nina("GET", f"/routers/{ids[link['a_router']]}/losses")
+    assert losses["router"]["totals"]["buffers_free"] > 0
+    assert losses["router"]["totals"]["no_such_tunnel"] is not None
     token = live_stack.loaded["customer_token"]
     (month,) = csv.DictReader(io.StringIO(plain(live_stack, token, "GET", f"{url}/months.csv").text))
     assert (float(month["up_s"]) > 0, month["a_to_z_loss_ratio"], month["a_p95_max_bps"]) == (True, "", "")
