@@ -62,7 +62,8 @@ class Agents:
         """The routers for which messages wait, and takes them away."""
         rows = Outbox.objects.filter(task=CONVERGE_ROUTER)
         waiting = {args[0] for args in rows.values_list("args", flat=True)}
-        rows.delete()
+        if waiting:
+            rows.delete()
         return waiting
 
     def rhino_is_asked_now(self) -> bool:
