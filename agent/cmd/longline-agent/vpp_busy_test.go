@@ -16,10 +16,12 @@ func (a *agent) countedUntil(ms int64) (all []countedEnd) {
 		case report := <-a.portal.counters:
 			for _, each := range report["samples"].([]any) {
 				sample := each.(map[string]any)
-				end := sample["ends"].([]any)[0].(map[string]any)
-				all = append(all, countedEnd{sample["from_ms"].(float64), sample["to_ms"].(float64), end["in_bytes"].(float64)})
+				if ends := sample["ends"].([]any); len(ends) > 0 { // ports are counted before there are any
+					counted := ends[0].(map[string]any)["in_bytes"].(float64)
+					all = append(all, countedEnd{sample["from_ms"].(float64), sample["to_ms"].(float64), counted})
+				}
 			}
-			if last := all[len(all)-1]; last.toMS > float64(ms) {
+			if len(all) > 0 && all[len(all)-1].toMS > float64(ms) {
 				return all
 			}
 		case <-deadline:
