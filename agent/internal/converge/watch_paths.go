@@ -72,12 +72,13 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 // keepPathsWatched brings the sessions of those paths that may be changed, nil for all, to what the held intent wants, and notes how
 // all stand; with busy. What goes wrong here is no line's fault, and is tried again with the next look.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
+	held, _ := e.store.Held()
 	session, err := e.Session()
-	if err != nil {
+	if held == nil || err != nil { // without an intent nothing says that a session is not wanted any more
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	wanted, journal := pathwatch.Of(e.heldOrEmpty()), e.journal.Of(boot(session))
+	wanted, journal := pathwatch.Of(held), e.journal.Of(boot(session))
 	if e.NeverWatch {
 		wanted = pathwatch.Wanted{}
 	}

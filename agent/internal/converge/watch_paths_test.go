@@ -3,6 +3,8 @@ package converge
 import (
 	"context"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -203,6 +205,27 @@ func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
 		}
 		r.putWatched(watched)
 		r.mustWatch(watched)
+	})
+}
+
+func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
+		intents, err := filepath.Glob(filepath.Join(r.folder, "intent*"))
+		if err != nil || len(intents) == 0 {
+			t.Fatal(intents, err)
+		}
+		for _, path := range intents {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.open()
+		if held, _ := r.store.Held(); held != nil {
+			t.Fatal("it still holds an intent")
+		}
+		r.LookForDrift(t.Context())
+		r.mustWatch(watched, pathOf(4))
 	})
 }
 
