@@ -130,8 +130,13 @@ func (b *Book) Take(look Look) (changed bool, err error) {
 			e.made = now
 		}
 		b.paths[path] = e
-		if e.up() {
+		switch since := b.heard.DownSince(path); {
+		case e.up():
 			b.heard.Add(path)
+		case was == nil && e.made.IsZero() && !since.IsZero():
+			e.turned = since // as it was when the agent ended
+		case e.made.IsZero():
+			b.heard.Lose(path, e.turned)
 		}
 	}
 	maps.DeleteFunc(b.events, func(_ intent.Path, told event) bool { return told.number <= look.Mark })
@@ -155,9 +160,12 @@ func (b *Book) Turn(path intent.Path, state bfd.BfdState) (news bool, err error)
 	if e.up() != was {
 		e.turned = now
 	}
-	if e.up() && b.heard.Add(path) {
-		err = b.heard.Write()
+	if e.up() {
+		b.heard.Add(path)
+	} else if was {
+		b.heard.Lose(path, now)
 	}
+	err = b.heard.Write()
 	return b.stateOf(path, e, now) != before, err
 }
 

@@ -104,10 +104,21 @@ func TestAPathThatIsDownStaysSoWhenTheAgentStartsAnew(t *testing.T) {
 	folder := t.TempDir()
 	n := newNotes(t, folder)
 	n.look(bfdUp, false)
+	failed := n.now
 	n.turn(bfdDown)
 	again := newNotes(t, folder)
+	again.now = failed.Add(time.Hour)
 	again.look(bfdDown, false)
-	again.must(Down)
+	if got := again.must(Down); !got.Since.Equal(failed) {
+		t.Errorf("down since %s, want %s", got.Since, failed)
+	}
+	again.turn(bfdUp)
+	later := newNotes(t, folder)
+	later.now = failed.Add(2 * time.Hour)
+	later.look(bfdDown, false)
+	if got := later.must(Down); !got.Since.Equal(later.now) {
+		t.Errorf("down since %s, want %s", got.Since, later.now)
+	}
 }
 
 func TestASessionMadeAnewHasAWhileToComeUp(t *testing.T) {
