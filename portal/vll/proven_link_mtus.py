@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from portal.core.encapsulations import Family
-from portal.underlay.topology_cache import current_topology
+from portal.underlay.topology import Topology
 from portal.vll.booked_link_loads import MAX_PAIRS
 from portal.vll.models import TunnelPath
 
@@ -23,14 +23,13 @@ class Proven:
     at: datetime
 
 
-def proven_link_mtus(*, now: datetime) -> dict[Hashable, Proven]:
+def proven_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, Proven]:
     """By the link's id; links on which nothing was proven lately are left out.
 
     A path of several equal ways proves nothing of any link: the frames took one of them.
     """
     since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
     paths = TunnelPath.objects.filter(in_use=True, proven_at__gte=since).order_by("proven_ip_mtu", "pk")
-    topology = current_topology(now=now)
     found: dict[Hashable, Proven] = {}
     for path in paths[:MAX_PAIRS]:
         used = topology.used_links(

@@ -19,6 +19,7 @@ from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
 from portal.inventory.search import RouterStatus, routers_with_status
+from portal.underlay.topology_cache import current_topology
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.proven_link_mtus import proven_link_mtus
@@ -79,7 +80,8 @@ def _mtu(link: Any) -> Text:
 def _link_facts(link: Any) -> list[tuple[Text, Any]]:
     """The MTU as declared, as agents report it, and as frames have proven it, in bytes."""
     declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
-    proven = proven_link_mtus(now=clock.now()).get(link.pk)
+    now = clock.now()
+    proven = proven_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
     return [
         (_("IP MTU declared"), min(declared, default=None) or _("not known")),
         (_("IP MTU reported"), reported_ip_mtu(link) or _("not known")),

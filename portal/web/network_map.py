@@ -76,7 +76,7 @@ def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
     traffic = link_traffic([link.pk for link in links], since=now - FRESH)
-    proven = proven_link_mtus(now=now)
+    proven = proven_link_mtus(topology=topology, now=now)
     link_rows = [
         _link_row(link, topology, loads, traffic.get(link.pk), proven.get(link.pk)) for link in links
     ]

@@ -44,7 +44,7 @@ PAGES = {
     "/": 16,
     "/?q=milk": 16,
     # One of them: whether its path is watched.
-    "/vlls/{vll}/": 18,
+    "/vlls/{vll}/": 19,
     "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
     "/vlls/{vll}/months/": 13,
@@ -61,7 +61,7 @@ PAGES = {
     "/search/?q=100": 7,
     "/routers/": 5,
     # One for each kind of alarm, and some for what the kinds are judged by.
-    "/noc/": 29,
+    "/noc/": 30,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 21,
     "/noc/routers/{router}/drain/": 7,
@@ -71,9 +71,9 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     "/noc/vni-ranges/": 4,
-    # Three of them: whether the topology that orders count with is still the newest, what links carry, and
-    # which paths lines take.
-    "/noc/map/": 9,
+    # Four of them: whether the topology that orders count with is still the newest, what links carry, which
+    # paths lines take, and what is proven of these.
+    "/noc/map/": 10,
     "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,
