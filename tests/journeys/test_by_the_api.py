@@ -162,7 +162,9 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api
     lost = alice("GET", f"{url}/loss")
     assert lost["a_to_z"]["loss_ratio"] is None
     # What its routers drop they count themselves: the first frames while a neighbour is resolved, or none.
-    assert all(lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out"))
+    assert all(
+        lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out")
+    )
     link = nina("GET", "/links")["results"][0]
     sides = nina("GET", f"/links/{link['id']}/losses")
     assert all(sides[side]["totals"]["rx_miss"] is not None for side in ("a_side", "z_side"))
