@@ -299,7 +299,10 @@ def test_a_stranger_finds_no_report(vll: Vll, alice: User, charlie: User, report
 
 
 def test_what_is_asked_wrongly_is_refused_as_a_problem(vll: Vll, alice: User) -> None:
-    for query in ("availability?period=week", "loss?from=2020-01-01T00:00:00Z", "throughput.csv?unit=cows"):
+    for query in (
+        *("availability?period=week", "loss?from=2020-01-01T00:00:00Z", "throughput.csv?unit=cows"),
+        *("loss?to=", "throughput.csv?step=", "availability?period="),
+    ):
         answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/{query}", HTTP_ACCEPT="*/*")
         assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
 

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError as DjangoValidationError
+from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 
@@ -84,7 +85,10 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
-    """The body as this serializer reads it. Raises ValidationError."""
-    asked = kind(data=data, **more)
+    """The body, or the query, as this serializer reads it. Raises ValidationError.
+
+    A parameter that is empty is not one that was left out, for which REST framework takes it in a query.
+    """
+    asked = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)
