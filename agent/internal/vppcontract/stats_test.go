@@ -12,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/vxlan"
 
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 )
 
@@ -259,4 +260,26 @@ func TestBuffersAreCountedByPool(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEachThreadCountsItsOwnLosses: a reading adds them up.
+func TestEachThreadCountsItsOwnLosses(t *testing.T) {
+	vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}, Workers: 1})
+	d := &device{T: t, socket: vpp.APISocket(), stats: vpp.StatsSocket()}
+	d.connect()
+	port, client := d.port(), d.connectStats()
+	for _, name := range []string{"/if/drops", "/if/rx-miss", "/err/vxlan4-input/no such tunnel packets"} {
+		if threads, ok := d.stat(client, name).(adapter.SimpleCounterStat); !ok || len(threads) != 2 {
+			t.Errorf("%s is %+v", name, d.stat(client, name))
+		}
+	}
+	segment, err := statseg.Open(d.stats, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer segment.Close()
+	reading, err := segment.Read()
+	if err != nil || len(reading.Losses.Drops) <= int(port) || reading.Errors.NoSuchTunnel == nil || reading.Errors.ReassemblyFailed == nil {
+		t.Errorf("%+v, %v", reading, err)
+	}
 }
