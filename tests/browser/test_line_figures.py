@@ -12,7 +12,9 @@ from playwright.sync_api import expect
 from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.partitions import partitions_keep
-from portal.vll.models import Vll
+from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
+from portal.vll.models import TunnelPath, Vll
+from portal.vll.operations import tunnel_paths_keep
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 from tests.integration.orders import order
@@ -123,5 +125,30 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     page.get_by_label("To", exact=True).fill(f"{now:%Y-%m-%dT%H:%M}")
     figures.get_by_role("button", name="Show").click()
     expect(reset).to_be_visible()
+    assert alice.accessibility_violations() == []
+    assert alice.complaints == []
+
+
+def test_the_latency_covers_the_time_that_the_throughput_does(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    now = clock.now()
+    tunnel_paths_keep(now=now)
+    path = TunnelPath.objects.get()
+    for minutes, lost in ((10, 0), (20, 2), (300, 0)):
+        times = RoundTripTimes(5, 5 - lost, 700, 800 + minutes, 1500)
+        due = now - timedelta(minutes=minutes)
+        round_trips_store(path=path.pk, times=times, due=due, now=due)
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/")
+    page = alice.page
+    latency = page.locator("#latency")
+    expect(latency).to_have_attribute("data-points", "2")
+    expect(latency.locator('[data-figure="current"]')).to_have_text("810 µs")
+    expect(latency.locator('[data-figure="longest"]')).to_have_text("1.50 ms")
+    expect(latency.get_by_text("2 packets did not come back.")).to_be_visible()
+    page.get_by_role("button", name="Day", exact=True).click()
+    expect(latency).to_have_attribute("data-points", "3")
     assert alice.accessibility_violations() == []
     assert alice.complaints == []
