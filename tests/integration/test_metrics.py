@@ -19,7 +19,7 @@ from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.metrics.metrics_view import application
 from portal.metrics.registry import Installation, fresh_for
 from portal.notifications.models import Mail
-from portal.vll.models import Order, RouterConvergence, Vll
+from portal.vll.models import Order, RouterConvergence, TunnelPath, Vll
 from portal.vll.states import OrderState
 from tests.integration.certificates import certificates
 from tests.integration.isp import Isp
@@ -87,6 +87,23 @@ def test_a_humans_time_to_approve_is_not_the_orders_latency(
         state_at=now,
     )
     assert scrape()("order_duration_seconds_sum", action="add") == pytest.approx(1)
+
+
+def test_paths_that_lose_large_packets_are_counted(isp: Isp, scrape: Callable[[], Value]) -> None:
+    a, z = sorted((isp.routers["rhino"].pk, isp.routers["hippo"].pk))
+    for family, since in ((4, clock.now()), (6, None)):
+        TunnelPath.objects.create(
+            a_router_id=a,
+            z_router_id=z,
+            family=family,
+            probe_transport=f"vxlan{family}",
+            round_trips_due_at=clock.now(),
+            proven_ip_mtu=8000,
+            proven_at=clock.now(),
+            black_hole_since=since,
+        )
+    value = scrape()
+    assert (value("probed_paths"), value("mtu_black_holes")) == (2, 1)
 
 
 def test_the_outbox_lags_by_its_oldest_row(isp: Isp, scrape: Callable[[], Value]) -> None:
@@ -173,7 +190,7 @@ def test_a_scrape_takes_the_same_statements_however_many_rows_there_are(
     )
     with CaptureQueriesContext(connection) as many:
         scrape()("database_up")
-    assert len(few) == len(many) == 23
+    assert len(few) == len(many) == 24
 
 
 def test_more_scrapes_than_one_in_five_seconds_ask_nobody(isp: Isp) -> None:

@@ -1,4 +1,4 @@
-"""Paths that routers watch, by how each of them stands as its router sees it."""
+"""Paths between routers: how they stand as routers see them, and what frames have shown."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from portal.core.path_watch import PathState
 from portal.inventory.models import ObservedPath
+from portal.vll.models import TunnelPath
 
 
 def families(now: datetime) -> Iterator[Metric]:
@@ -22,3 +23,9 @@ def families(now: datetime) -> Iterator[Metric]:
     for state, number in of_state.items():
         paths.add_metric([state], number)
     yield paths
+    probed = TunnelPath.objects.filter(in_use=True).exclude(probe_transport="")
+    found = probed.aggregate(paths=Count("pk"), holes=Count("black_hole_since"))
+    about = "Paths that lines take and that test frames cross."
+    yield GaugeMetricFamily("longline_probed_paths", about, value=found["paths"])
+    about = "Paths that lose large packets and not small ones."
+    yield GaugeMetricFamily("longline_mtu_black_holes", about, value=found["holes"])
