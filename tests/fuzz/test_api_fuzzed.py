@@ -23,12 +23,14 @@ from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
 from portal.wsgi import application
+from tests.integration.conftest import one_connection
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.test_sample_quarantine import send
 
+__all__ = ["one_connection"]
 REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422"]
 CONFIG = schemathesis.Config.from_dict(
     {
