@@ -3,7 +3,6 @@
 It needs root and an installed VPP, and says in the summary why it did not run.
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -83,9 +82,12 @@ def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Ite
         dataplane = undo.enter_context(
             VppDataplane(installation=vpp.find(), isp=isp, folder=folder, logs=logs, family=family)
         )
+        installed = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="lab-", dir=RUN)))
+        # The database's own account has to get through to its cluster.
+        installed.chmod(0o711)
         running = undo.enter_context(
             stack.running(
-                folder=RUN / f"lab-{os.getpid()}",
+                folder=installed,
                 logs=logs,
                 isp=isp,
                 dataplane=dataplane,
