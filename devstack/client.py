@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 Json = dict[str, Any]
-POLL_S = 0.1
+POLL_S = 0.25
 SETTLED = {"completed", "failed", "rejected", "cancelled"}
 
 
