@@ -19,6 +19,7 @@ from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
 from portal.core import clock
+from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
@@ -96,6 +97,7 @@ def known(module_rows: None) -> Known:
         "links": str(isp.links["rhino-hippo"].pk),
         "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
         "quarantines": str(Quarantine.objects.get().pk),
+        "trouble-reports": str(trouble_report(user=alice, vll=placed.vll, note="", now=clock.now()).pk),
         "people": str(alice.pk),
         "members": str(alice.memberships.get().pk),
         "invitations": str(invitation.pk),

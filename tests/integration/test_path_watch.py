@@ -212,5 +212,5 @@ def test_paths_are_counted_by_how_they_stand(isp: Isp) -> None:
     ObservedPath.objects.create(
         router=isp.routers["rhino"], local="10.0.0.1", remote="10.0.0.2", state="down", since=SINCE
     )
-    [family] = paths.families(clock.now())
+    family, *_ = paths.families(clock.now())
     assert {sample.labels["state"]: sample.value for sample in family.samples if sample.value} == {"down": 1}
