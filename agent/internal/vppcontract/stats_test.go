@@ -222,7 +222,7 @@ func TestLossesAreCountedUnderTheirNames(t *testing.T) {
 			}
 		}
 		for _, name := range []string{
-			"vxlan4-input/no such tunnel packets", "vxlan6-input/no such tunnel packets",
+			"ethernet-input/unknown vlan", "vxlan4-input/no such tunnel packets", "vxlan6-input/no such tunnel packets",
 			"geneve4-input/no such tunnel packets", "geneve6-input/no such tunnel packets",
 			"gre4-input/GRE input packets dropped due to missing tunnel", "gre6-input/GRE input packets dropped due to missing tunnel",
 			"ip4-local-full-reassembly/reass_limit_reached", "ip6-local-full-reassembly/reass_limit_reached",

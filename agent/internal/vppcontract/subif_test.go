@@ -3,6 +3,7 @@ package vppcontract
 import (
 	"testing"
 
+	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -172,5 +173,57 @@ func TestDeletingAPortDeletesItsSubinterfaces(t *testing.T) {
 		if got := d.interfaces(); len(got) != 1 {
 			d.Errorf("%d interfaces are left", len(got))
 		}
+	})
+}
+
+// What tells of it is that frames come to the port, are dropped there as of an unknown VLAN, and reach the sub-interface no
+// more. On the real VPP alone: the stand-in's frames are not made by a generator (vppsim/forwarding_test.go has the same).
+func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) {
+	onReal(t, func(d *device) {
+		client := d.connectStats()
+		in, out := d.generated()
+		first := d.subif(in, 100)
+		join := func() {
+			d.setFlags(first, up)
+			d.xconnect(first, out)
+			d.xconnect(out, first)
+		}
+		type counted struct{ in, out, dropped, unknown uint64 }
+		send := func() counted {
+			drops := func() uint64 { return uint64(d.stat(client, "/if/drops").(adapter.SimpleCounterStat)[0][in]) }
+			unknown := func() uint64 {
+				return uint64(d.stat(client, "/err/ethernet-input/unknown vlan").(adapter.SimpleCounterStat)[0][0])
+			}
+			rx, tx, dropped, unknownBefore := d.combined(client, "/if/rx", uint32(first)), d.combined(client, "/if/tx", uint32(out)), drops(), unknown()
+			d.send(client, in, "vlan 100")
+			return counted{
+				d.combined(client, "/if/rx", uint32(first)).Packets() - rx.Packets(), d.combined(client, "/if/tx", uint32(out)).Packets() - tx.Packets(),
+				drops() - dropped, unknown() - unknownBefore,
+			}
+		}
+		join()
+		if got, want := send(), (counted{in: frames, out: frames}); got != want {
+			d.Errorf("at first %+v, want %+v", got, want)
+		}
+		refused(d, createSubif(in, 999, 100), &interfaces.CreateSubifReply{}, tagsTaken)
+		if got, want := send(), (counted{dropped: frames, unknown: frames}); got != want {
+			d.Errorf("after the duplicate %+v, want %+v", got, want)
+		}
+		d.deleteSubif(first)
+		first = d.subif(in, 100)
+		join()
+		if got, want := send(), (counted{in: frames, out: frames}); got != want {
+			d.Errorf("made anew %+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestWhoAsksAgainAfterARefusalGetsTheVLAN: the refusal has freed it.
+func TestWhoAsksAgainAfterARefusalGetsTheVLAN(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.port()
+		d.subif(port, 100)
+		refused(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{}, tagsTaken)
+		do(d, createSubif(port, 999, 100), &interfaces.CreateSubifReply{})
 	})
 }

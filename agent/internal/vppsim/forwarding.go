@@ -14,6 +14,12 @@ type path struct {
 
 // whole finds the path of an access interface, if frames would pass on it both ways.
 func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
+	p, ok := v.outward(access, routes)
+	return p, ok && v.receives(access) && v.receives(p.far)
+}
+
+// outward finds the path of an access interface, if frames would pass on it as far as its VLANs are known.
+func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
 	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
 		return path{}, false
 	}
@@ -37,7 +43,7 @@ func (v *vpp) connected(i *iface) *iface {
 }
 
 func (v *vpp) carries(i *iface) bool {
-	return i.adminUp && v.interfaces[i.sup].adminUp && v.link(i) && v.receives(i)
+	return i.adminUp && v.interfaces[i.sup].adminUp && v.link(i)
 }
 
 // reaches: the tunnel starts at an address of this router and its far end has a route.

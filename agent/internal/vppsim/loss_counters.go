@@ -27,6 +27,7 @@ const (
 	noGENEVE6      = "/err/geneve6-input/no such tunnel packets"
 	noGRE4         = "/err/gre4-input/GRE input packets dropped due to missing tunnel"
 	noGRE6         = "/err/gre6-input/GRE input packets dropped due to missing tunnel"
+	unknownVLAN    = "/err/ethernet-input/unknown vlan"
 )
 
 var errorNames = []string{
@@ -35,7 +36,7 @@ var errorNames = []string{
 	"/err/ip4-local-full-reassembly/reass_limit_reached", "/err/ip6-local-full-reassembly/reass_limit_reached",
 	"/err/ip4-local-full-reassembly/reass_no_buf", "/err/ip6-local-full-reassembly/reass_no_buf",
 	"/err/ip4-local-full-reassembly/reass_timeout", "/err/ip6-local-full-reassembly/reass_timeout",
-	noVXLAN4, noVXLAN6, noGENEVE4, noGENEVE6, noGRE4, noGRE6,
+	noVXLAN4, noVXLAN6, noGENEVE4, noGENEVE6, noGRE4, noGRE6, unknownVLAN,
 }
 
 // The buffers of the one pool.

@@ -15,7 +15,7 @@ const (
 	swingPeriod = 10 * time.Minute
 )
 
-// count adds the traffic since the last count to every whole path.
+// count adds the traffic since the last count to every path: to one whose VLAN VPP no longer knows only what leaves.
 func (v *vpp) count() {
 	now := v.config.Clock()
 	from := v.counted
@@ -31,7 +31,7 @@ func (v *vpp) count() {
 		if i == nil {
 			continue
 		}
-		if p, ok := v.whole(i, routes); ok {
+		if p, ok := v.outward(i, routes); ok {
 			v.countPath(p, from, now)
 		}
 	}
@@ -40,8 +40,16 @@ func (v *vpp) count() {
 func (v *vpp) countPath(p path, from, to time.Time) {
 	inward, outward := p.flows()
 	in, out := v.carried(inward, from, to), v.carried(outward, from, to)
-	v.countReceived(p.access, in)
+	if !v.receives(p.far) {
+		out = 0
+	}
 	v.countSent(p.access, out)
+	if v.receives(p.access) {
+		v.countReceived(p.access, in)
+	} else {
+		v.countUnknown(p.access, in)
+		in = 0
+	}
 	in = v.police(p.access, in, to.Sub(from))
 	if p.tunnel == nil {
 		return // the far side is an access interface with a path of its own
@@ -71,6 +79,14 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	count(2, bytes-passed)
 	v.drop(i, (bytes-passed)/size)
 	return passed
+}
+
+// countUnknown counts what comes to a port whose table of VLANs has lost the sub-interface (ethernet-input).
+func (v *vpp) countUnknown(i *iface, bytes uint64) {
+	packets, port := bytes/v.config.Traffic.FrameBytes, v.interfaces[i.sup]
+	v.countReceived(port, bytes)
+	v.drop(port, packets)
+	v.segment.countError(unknownVLAN, packets)
 }
 
 func (v *vpp) countReceived(i *iface, bytes uint64) {
