@@ -35,6 +35,7 @@ class Finding(StrEnum):
     PATH_DOWN = "path-down"
     LARGE_FRAMES_LOST = "large-frames-lost"
     PATH_LOSES = "path-loses"
+    VLAN_WAS_TAKEN = "vlan-was-taken"
     NO_FRAMES_IN = "no-frames-in"
     OTHER_FRAMES_IN = "other-frames-in"
     POLICED = "policed"
@@ -65,6 +66,7 @@ def checks_of(line: LineFacts) -> list[Check]:
         *_each_end(line, _configuration),
         *([_path(line), _path_mtu(line)] if line.tunnelled else []),
         *_each_end(line, _policer),
+        *_each_end(line, _vlan),
         *_each_end(line, _frames_in),
         *([_last_test(line)] if line.tunnelled else []),
     ]
@@ -198,6 +200,21 @@ def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     if counted.dropped:
         return Check(code, CheckState.BROKEN, text, counted.until, Finding.POLICED, side)
     return Check(code, CheckState.OK, text, counted.until, side=side)
+
+
+def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
+    code, at = f"{side}_vlan", end.vlan_restored_at
+    if at is None:
+        text = _("Nobody has lately stopped the line's VLAN on {router}.").format(router=end.router)
+        if not end.by_vlan:
+            text = _("The line has port {port} whole.").format(port=end.port)
+        return Check(code, CheckState.OK, text, line.at, side=side)
+    text = _("Until then nothing came in with the line's VLAN: somebody else had tried to use it.")
+    detail = (
+        "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
+        f"It was made anew. Look for what configures {end.port} of {end.router} beside the agent."
+    )
+    return Check(code, CheckState.BROKEN, text, at, Finding.VLAN_WAS_TAKEN, side, detail)
 
 
 def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:

@@ -9,10 +9,12 @@ from django.db.models import prefetch_related_objects
 from portal.core.encapsulations import Transport
 from portal.core.mtu_arithmetic import MtuPolicy, overhead
 from portal.core.vlan_tags import Tagging
+from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.losses import drops_at_port
 from portal.telemetry.models import Sample
+from portal.telemetry.router_events import VLAN_RESTORED
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd
@@ -24,6 +26,8 @@ from portal.vll.states import TERMINAL_ORDER_STATES
 
 # Agents count every ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
+# For how long it is named that somebody had stopped the line's VLAN.
+RESTORED_LATELY = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class EndFacts:
     # all that came in, whatever line they were for; None: not counted.
     by_vlan: bool
     port_drops: int | None
+    # When its VLAN, which somebody else had tried to use, was last taken back; None: not lately.
+    vlan_restored_at: datetime | None
 
     @property
     def is_heard(self) -> bool:
@@ -129,6 +135,7 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
     )
     counted = _counted(vll, now)
     drops = {end.side: drops_at_port(end.port, now=now, over=FRESH) for end in ends}
+    restored = _restored(vll, now)
     order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     return LineFacts(
         at=now,
@@ -138,7 +145,10 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         order=_order(order),
         portal_listens=_listens(now),
         ends={
-            end.side: _end(end, vll, silences, counted.get(end.side), drops[end.side], now) for end in ends
+            end.side: _end(
+                end, vll, silences, counted.get(end.side), drops[end.side], restored.get(end.side), now
+            )
+            for end in ends
         },
         path=path_status(vll),
         path_mtu=_path_mtu(vll),
@@ -152,6 +162,7 @@ def _end(
     silences: dict[int, datetime],
     counted: Counted | None,
     port_drops: int | None,
+    restored_at: datetime | None,
     now: datetime,
 ) -> EndFacts:
     router = end.port.router
@@ -176,6 +187,7 @@ def _end(
         counted=counted,
         by_vlan=end.tagging != Tagging.UNTAGGED,
         port_drops=port_drops,
+        vlan_restored_at=restored_at,
     )
 
 
@@ -208,6 +220,12 @@ def _sum(rows: list[Sample]) -> Counted:
         since=rows[-1].from_at,
         until=rows[0].to_at,
     )
+
+
+def _restored(vll: Vll, now: datetime) -> dict[str, datetime]:
+    """By side, when its VLAN was last taken back."""
+    lately = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RESTORED_LATELY)
+    return {event.data["end"]: event.at for event in lately.order_by("at")}
 
 
 def _listens(now: datetime) -> bool:

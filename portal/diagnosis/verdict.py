@@ -30,6 +30,10 @@ SENTENCES = {
     Finding.POLICED: gettext_noop(
         "More comes in at {end} than the ordered bandwidth, and the rest is dropped."
     ),
+    Finding.VLAN_WAS_TAKEN: gettext_noop(
+        "Somebody else on {router} tried to use this line's VLAN at {end}, which stopped what you "
+        "send there. It was mended at {at}."
+    ),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Nothing comes in from you at {end}, and nothing is wrong with the line."
     ),
@@ -58,6 +62,9 @@ ADVICE = {
     ),
     Finding.PATH_LOSES: _NOC_IS_AT_IT,
     Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
+    Finding.VLAN_WAS_TAKEN: gettext_noop(
+        "There is nothing for you to do. If it happens again, tell the NOC: it is not done from your side."
+    ),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Look at your own device there: is it sending, and with the VLAN that the line has?"
     ),
@@ -87,6 +94,7 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
             "end": _(_SIDES[broken.side]) if broken.side else "",
             "router": end.router if end else "",
             "port": end.port if end else "",
+            "at": f"{broken.at:%H:%M} UTC" if broken.at else "",
         }
         code = f"{broken.side}-{broken.finding}" if broken.side else broken.finding.value
         return Verdict(code, _(SENTENCES[broken.finding]).format(**facts), _(ADVICE[broken.finding]))

@@ -10,7 +10,10 @@ from portal.core.strict_json import ForeignName, ForeignText, Natural53, Positiv
 from portal.core.unix_time import to_ms, to_time
 from portal.events.models import Event
 from portal.inventory.models import Router
+from portal.vll.models import VllEnd
 
+# A refused duplicate of the line's VLAN had stopped what comes in, and the agent mended that.
+VLAN_RESTORED = "vll.vlan_restored"
 _CLAIM = """
 INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
 SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
@@ -28,6 +31,7 @@ Kind = Literal[
     "end.contested",
     "end.contested_cleared",
     "end.quarantined",
+    "end.vlan_restored",
     "intent.applied",
 ]
 # By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
@@ -74,8 +78,9 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
         new = {seq for (seq,) in cursor.fetchall()}
-    events = [_event(router, report.boot_id, each, now) for each in report.events if each.seq in new]
-    Event.objects.bulk_create(events)
+    told = [each for each in report.events if each.seq in new]
+    events = [_event(router, report.boot_id, each, now) for each in told]
+    Event.objects.bulk_create(events + _of_lines(router, told, now))
     return len(events)
 
 
@@ -87,6 +92,31 @@ def router_events_forget(*, before: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [before])
         return int(cursor.rowcount)
+
+
+def _of_lines(router: Router, told: list[ReportedEvent], now: datetime) -> list[Event]:
+    """What a line's own page tells too, if the end is on that router."""
+    restored = [each for each in told if each.kind == "end.vlan_restored"]
+    if not restored:
+        return []
+    here = VllEnd.objects.filter(port__router=router, vll__in={each.vll for each in restored if each.vll})
+    customers = {(str(end.vll_id), end.side): end.vll.customer_id for end in here.select_related("vll")}
+    return [
+        Event(
+            at=_at(each, now),
+            kind=VLAN_RESTORED,
+            vll_id=each.vll,
+            customer_id=customers[each.vll, each.side],
+            data={"end": each.side, "router": router.name},
+        )
+        for each in restored
+        if each.vll and each.side and (each.vll, each.side) in customers
+    ]
+
+
+def _at(reported: ReportedEvent, now: datetime) -> datetime:
+    """Compared as integers: a clock may be wrong by more than a datetime can say."""
+    return now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms)
 
 
 def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime) -> Event:
@@ -101,8 +131,7 @@ def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime)
         "detail": reported.detail,
     }
     return Event(
-        # Compared as integers: a clock may be wrong by more than a datetime can say.
-        at=now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms),
+        at=_at(reported, now),
         kind=f"router.{reported.kind}",
         router_id=router.pk,
         data={name: value for name, value in said.items() if value is not None},

@@ -12,6 +12,7 @@ from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import TroubleIsReported, trouble_report
+from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send
@@ -19,6 +20,7 @@ from portal.notifications.models import Mail
 from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
+from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import order_suspend
 from portal.web.noc_alarms import alarms
@@ -97,6 +99,18 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
     count(isp, line, "rhino", "a", later + timedelta(seconds=1), dropped=3)
     assert verdict(line, now=later) == "a-policed"
     assert verdict(line, now=now + timedelta(minutes=5)) == "portal-away"
+    happened = ReportedEvent(
+        1, int(now.timestamp() * 1000), "end.vlan_restored", None, str(line.pk), "a", None, ""
+    )
+    told = EventReport(BOOT, 1, (happened,))
+    router_events_store(router=isp.routers["rhino"], report=told, now=now)
+    count(isp, line, "rhino", "a", later + timedelta(seconds=2))
+    assert verdict(line, now=later) == "a-vlan-was-taken"
+    said = diagnosis_of(Vll.objects.get(pk=line.pk), now=later).verdict.sentence
+    assert "rhino tried to use this line's VLAN at the A end" in said
+    assert f"{now:%H:%M} UTC" in said
+    Event.objects.filter(kind="vll.vlan_restored").update(at=now - timedelta(minutes=15))
+    assert verdict(line, now=later) == "in-order"
     order_suspend(user=alice, vll=line, now=clock.now())
     assert verdict(line) == "order-under-way"
     activate(line)
@@ -106,7 +120,7 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
 def test_it_costs_the_same_few_statements_for_every_line(line: Vll) -> None:
     with CaptureQueriesContext(connection) as asked:
         diagnosis_of(Vll.objects.get(pk=line.pk), now=clock.now())
-    assert len(asked) <= 13
+    assert len(asked) <= 14
 
 
 def test_the_api_shows_it_to_those_who_may_see_the_line(

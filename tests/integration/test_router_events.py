@@ -3,18 +3,21 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
 from django.db import connection
 
+from portal.accounts.models import User
 from portal.api.agent.events_view import _Document
 from portal.core import clock
 from portal.core.strict_json import Invalid, reader
 from portal.events.models import Event
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "events.json"
 BOOT = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"
@@ -79,6 +82,27 @@ def test_nothing_happens_in_the_future(isp: Isp, ahead_ms: int) -> None:
     event = Event.objects.get(kind="router.interface.down")
     assert event.at == now
     assert event.data["at_ms"] == at_ms
+
+
+@pytest.mark.django_db
+def test_a_vlan_that_was_taken_back_is_told_on_the_line_of_that_router_alone(isp: Isp, alice: User) -> None:
+    line = order(isp, alice).vll
+    at_ms = int(clock.now().timestamp() * 1000) - 5000
+
+    def restored(seq: int, vll: object = line.pk, side: Literal["a", "z"] | None = "a") -> ReportedEvent:
+        where = None if vll is None else str(vll)
+        return ReportedEvent(seq, at_ms, "end.vlan_restored", None, where, side, None, "since noon")
+
+    strange = [restored(1, uuid4()), restored(2, side="z"), restored(3, None), restored(4, side=None)]
+    take(isp, *strange)
+    assert not Event.objects.filter(kind="vll.vlan_restored").exists()
+    for _ in range(2):
+        take(isp, restored(5))
+    [event] = Event.objects.filter(kind="vll.vlan_restored")
+    assert (event.vll_id, event.customer_id, event.router_id) == (line.pk, line.customer_id, None)
+    assert event.data == {"end": "a", "router": "rhino"}
+    assert int(event.at.timestamp() * 1000) == at_ms
+    assert "come in again" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
 
 
 def test_the_document_of_the_contract_is_valid() -> None:

@@ -35,6 +35,7 @@ def end(router: str, **more: Any) -> EndFacts:
         counted=COUNTED,
         by_vlan=True,
         port_drops=0,
+        vlan_restored_at=None,
     )
     return replace(facts, **more)
 
@@ -77,6 +78,9 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={**NOTHING_IN, "port_drops": 9}), "a-other-frames-in"),
         (line(a={**NOTHING_IN, "port_drops": 9, "by_vlan": False}), "a-no-frames-in"),
         (line(a={"port_drops": 9}), "in-order"),
+        (line(a={"vlan_restored_at": NOW}), "a-vlan-was-taken"),
+        (line(a={**NOTHING_IN, "port_drops": 9, "vlan_restored_at": NOW}), "a-vlan-was-taken"),
+        (line(a={"vlan_restored_at": NOW}, z={"link_up": False}), "z-port-down"),
         (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),

@@ -34,6 +34,9 @@ _SENTENCES = {
     "vll.black_hole": gettext_noop("Large frames are lost on the way between the routers"),
     "vll.black_hole_gone": gettext_noop("Large frames pass between the routers again"),
     "vll.drift": gettext_noop("A router differs from what is wanted"),
+    "vll.vlan_restored": gettext_noop(
+        "Frames with the line's VLAN come in again, which somebody had stopped"
+    ),
     "trouble.reported": gettext_noop("The NOC was told of trouble"),
     "trouble.closed": gettext_noop("The NOC closed the report of trouble"),
     "line_test.scheduled": gettext_noop("A test with frames is scheduled"),
@@ -70,6 +73,9 @@ _SENTENCES = {
     "router.end.drift": gettext_noop("An end was found changed by other hands"),
     "router.end.contested": gettext_noop("Somebody else changes an end again after each repair"),
     "router.end.contested_cleared": gettext_noop("Nobody else has changed that end for an hour"),
+    "router.end.vlan_restored": gettext_noop(
+        "An end's sub-interface was made anew: a refused duplicate of its VLAN had stopped what comes in"
+    ),
     "router.end.quarantined": gettext_noop("An end that nobody wants was left alone"),
     "router.intent.applied": gettext_noop("An intent is applied"),
     "router.behind_agent": gettext_noop("The agent holds a newer intent than the database"),
