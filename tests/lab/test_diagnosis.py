@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from devstack.client import Client
 from devstack.frames import Tag, Wire, frame
-from tests.lab.combinations import STATIONS, Combination
+from tests.lab.combinations import OUTER, STATIONS, Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.test_policing import must_be_policed
@@ -67,6 +67,21 @@ def must_say(client: Client, vll: str, code: str) -> str:
 
     assert client.wait(is_said, timeout_s=NAMED_WITHIN_S), f"wanted {code}, got {said}"
     return said["sentence"]
+
+
+def test_a_neighbours_refused_duplicate_of_the_vlan_is_mended_and_named(lab: Lab) -> None:
+    """No dump of VPP shows it: frames come to the port, and the line's sub-interface takes none of them."""
+    customer, port = lab.stack.client("customer"), lab.ends(LINE.transport, LINE.tagging)["a"][1]
+    with in_service(lab, LINE) as vll, sending(lab):
+        must_say(customer, vll, IN_ORDER)
+        answer = lab.dataplane.vpps["rhino"].show(
+            f"create sub-interfaces {port} 3999 dot1q {OUTER['a']} exact-match"
+        )
+        assert "in use" in answer
+        sentence = must_say(customer, vll, "a-vlan-was-taken")
+        [frames] = [each for each in customer.diagnosis(vll)["checks"] if each["code"] == "a_frames_in"]
+        assert frames["state"] == "ok"
+        lab.report.append(f"lab {LINE}: a-vlan-was-taken: {sentence}")
 
 
 def test_each_single_fault_is_named(lab: Lab) -> None:

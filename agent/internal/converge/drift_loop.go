@@ -27,8 +27,8 @@ func (p *pace) news() { *p = pace(soonest) }
 func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
 
 // Serve works with one session until it ends: converge at once, because a VPP that was away may have
-// restarted and keeps nothing, then look, compare and repair, at once after each interface event and every
-// 30 s.
+// restarted and keeps nothing, then look, compare and repair, at once after each interface event, when something is to
+// be made anew, and every 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.Attach(session)
 	defer func() {
@@ -55,6 +55,8 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 				news = true
 				timer.Reset(max(settle, crowded-time.Since(looked)))
 			}
+		case <-e.anewAsked:
+			timer.Reset(0)
 		case <-timer.C:
 			repaired := e.repair(ctx)
 			looked = time.Now()

@@ -91,6 +91,8 @@ type Engine struct {
 	applied    *Applied
 	statistics Statistics
 	changed    chan struct{}
+	anew       map[uint32]string // what MakeAnew asked for: names by index
+	anewAsked  chan struct{}
 
 	paths        *pathwatch.Book
 	pathsChanged chan struct{}
@@ -106,7 +108,7 @@ type Applied struct {
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
 	return &Engine{
-		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1),
+		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), anewAsked: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
 		paths: pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
 	}
@@ -187,7 +189,7 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen = session, nil, seen{look: e.nextLook()}
+	e.session, e.applied, e.seen, e.anew = session, nil, seen{look: e.nextLook()}, nil
 	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}

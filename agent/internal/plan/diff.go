@@ -36,11 +36,19 @@ type Plan struct {
 //     taken off whatever got the index of the access that it was bound to.
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason.
 //   - What is owned and not named by the intent is left forwarding.
-//   - Only a changed key recreates; everything else changes in place.
+//   - Only a changed key recreates (and DiffAnew); everything else changes in place.
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
-	return diff(in, s, journal, withheld, nil)
+	return diff(in, s, journal, withheld, nil, nil)
+}
+
+// DiffAnew is Diff that also makes these sub-interfaces anew, by index, as far as they serve ends: VPP may have lost a
+// sub-interface from its table of VLANs, and nothing that can be read of it shows that.
+func DiffAnew(
+	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, anew map[uint32]bool,
+) *Plan {
+	return diff(in, s, journal, withheld, nil, anew)
 }
 
 // Replan plans once p is carried out: for the ends that p did something for.
@@ -60,7 +68,7 @@ func (p *Plan) ReplanFor(
 	if len(p.Blocked) > 0 || len(withheld) > 0 {
 		return Diff(in, s, journal, withheld)
 	}
-	next := diff(in, s, journal, nil, vlls)
+	next := diff(in, s, journal, nil, vlls, nil)
 	for end := range p.Policed {
 		if !vlls[end.VLL] && next.Blocked[end] == nil {
 			next.Policed[end] = true
@@ -69,9 +77,11 @@ func (p *Plan) ReplanFor(
 	return next
 }
 
-func diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool) *Plan {
+func diff(
+	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool, anew map[uint32]bool,
+) *Plan {
 	d := &differ{
-		ownerView: findOwners(s, journal), in: in, vlls: vlls,
+		ownerView: findOwners(s, journal), in: in, vlls: vlls, anew: anew,
 		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
 	}
 	for i := range in.Present {
@@ -114,6 +124,7 @@ type differ struct {
 	*ownerView
 	in      *intent.Intent
 	vlls    map[string]bool    // those that are planned for, nil for all
+	anew    map[uint32]bool    // sub-interfaces that are made anew whatever they look like, by index
 	present map[intent.Key]int // place in in.Present
 	removed map[intent.Key]bool
 	blocked map[intent.Key]*Reason
@@ -125,7 +136,8 @@ func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
 }
 
-// findLeaving finds what goes: everything of removed ends, and of present ends what has another key than wanted.
+// findLeaving finds what goes: everything of removed ends, and of present ends what has another key than wanted or is to
+// be made anew.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
@@ -174,7 +186,7 @@ func (d *differ) plannedEnds() (places []int) {
 	return places
 }
 
-// fits reports whether the holding has the key that the end wants.
+// fits reports whether the holding has the key that the end wants, and may stay.
 func (d *differ) fits(h *Holding, end intent.End) bool {
 	if h.Tunnel != nil {
 		return h.Tunnel.Default && h.Tunnel.Tunnel == end.Tunnel
@@ -184,7 +196,7 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 		return end.Access.Tagging == intent.Untagged && h.Interface == port
 	default:
 		sub := h.Interface.Sub
-		return port != nil && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide &&
+		return port != nil && !d.anew[h.Interface.Index] && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide &&
 			d.subs[vlanMatchFor(port.Index, end.Access)] == h.Interface
 	}
 }

@@ -542,3 +542,34 @@ func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
 		})
 	}
 }
+
+// What nothing shows to be wrong is made anew when that is asked for, and nothing but that.
+func TestASubInterfaceIsMadeAnewWithAllThatBelongsToIt(t *testing.T) {
+	m := newModel(t)
+	in := want(end(1, withProfile), end(2), end(3, wholePort("cust1")))
+	m.settle(t, in)
+	anew := map[uint32]bool{m.port("cust0.101").Index: true, m.port("cust1").Index: true, m.s.Tunnels[0].Index: true}
+	tunnel := m.s.ByIndex(m.s.Connects[m.port("cust0.101").Index]).Name
+	policer := "policer input name " + ownership.PolicerName(end(1).Key)
+	p := DiffAnew(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, anew)
+	wanted := []string{
+		"detach: " + policer + " unapply cust0.101",
+		"detach: set interface l3 " + tunnel,
+		"detach: set interface l3 cust0.101",
+		"delete: delete sub-interface cust0.101",
+		"create: create sub-interfaces cust0 101 dot1q 101 exact-match",
+		"tag: set interface tag cust0.101 " + tagOf(end(1)),
+		"set: set interface l2 tag-rewrite cust0.101 pop 1",
+		"connect: set interface l2 xconnect cust0.101 " + tunnel,
+		"connect: set interface l2 xconnect " + tunnel + " cust0.101",
+		"police: " + policer + " cust0.101",
+		"up: set interface state cust0.101 up",
+	}
+	if got := lines(p.Ops); !slices.Equal(got, wanted) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wanted, "\n"))
+	}
+	m.carryOut(p.Ops)
+	if left := m.diff(in); len(left.Ops) != 0 || len(left.Blocked) != 0 {
+		t.Errorf("left to do: %v, blocked: %v", lines(left.Ops), left.Blocked)
+	}
+}

@@ -59,7 +59,10 @@ func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Act
 func (b *operationBuilder) release(h *Holding) {
 	i := h.Interface
 	why := "the VLL is removed"
-	if _, present := b.present[h.End]; present {
+	switch _, present := b.present[h.End]; {
+	case present && b.anew[i.Index]:
+		why = "no frames of its VLAN reach it"
+	case present:
 		why = "its key changes"
 	}
 	if h.Tunnel == nil {

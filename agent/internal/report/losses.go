@@ -80,6 +80,7 @@ func (l Loads) routerCount(bootMS int64) *RouterCount {
 	return &RouterCount{
 		statseg.RouterErrors{
 			NoSuchTunnel:     grown(before.Errors.NoSuchTunnel, now.Errors.NoSuchTunnel),
+			UnknownVLAN:      grown(before.Errors.UnknownVLAN, now.Errors.UnknownVLAN),
 			FragmentsSent:    grown(before.Errors.FragmentsSent, now.Errors.FragmentsSent),
 			Reassembled:      grown(before.Errors.Reassembled, now.Errors.Reassembled),
 			ReassemblyFailed: grown(before.Errors.ReassemblyFailed, now.Errors.ReassemblyFailed),

@@ -154,7 +154,7 @@ func accesses(p *converge.ObservedState) []Access {
 		} else {
 			found[h.End] = append(found[h.End], Access{
 				Key: h.End, BootMS: p.Snapshot.Boot.MS, Index: h.Interface.Index, Name: h.Interface.Name,
-				Made: p.Made[h.Interface.Index], Policer: policerOf(h.End, p),
+				Port: portOf(h.Interface, p.Snapshot), Made: p.Made[h.Interface.Index], Policer: policerOf(h.End, p),
 			})
 		}
 	}
@@ -168,6 +168,17 @@ func accesses(p *converge.ObservedState) []Access {
 		}
 	}
 	return all
+}
+
+func portOf(access *observe.Interface, s *observe.Snapshot) Port {
+	if !access.IsSub() {
+		return Port{}
+	}
+	port := s.ByIndex(access.Sup)
+	if port == nil {
+		return Port{}
+	}
+	return Port{port.Index, port.Name}
 }
 
 // policerOf is the end's policer where it enforces the profile that is wanted; otherwise its counters say

@@ -29,6 +29,7 @@ type Engine interface {
 	Changed() <-chan struct{}
 	Paths() []pathwatch.Watched
 	PathsChanged() <-chan struct{}
+	MakeAnew(index uint32, name string)
 }
 
 const (
@@ -66,7 +67,9 @@ type Reporter struct {
 	// maintenance is what the portal said with the last answer that it gave; nil where it said nothing.
 	maintenance atomic.Pointer[bool]
 
-	seen countedView // what is counted while VPP does not answer; only Run uses it
+	// Only Run uses them: what is counted while VPP does not answer, and the accesses whose VLAN VPP may have lost.
+	seen  countedView
+	vlans lostVLANs
 
 	mu      sync.Mutex
 	sampler Sampler
@@ -214,6 +217,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		return // the agent ends: that VPP seems to be away is its own doing
 	}
 	var sample *Sample
+	var restored map[intent.Key]string
 	switch {
 	case err != nil && status.Absent:
 		r.forget()
@@ -221,7 +225,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		sample = r.countUnanswered()
 	case count:
 		r.seen = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
-		sample = r.count()
+		sample, restored = r.count()
 	}
 	var watched []netip.Addr
 	var reachable map[netip.Addr]bool
@@ -248,7 +252,9 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	if sample != nil {
 		r.store(*sample, r.seen.simulated)
 	}
-	if err := r.eventRecorder.record(routerViewOf(status, state), now); err != nil {
+	view := routerViewOf(status, state)
+	view.restored = restored
+	if err := r.eventRecorder.record(view, now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
 	select { // replace what has not been sent
@@ -258,17 +264,23 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	r.observed <- report
 }
 
-// count is the sample since the last count, nil when there is none.
-func (r *Reporter) count() *Sample {
+// count is the sample since the last count, nil when there is none, and the ends whose VLAN is VPP's again, each with
+// what there is to tell. Accesses whose VLAN it may have lost are made anew.
+func (r *Reporter) count() (*Sample, map[intent.Key]string) {
 	reading, err := r.segment.Read(r.seen.BootMS)
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
 		r.forget()
-		return nil
+		return nil, nil
+	}
+	now := r.now()
+	lost, restored := r.vlans.take(now, reading, r.seen.View)
+	for _, access := range lost {
+		r.engine.MakeAnew(access.Index, access.Name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sampler.Take(r.now(), reading, r.seen.View)
+	return r.sampler.Take(now, reading, r.seen.View), restored
 }
 
 // countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
@@ -292,7 +304,7 @@ func (r *Reporter) countUnanswered() *Sample {
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = countedView{}
+	r.seen, r.vlans = countedView{}, lostVLANs{}
 	r.sampler.Forget()
 }
 

@@ -20,6 +20,7 @@ type routerView struct {
 	quarantined map[quarantine]bool
 	drift       map[intent.Key]string // what others changed
 	contested   map[intent.Key]string // what others change again after each repair
+	restored    map[intent.Key]string // what has just been found mended
 }
 
 // runOf is one run of VPP.
@@ -125,6 +126,7 @@ func eventsBetween(before, after routerView) []eventBody {
 		ends("end.conflict", "end.conflict_cleared", before.conflicts, after.conflicts)
 		ends("end.drift", "", before.drift, after.drift)
 		ends("end.contested", "end.contested_cleared", before.contested, after.contested)
+		ends("end.vlan_restored", "", nil, after.restored)
 		for q := range after.quarantined {
 			if !before.quarantined[q] {
 				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})

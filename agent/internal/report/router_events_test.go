@@ -67,6 +67,9 @@ func TestWhatHappenedIsTold(t *testing.T) {
 			func(v *routerView) { v.contested = map[intent.Key]string{vll: "admin_up"} }, nil},
 		"and no longer does": {func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} }, nil,
 			[]string{"end.contested_cleared 6f0b a"}},
+		"a VLAN that was taken back": {nil, func(v *routerView) { v.restored = map[intent.Key]string{vll: "since noon"} },
+			[]string{"end.vlan_restored 6f0b a since noon"}},
+		"and nothing more of it": {func(v *routerView) { v.restored = map[intent.Key]string{vll: "since noon"} }, nil, nil},
 		"many, in order": {nil, func(v *routerView) {
 			v.links["bb0"], v.links["cust0"] = false, false
 			v.applied = &converge.Applied{Generation: 43}

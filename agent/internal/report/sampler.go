@@ -17,6 +17,8 @@ type Access struct {
 	BootMS int64
 	Index  uint32
 	Name   string
+	// Port is what a sub-interface is on; zero for a whole port.
+	Port Port
 	// Made tells it from what had the index and the name before (see converge.ObservedState).
 	Made int64
 	// Policer is what holds it to a bandwidth profile; zero for nothing.

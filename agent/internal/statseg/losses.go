@@ -20,6 +20,8 @@ type InterfaceLosses struct {
 type RouterErrors struct {
 	// NoSuchTunnel came encapsulated, for a tunnel that this router does not have.
 	NoSuchTunnel *uint64
+	// UnknownVLAN came to a port that has no sub-interface for their VLAN.
+	UnknownVLAN *uint64
 	// FragmentsSent are those that leave, Reassembled the packets to the router itself that it has put together, and
 	// ReassemblyFailed those that it could not. Tunnels' packets of IPv4 may travel in fragments.
 	FragmentsSent, Reassembled, ReassemblyFailed *uint64
@@ -53,6 +55,7 @@ var errorGroups = [...]struct {
 		"/err/gre4-input/GRE input packets dropped due to missing tunnel",
 		"/err/gre6-input/GRE input packets dropped due to missing tunnel",
 	}},
+	{func(e *RouterErrors) **uint64 { return &e.UnknownVLAN }, []string{"/err/ethernet-input/unknown vlan"}},
 	{func(e *RouterErrors) **uint64 { return &e.FragmentsSent }, []string{
 		"/err/ip4-frag/fragment_sent", "/err/ip6-frag/fragment_sent",
 	}},

@@ -48,7 +48,7 @@ func TestErrorsAreFoundByNameInEachRun(t *testing.T) {
 	for range 3 { // the index behind a name is another one each time
 		errors := read(t, start(t)).Errors
 		for what, count := range map[string]*uint64{
-			"no such tunnel": errors.NoSuchTunnel, "fragments": errors.FragmentsSent, "reassembled": errors.Reassembled,
+			"no such tunnel": errors.NoSuchTunnel, "unknown VLAN": errors.UnknownVLAN, "fragments": errors.FragmentsSent, "reassembled": errors.Reassembled,
 			"not reassembled": errors.ReassemblyFailed,
 		} {
 			if count == nil || *count != 0 {
