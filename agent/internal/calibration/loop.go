@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/ethernet_types"
@@ -100,7 +99,7 @@ func build(ctx context.Context, session Session) (*loop, error) {
 		generator
 		made *interface_types.InterfaceIndex
 	}{{source, &l.source}, {port, &l.port}, {underlay, &l.underlay}} {
-		reply, err := call(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: each.id})
+		reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: each.id})
 		if err != nil {
 			return nil, err
 		}
@@ -111,18 +110,18 @@ func build(ctx context.Context, session Session) (*loop, error) {
 	}
 	for _, isIPv6 := range []bool{false, true} {
 		table := ip.IPTable{TableID: tableID, IsIP6: isIPv6, Name: mark}
-		if _, err := call(ctx, session, &ip.IPTableAddDel{IsAdd: true, Table: table}); err != nil {
+		if _, err := vpp.Do(ctx, session, &ip.IPTableAddDel{IsAdd: true, Table: table}); err != nil {
 			return nil, err
 		}
-		if _, err := call(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: l.underlay, IsIPv6: isIPv6, VrfID: tableID}); err != nil {
+		if _, err := vpp.Do(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: l.underlay, IsIPv6: isIPv6, VrfID: tableID}); err != nil {
 			return nil, err
 		}
 	}
 	for family := range near {
-		if _, err := call(ctx, session, &interfaces.SwInterfaceAddDelAddress{SwIfIndex: l.underlay, IsAdd: true, Prefix: address(family)}); err != nil {
+		if _, err := vpp.Do(ctx, session, &interfaces.SwInterfaceAddDelAddress{SwIfIndex: l.underlay, IsAdd: true, Prefix: address(family)}); err != nil {
 			return nil, err
 		}
-		if _, err := call(ctx, session, &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: neighbor(l.underlay, family)}); err != nil {
+		if _, err := vpp.Do(ctx, session, &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: neighbor(l.underlay, family)}); err != nil {
 			return nil, err
 		}
 	}
@@ -156,10 +155,10 @@ func neighbor(index interface_types.InterfaceIndex, family int) ip_neighbor.IPNe
 
 // mark says whose an interface is, and sets it up.
 func (l *loop) mark(ctx context.Context, index interface_types.InterfaceIndex) error {
-	if _, err := call(ctx, l.session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: mark}); err != nil {
+	if _, err := vpp.Do(ctx, l.session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: mark}); err != nil {
 		return err
 	}
-	_, err := call(ctx, l.session, &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	_, err := vpp.Do(ctx, l.session, &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
 	return err
 }
 
@@ -181,7 +180,7 @@ func (l *loop) crossConnect(ctx context.Context, out interface_types.InterfaceIn
 		return nil
 	}
 	for _, way := range [][2]interface_types.InterfaceIndex{{l.source, out}, {out, l.source}} {
-		if _, err := call(ctx, l.session, &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: way[0], TxSwIfIndex: way[1], Enable: enable}); err != nil {
+		if _, err := vpp.Do(ctx, l.session, &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: way[0], TxSwIfIndex: way[1], Enable: enable}); err != nil {
 			return err
 		}
 	}
@@ -198,7 +197,7 @@ func sink(transport Transport) generator {
 
 // Tidy deletes what a calibration has made, as far as it is there, and nothing else. It is for after one and for a new
 // connection: whoever calibrated before may have been cut off. The generators are made first and go last, so where
-// none is there nothing is. Error: *CannotError where somebody else has one of the names, *RefusedError, or that of the connection.
+// none is there nothing is. Error: *CannotError where somebody else has one of the names, *vpp.RefusedError, or that of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if missing(session, needed...) != "" {
 		return nil // and nothing was ever made
@@ -208,7 +207,7 @@ func Tidy(ctx context.Context, session Session) error {
 		return err
 	}
 	// Before its generator: a stream of none is not safe. Without a stream of the name VPP says so and does nothing.
-	if _, err := say(ctx, session, "packet-generator delete "+streamName); err != nil {
+	if _, _, err := vpp.Say(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
 	tables, err := ownTables(ctx, session)
@@ -236,7 +235,7 @@ func Tidy(ctx context.Context, session Session) error {
 				return err
 			}
 		}
-		if _, err := call(ctx, session, &pg.PgDeleteInterface{SwIfIndex: index}); err != nil {
+		if _, err := vpp.Do(ctx, session, &pg.PgDeleteInterface{SwIfIndex: index}); err != nil {
 			return err
 		}
 	}
@@ -250,17 +249,17 @@ func leaveTable(ctx context.Context, session Session, index interface_types.Inte
 			&ip_neighbor.IPNeighborAddDel{Neighbor: neighbor(index, family)},
 			&interfaces.SwInterfaceAddDelAddress{SwIfIndex: index, Prefix: address(family)},
 		} {
-			var refused *RefusedError
-			if _, err := call(ctx, session, undo); err != nil && !errors.As(err, &refused) { // refused where it was not made yet
+			var refused *vpp.RefusedError
+			if _, err := vpp.Do(ctx, session, undo); err != nil && !errors.As(err, &refused) { // refused where it was not made yet
 				return err
 			}
 		}
 	}
 	for _, table := range tables {
-		if _, err := call(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: index, IsIPv6: table.IsIP6}); err != nil {
+		if _, err := vpp.Do(ctx, session, &interfaces.SwInterfaceSetTable{SwIfIndex: index, IsIPv6: table.IsIP6}); err != nil {
 			return err
 		}
-		if _, err := call(ctx, session, &ip.IPTableAddDel{Table: table}); err != nil {
+		if _, err := vpp.Do(ctx, session, &ip.IPTableAddDel{Table: table}); err != nil {
 			return err
 		}
 	}
@@ -274,14 +273,14 @@ func find(ctx context.Context, session Session) (map[string]interface_types.Inte
 	named := &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none), NameFilterValid: true, NameFilter: generators}
 	err := session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
 		m, ok := msg.(*interfaces.SwInterfaceDetails)
-		if !ok || !slices.ContainsFunc(all, func(g generator) bool { return g.name == cutAtNUL(m.InterfaceName) }) {
+		if !ok || !slices.ContainsFunc(all, func(g generator) bool { return g.name == vpp.Text(m.InterfaceName) }) {
 			return
 		}
-		if tag := cutAtNUL(m.Tag); tag != "" && tag != mark {
-			foreign = &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", cutAtNUL(m.InterfaceName), tag)}
+		if tag := vpp.Text(m.Tag); tag != "" && tag != mark {
+			foreign = &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", vpp.Text(m.InterfaceName), tag)}
 			return
 		}
-		found[cutAtNUL(m.InterfaceName)] = m.SwIfIndex
+		found[vpp.Text(m.InterfaceName)] = m.SwIfIndex
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for generators: %w", err)
@@ -298,7 +297,7 @@ func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 		if !ok || m.Table.TableID != tableID {
 			return
 		}
-		if name := cutAtNUL(m.Table.Name); name != mark {
+		if name := vpp.Text(m.Table.Name); name != mark {
 			foreign = &CannotError{fmt.Sprintf("somebody else has the table %d, with the name %q", m.Table.TableID, name)}
 			return
 		}
@@ -308,9 +307,4 @@ func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 		return nil, fmt.Errorf("look for tables: %w", err)
 	}
 	return own, foreign
-}
-
-func cutAtNUL(text string) string {
-	text, _, _ = strings.Cut(text, "\x00")
-	return text
 }

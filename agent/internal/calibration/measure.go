@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"longline.dev/agent/internal/vpp"
 )
 
 // Transport is an encapsulation with its address family.
@@ -73,6 +75,11 @@ type Result struct {
 	CPU       string  // "" if VPP does not say
 }
 
+// CannotError says why nothing can be measured in this VPP.
+type CannotError struct{ Why string }
+
+func (e *CannotError) Error() string { return e.Why }
+
 // DisturbedError says that other frames passed the same nodes.
 type DisturbedError struct {
 	Node          string
@@ -96,7 +103,7 @@ const (
 )
 
 // Measure builds the loop, measures by turns what each transport costs, and leaves nothing of it in VPP. VPP's runtime
-// counters are cleared many times. Error: *CannotError, *RefusedError, *DisturbedError, or that of the connection.
+// counters are cleared many times. Error: *CannotError, *vpp.RefusedError, *DisturbedError, or that of the connection.
 func Measure(ctx context.Context, session Session, options Options) (result *Result, err error) {
 	if message := missing(session, needed...); message != "" {
 		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.02 or later"}
@@ -118,7 +125,7 @@ func Measure(ctx context.Context, session Session, options Options) (result *Res
 	}
 	stream := fmt.Sprintf("packet-generator new { name %s limit %d size 64-64 source %s node ethernet-input data { hex %s } }",
 		streamName, options.Frames, source.name, header)
-	if err := order(ctx, session, stream); err != nil {
+	if err := vpp.Order(ctx, session, stream); err != nil {
 		return nil, err
 	}
 	result = &Result{Options: options, Missing: make(map[Transport]string)}
@@ -182,16 +189,16 @@ func (l *loop) rounds(ctx context.Context, options Options) (map[Transport][]sam
 
 // round sends the frames once.
 func (l *loop) round(ctx context.Context, transport Transport, frames int) (sample, error) {
-	if _, err := say(ctx, l.session, "clear runtime"); err != nil {
+	if _, _, err := vpp.Say(ctx, l.session, "clear runtime"); err != nil {
 		return nil, err
 	}
-	if err := order(ctx, l.session, "packet-generator enable-stream "+streamName); err != nil {
+	if err := vpp.Order(ctx, l.session, "packet-generator enable-stream "+streamName); err != nil {
 		return nil, err
 	}
 	if err := l.await(ctx); err != nil {
 		return nil, err
 	}
-	text, err := say(ctx, l.session, "show runtime")
+	text, _, err := vpp.Say(ctx, l.session, "show runtime")
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +235,7 @@ func (l *loop) await(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(between):
 		}
-		text, err := say(ctx, l.session, "show packet-generator")
+		text, _, err := vpp.Say(ctx, l.session, "show packet-generator")
 		if err != nil {
 			return err
 		}
@@ -283,14 +290,14 @@ var (
 
 // machine is the rate of the clock that VPP counts with, and its processor.
 func machine(ctx context.Context, session Session) (rate float64, cpu string, err error) {
-	text, err := say(ctx, session, "show clock verbose")
+	text, _, err := vpp.Say(ctx, session, "show clock verbose")
 	if err != nil {
 		return 0, "", err
 	}
 	if m := clockRate.FindStringSubmatch(text); m != nil {
 		rate, _ = strconv.ParseFloat(m[1], 64)
 	}
-	if text, err = say(ctx, session, "show cpu"); err != nil {
+	if text, _, err = vpp.Say(ctx, session, "show cpu"); err != nil {
 		return 0, "", err
 	}
 	if m := cpuModel.FindStringSubmatch(text); m != nil {

@@ -64,7 +64,7 @@ func state(t *testing.T, session *vpp.Session) string {
 		"show interface address", "show mode", "show packet-generator", "show ip table", "show ip6 table", "show ip neighbors", "show vxlan tunnel",
 		"show geneve tunnel", "show gre tunnel",
 	} {
-		said, err := say(t.Context(), session, line)
+		said, _, err := vpp.Say(t.Context(), session, line)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,13 +218,13 @@ func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, err := call(t.Context(), session, theirs.make)
+			reply, err := vpp.Do(t.Context(), session, theirs.make)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if made, ok := reply.(*pg.PgCreateInterfaceV3Reply); ok {
 				theirs.undo = &pg.PgDeleteInterface{SwIfIndex: made.SwIfIndex}
-				if _, err := call(t.Context(), session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made.SwIfIndex, Tag: "lab"}); err != nil {
+				if _, err := vpp.Do(t.Context(), session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made.SwIfIndex, Tag: "lab"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -236,7 +236,7 @@ func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
 			if after := state(t, session); after != before {
 				t.Errorf("before:\n%s\nafter:\n%s", before, after)
 			}
-			if _, err := call(t.Context(), session, theirs.undo); err != nil {
+			if _, err := vpp.Do(t.Context(), session, theirs.undo); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -37,7 +37,7 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 // makeTunnel makes the tunnel of a transport in the own table.
 func makeTunnel(ctx context.Context, session Session, transport Transport) (interface_types.InterfaceIndex, error) {
 	if request := tunnel(transport, true, session.Has); request != nil {
-		reply, err := call(ctx, session, request)
+		reply, err := vpp.Do(ctx, session, request)
 		if err != nil {
 			return 0, err
 		}
@@ -51,7 +51,7 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 		}
 	}
 	line := geneveLine(transport)
-	said, err := say(ctx, session, line)
+	said, _, err := vpp.Say(ctx, session, line)
 	if err != nil {
 		return 0, err
 	}
@@ -59,12 +59,12 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 	index := interface_types.InterfaceIndex(none)
 	named := &interfaces.SwInterfaceDump{SwIfIndex: index, NameFilterValid: true, NameFilter: "geneve_tunnel"}
 	err = session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
-		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && cutAtNUL(m.InterfaceName) == name {
+		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && vpp.Text(m.InterfaceName) == name {
 			index = m.SwIfIndex
 		}
 	})
 	if err == nil && index == interface_types.InterfaceIndex(none) {
-		err = &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, name)}
+		err = &vpp.RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, name)}
 	}
 	return index, err
 }
@@ -73,9 +73,9 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 func deleteTunnel(ctx context.Context, session Session, transport Transport) error {
 	request := tunnel(transport, false, session.Has)
 	if request == nil {
-		return order(ctx, session, geneveLine(transport)+" del")
+		return vpp.Order(ctx, session, geneveLine(transport)+" del")
 	}
-	_, err := call(ctx, session, request)
+	_, err := vpp.Do(ctx, session, request)
 	return err
 }
 

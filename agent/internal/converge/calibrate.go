@@ -22,7 +22,7 @@ type Calibrated struct {
 
 // Calibrate measures what encapsulations cost on this router, which the portal has to have under maintenance. Where ends of
 // lines carry frames it does so only besideLines: they share VPP's graph, its threads and the figures. Nothing else is
-// done meanwhile. Error: *InServiceError, *calibration.CannotError, *calibration.RefusedError, *calibration.DisturbedError,
+// done meanwhile. Error: *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
 // ErrNoVPP or that of the connection.
 func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, error) {
 	e.busy.Lock()

@@ -39,7 +39,7 @@ type TestResult struct {
 
 // SendTestFrames sends frames through the tunnel of an end that the held intent has tested, none if asked for none, and
 // then reads what the tunnel has counted. Error: *NotTestingError, *FrameTooLongError, *linetest.CannotError,
-// *linetest.RefusedError, ErrNoVPP or that of the connection.
+// *vpp.RefusedError, ErrNoVPP or that of the connection.
 func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (*TestResult, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()

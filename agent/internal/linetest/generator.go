@@ -3,7 +3,6 @@ package linetest
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -48,31 +47,27 @@ func Missing(has func(api.Message) bool) string {
 // IsGenerator reports whether an interface is the agent's generator: a part of the test, and none of the router.
 // Between its creation and its tag it has none.
 func IsGenerator(m *interfaces.SwInterfaceDetails) bool {
-	tag := cutAtNUL(m.Tag)
-	return cutAtNUL(m.InterfaceName) == generatorName && (tag == "" || tag == generatorTag)
-}
-
-func cutAtNUL(text string) string {
-	text, _, _ = strings.Cut(text, "\x00")
-	return text
+	tag := vpp.Text(m.Tag)
+	return vpp.Text(m.InterfaceName) == generatorName && (tag == "" || tag == generatorTag)
 }
 
 // Tidy deletes the agent's own stream and generator, if they are there, and nothing else. It is for after a test and for
 // a new connection: who sent before may have been cut off. Error: *CannotError where somebody else has the generator's
-// name, *RefusedError, or that of the connection.
+// name, *vpp.RefusedError, or that of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if Missing(session.Has) != "" {
 		return nil // and nothing was ever made
 	}
 	// Before the generator: a stream of none is not safe. Without a stream of the name VPP says so and does nothing.
-	if _, _, err := ask(ctx, session, "packet-generator delete "+streamName); err != nil {
+	if _, _, err := vpp.Say(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
 	generator, err := find(ctx, session)
 	if err != nil || generator == nil {
 		return err
 	}
-	return call(ctx, session, &pg.PgDeleteInterface{SwIfIndex: generator.SwIfIndex})
+	_, err = vpp.Do(ctx, session, &pg.PgDeleteInterface{SwIfIndex: generator.SwIfIndex})
+	return err
 }
 
 // find is the agent's generator, nil for none.
@@ -80,7 +75,7 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 	var found *interfaces.SwInterfaceDetails
 	named := &interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0), NameFilterValid: true, NameFilter: generatorName}
 	err := session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
-		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && cutAtNUL(m.InterfaceName) == generatorName {
+		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && vpp.Text(m.InterfaceName) == generatorName {
 			found = m
 		}
 	})
@@ -88,51 +83,18 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 		return nil, fmt.Errorf("look for the generator: %w", err)
 	}
 	if found != nil && !IsGenerator(found) {
-		return nil, &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", generatorName, cutAtNUL(found.Tag))}
+		return nil, &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", generatorName, vpp.Text(found.Tag))}
 	}
 	return found, nil
 }
 
 // makeGenerator makes the generator and tags it.
 func makeGenerator(ctx context.Context, session Session) error {
-	reply, err := session.Call(ctx, &pg.PgCreateInterfaceV3{InterfaceID: generatorID})
+	reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: generatorID})
 	if err != nil {
-		return fmt.Errorf("make the generator: %w", err)
+		return err
 	}
 	made := reply.(*pg.PgCreateInterfaceV3Reply)
-	if made.Retval != 0 {
-		return &RefusedError{Message: "pg_create_interface_v3", Why: fmt.Sprint(api.RetvalToVPPApiError(made.Retval))}
-	}
-	return call(ctx, session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made.SwIfIndex, Tag: generatorTag})
-}
-
-// call sends a request and makes VPP's refusal an error.
-func call(ctx context.Context, session Session, request api.Message) error {
-	reply, err := session.Call(ctx, request)
-	if err != nil {
-		return fmt.Errorf("%s: %w", request.GetMessageName(), err)
-	}
-	if retval := vpp.Retval(reply); retval != 0 {
-		return &RefusedError{Message: request.GetMessageName(), Why: fmt.Sprint(api.RetvalToVPPApiError(retval))}
-	}
-	return nil
-}
-
-// ask runs a line of the CLI. VPP answers a refusal with a text, and with a code on some lines only.
-func ask(ctx context.Context, session Session, line string) (said string, refused bool, err error) {
-	reply, err := session.Call(ctx, &vlib.CliInband{Cmd: line})
-	if err != nil {
-		return "", false, fmt.Errorf("%q: %w", line, err)
-	}
-	answer := reply.(*vlib.CliInbandReply)
-	return strings.TrimSpace(answer.Reply), answer.Retval != 0, nil
-}
-
-// order runs a line of the CLI that says nothing when it is done.
-func order(ctx context.Context, session Session, line string) error {
-	said, refused, err := ask(ctx, session, line)
-	if err == nil && (refused || said != "") {
-		err = &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, said)}
-	}
+	_, err = vpp.Do(ctx, session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made.SwIfIndex, Tag: generatorTag})
 	return err
 }

@@ -139,7 +139,7 @@ func (r *router) interfaces() map[string]*interfaces.SwInterfaceDetails {
 	all := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none)}}
 	err := r.session.Dump(r.t.Context(), all, func(msg api.Message) {
 		m := msg.(*interfaces.SwInterfaceDetails)
-		found[cutAtNUL(m.InterfaceName)] = m
+		found[vpp.Text(m.InterfaceName)] = m
 	})
 	if err != nil {
 		r.t.Fatal(err)

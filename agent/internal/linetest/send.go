@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"longline.dev/agent/internal/vpp"
 )
 
 // Frames are what is to be sent.
@@ -26,11 +28,6 @@ type CannotError struct{ Why string }
 
 func (e *CannotError) Error() string { return e.Why }
 
-// RefusedError is what VPP did not do.
-type RefusedError struct{ Message, Why string }
-
-func (e *RefusedError) Error() string { return "VPP refused " + e.Message + ": " + e.Why }
-
 const (
 	header = "0x024c4c000002024c4c00000188b5"
 	// grace is how much longer than it should a stream may take. A busy main thread starts it late.
@@ -40,7 +37,7 @@ const (
 )
 
 // Send sends the frames, waits until they have left, and tidies up; it returns how many were sent. It takes at most
-// grace longer than the rate has it. Error: *CannotError, *RefusedError, or that of the connection; then some may have
+// grace longer than the rate has it. Error: *CannotError, *vpp.RefusedError, or that of the connection; then some may have
 // been sent.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
@@ -60,10 +57,10 @@ func Send(ctx context.Context, session Session, frames Frames) (sent int, err er
 	if err := makeGenerator(ctx, session); err != nil {
 		return 0, err
 	}
-	if err := order(ctx, session, newStream(frames)); err != nil {
+	if err := vpp.Order(ctx, session, newStream(frames)); err != nil {
 		return 0, err
 	}
-	if err := order(ctx, session, "packet-generator enable-stream "+streamName); err != nil {
+	if err := vpp.Order(ctx, session, "packet-generator enable-stream "+streamName); err != nil {
 		return 0, err
 	}
 	return await(ctx, session, frames)
@@ -91,7 +88,7 @@ func await(ctx context.Context, session Session, f Frames) (int, error) {
 			return 0, ctx.Err()
 		case <-time.After(pause):
 		}
-		text, _, err := ask(ctx, session, "show packet-generator")
+		text, _, err := vpp.Say(ctx, session, "show packet-generator")
 		if err != nil {
 			return 0, err
 		}
@@ -110,10 +107,10 @@ func progress(text string) (sent int, running bool, err error) {
 		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == streamName {
 			made, err := strconv.ParseUint(fields[2], 10, 31)
 			if err != nil {
-				return 0, false, &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q does not say how many frames were sent", line)}
+				return 0, false, &vpp.RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q does not say how many frames were sent", line)}
 			}
 			return int(made), fields[1] == "Yes", nil
 		}
 	}
-	return 0, false, &RefusedError{Message: "cli_inband", Why: "the stream of test frames is gone"}
+	return 0, false, &vpp.RefusedError{Message: "cli_inband", Why: "the stream of test frames is gone"}
 }

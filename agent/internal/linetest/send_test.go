@@ -159,7 +159,7 @@ func TestAnInterfaceOfTheGeneratorsNameWithSomebodysTagIsTheirs(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		there := a.interfaces()[generatorName]
-		if there == nil || there.SwIfIndex != made || cutAtNUL(there.Tag) != "lab" || IsGenerator(there) {
+		if there == nil || there.SwIfIndex != made || vpp.Text(there.Tag) != "lab" || IsGenerator(there) {
 			t.Errorf("theirs is %+v", there)
 		}
 	})
@@ -270,7 +270,7 @@ func TestAStreamThatIsStillSendingIsStopped(t *testing.T) {
 func TestARefusalLeavesNothing(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, _ *router) {
 		before := len(a.interfaces())
-		var refused *RefusedError
+		var refused *vpp.RefusedError
 		if _, err := Send(t.Context(), a.session, Frames{Tunnel: "vxlan_tunnel99", Size: 64, Count: 1, Rate: 1}); !errors.As(err, &refused) {
 			t.Errorf("got %v", err)
 		}
@@ -359,7 +359,7 @@ func TestWhatWasReallySentIsTold(t *testing.T) {
 			sim := newSimulated(t, t.TempDir(), 1)
 			near := sim.tunnelTo(&router{local: loopbacks(2)}, intent.VXLAN, 4)
 			sent, err := Send(t.Context(), &slow{sim.session, c.says}, Frames{Tunnel: near.name, Size: 64, Count: 10, Rate: 1000})
-			var refused *RefusedError
+			var refused *vpp.RefusedError
 			if sent != c.sent || errors.As(err, &refused) != c.refused || (err == nil) == c.refused {
 				t.Errorf("sent %d, %v", sent, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/policer"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
 )
 
 // NamedByIndex are things that messages name by index. VPP gives indices out again.
@@ -66,7 +67,7 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 			return
 		}
 		if m, ok := answer.(*policer.PolicerDetails); ok {
-			s.Policers[cutAtNUL(m.Name)] = &Policer{Index: named.Policers[at-first], Config: configOf(m)}
+			s.Policers[vpp.Text(m.Name)] = &Policer{Index: named.Policers[at-first], Config: configOf(m)}
 			return
 		}
 		s.add(answer)

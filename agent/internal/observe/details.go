@@ -2,7 +2,6 @@ package observe
 
 import (
 	"math"
-	"strings"
 
 	"go.fd.io/govpp/binapi/geneve"
 	"go.fd.io/govpp/binapi/gre"
@@ -21,7 +20,7 @@ const vxlanPort = 4789
 func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	i := &Interface{
 		Index: uint32(m.SwIfIndex), Sup: m.SupSwIfIndex,
-		Name: cutAtNUL(m.InterfaceName), Tag: cutAtNUL(m.Tag), Device: cutAtNUL(m.InterfaceDevType),
+		Name: vpp.Text(m.InterfaceName), Tag: vpp.Text(m.Tag), Device: vpp.Text(m.InterfaceDevType),
 		AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
 		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
 		Rewrite: m.VtrOp,
@@ -43,12 +42,6 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 		}
 	}
 	return i
-}
-
-// cutAtNUL cuts a fixed-size string at its terminator.
-func cutAtNUL(text string) string {
-	text, _, _ = strings.Cut(text, "\x00")
-	return text
 }
 
 func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {

@@ -140,8 +140,8 @@ func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {
 		err := session.Dump(ctx, []api.Message{&lcp.LcpItfPairGet{Cursor: cursor}}, func(msg api.Message) {
 			switch m := msg.(type) {
 			case *lcp.LcpItfPairDetails:
-				s.LCP[uint32(m.PhySwIfIndex)] = cutAtNUL(m.HostIfName)
-				s.LCP[uint32(m.HostSwIfIndex)] = cutAtNUL(m.HostIfName)
+				s.LCP[uint32(m.PhySwIfIndex)] = vpp.Text(m.HostIfName)
+				s.LCP[uint32(m.HostSwIfIndex)] = vpp.Text(m.HostIfName)
 			case *lcp.LcpItfPairGetReply:
 				again, cursor = m.Retval == retryLater, m.Cursor
 			}

@@ -12,6 +12,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/vpp"
 )
 
 // Policing is where a VPP can police what comes in.
@@ -105,7 +106,7 @@ func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[
 		if !ok {
 			return
 		}
-		name := cutAtNUL(m.Name)
+		name := vpp.Text(m.Name)
 		end, ours := ownership.ParsePolicerName(name)
 		if !ours {
 			return
@@ -158,7 +159,7 @@ func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing 
 				return
 			}
 			empty = 0
-			if p := s.Policers[cutAtNUL(m.Name)]; p != nil && p.Index == NoIndex {
+			if p := s.Policers[vpp.Text(m.Name)]; p != nil && p.Index == NoIndex {
 				p.Index = first + uint32(at)
 				missing--
 			}

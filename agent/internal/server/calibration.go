@@ -9,6 +9,7 @@ import (
 
 	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/vpp"
 )
 
 type calibrationRequest struct {
@@ -95,7 +96,7 @@ func hundredths(clocks float64) float64 { return math.Round(clocks*100) / 100 }
 func failedCalibration(err error) problem {
 	var inService *converge.InServiceError
 	var cannot *calibration.CannotError
-	var refused *calibration.RefusedError
+	var refused *vpp.RefusedError
 	var disturbed *calibration.DisturbedError
 	conflict := func(code, title string) problem {
 		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}

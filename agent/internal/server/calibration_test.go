@@ -60,7 +60,7 @@ func TestEachRefusalOfACalibrationHasItsType(t *testing.T) {
 		"in service":           {&converge.InServiceError{Why: "it serves"}, 409, "in-service"},
 		"not measurable":       {&calibration.CannotError{Why: "a stand-in"}, 409, "cannot-calibrate"},
 		"disturbed":            {&calibration.DisturbedError{Node: "l2-input", Frames: 1, Other: 2}, 409, "disturbed"},
-		"refused":              {&calibration.RefusedError{Message: "pg_create_interface_v3", Why: "no"}, 409, "vpp-refused"},
+		"refused":              {&vpp.RefusedError{Message: "pg_create_interface_v3", Why: "no"}, 409, "vpp-refused"},
 		"no VPP":               {converge.ErrNoVPP, 503, "vpp-unavailable"},
 		"the connection broke": {errors.New("vpp: receive: EOF"), 503, "vpp-unavailable"},
 	} {

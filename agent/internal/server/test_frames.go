@@ -8,6 +8,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/roundtrip"
+	"longline.dev/agent/internal/vpp"
 )
 
 type testCountersBody struct {
@@ -85,7 +86,7 @@ func failedTest(err error) problem {
 	var tooLong *converge.FrameTooLongError
 	var cannotSend *linetest.CannotError
 	var cannotTime *roundtrip.CannotError
-	var refused *linetest.RefusedError
+	var refused *vpp.RefusedError
 	conflict := func(code, title string) problem {
 		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 	}

@@ -49,7 +49,7 @@ func TestEachRefusalOfTestFramesHasItsType(t *testing.T) {
 		"not tested":           {&converge.NotTestingError{Why: "it carries the customer's frames"}, 409, "not-testing"},
 		"a frame too long":     {&converge.FrameTooLongError{Frame: 1519, Most: 1518}, 422, "invalid-test"},
 		"a message is missing": {&linetest.CannotError{Why: "no message pg_delete_interface"}, 409, "cannot-test"},
-		"refused":              {&linetest.RefusedError{Message: "cli_inband", Why: "no"}, 409, "vpp-refused"},
+		"refused":              {&vpp.RefusedError{Message: "cli_inband", Why: "no"}, 409, "vpp-refused"},
 		"no VPP":               {converge.ErrNoVPP, 503, "vpp-unavailable"},
 		"another agent":        {&vpp.OtherAgentError{Folder: "/run/vpp"}, 503, "vpp-unavailable"},
 		"the connection broke": {errors.New("vpp: receive: EOF"), 503, "vpp-unavailable"},
