@@ -1,20 +1,13 @@
 """From the failure of a path to the line's committed status, on two real VPPs."""
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 from bench.figures import Figure, percentile
-from devstack import netns, stack, vpp
+from bench.real_vpps import real_vpps
+from devstack import vpp
 from devstack.black_hole import BlackHole
 from devstack.client import Client
-from devstack.isp import small_isp
-from devstack.paths import RUN
-from devstack.process import Family
-from devstack.vpp_network import VppDataplane
 
 FAILURES = 20
 GIVE_UP_S = 30
@@ -28,20 +21,7 @@ def measure() -> Iterator[Figure]:
     except vpp.NotInstalled as reason:
         yield Figure(_NAME, None, _UNIT, str(reason))
         return
-    netns.remove_leftovers()
-    isp, family = small_isp(), Family()
-    with ExitStack() as undo:
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-bench-")))
-        logs = RUN / "log" / "bench"
-        dataplane = undo.enter_context(
-            VppDataplane(installation=installation, isp=isp, folder=folder, logs=logs, family=family)
-        )
-        running = undo.enter_context(
-            stack.running(
-                folder=RUN / f"bench-{os.getpid()}", logs=logs, isp=isp, dataplane=dataplane, family=family
-            )
-        )
-        stack.wait_for_reports(running)
+    with real_vpps(installation) as (running, dataplane):
         customer = running.client("customer")
         end = {"tagging": "dot1q", "outer_vlan": 100, "inner_vlan": None, "exact_match": True}
         accepted = customer.order(

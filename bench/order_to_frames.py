@@ -1,22 +1,17 @@
 """From the accepted order to the first frame both ways. Only a real VPP forwards frames."""
 
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
-from pathlib import Path
 
 from bench.figures import Figure, percentile
-from devstack import netns, stack, vpp
+from bench.real_vpps import real_vpps
+from devstack import stack, vpp
 from devstack.client import Client
 from devstack.frames import Tag, Wire, frame
-from devstack.isp import small_isp
-from devstack.paths import RUN
-from devstack.process import Family
-from devstack.vpp_network import UNI, VppDataplane
+from devstack.vpp_network import UNI
 
 ORDERS = 20
 PORT = "host-cust1"
@@ -37,20 +32,8 @@ def measure() -> Iterator[Figure]:
         for name, unit in _FIGURES:
             yield Figure(name, None, unit, str(reason))
         return
-    netns.remove_leftovers()
-    isp, family = small_isp(), Family()
     with ExitStack() as undo:
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-bench-")))
-        logs = RUN / "log" / "bench"
-        dataplane = undo.enter_context(
-            VppDataplane(installation=installation, isp=isp, folder=folder, logs=logs, family=family)
-        )
-        running = undo.enter_context(
-            stack.running(
-                folder=RUN / f"bench-{os.getpid()}", logs=logs, isp=isp, dataplane=dataplane, family=family
-            )
-        )
-        stack.wait_for_reports(running)
+        running, dataplane = undo.enter_context(real_vpps(installation))
         wires = {
             router: undo.enter_context(Wire(dataplane.customers[router, PORT], UNI)) for router in CUSTOMERS
         }
