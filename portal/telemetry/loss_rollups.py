@@ -14,9 +14,8 @@ from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.loss_counts import COLUMNS, COUNTS
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
-from portal.telemetry.rollups import REPORTING_DELAY, STORING_LOCK
+from portal.telemetry.rollups import count_marked
 
-_BATCH = 2000
 # Only one may roll up at a time.
 _LOCK = 7_305_004
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
@@ -75,25 +74,7 @@ ON CONFLICT DO NOTHING
 
 def losses_roll_up(*, now: datetime) -> int:
     """Count every marked bucket anew that is over and reported; how many. Another run at work: 0."""
-    rolled = 0
-    for table in LOSS_ROLLUPS:
-        while count := _roll_up_some(table, now):
-            rolled += count
-    return rolled
-
-
-@transaction.atomic
-def _roll_up_some(table: Table, now: datetime) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
-        if not cursor.fetchone()[0]:
-            return 0
-        over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": STORING_LOCK})
-        due = sorted(cursor.fetchall())
-        if due:
-            _count(cursor, table, due)
-        return len(due)
+    return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now)
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[int, datetime]]) -> None:

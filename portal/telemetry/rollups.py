@@ -6,7 +6,7 @@ disorder and lateness need no care of their own. A bucket counted anew marks the
 readers pass marked buckets by (bucket_queries.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,8 @@ from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
+# Counts buckets of a table, by whom and when they start, with a cursor.
+_Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
 # A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
@@ -177,24 +179,45 @@ def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
 
 def roll_up(*, now: datetime) -> int:
     """Count every stale bucket anew that is over and reported; how many. Another run at work: 0."""
-    rolled = 0
-    for table in ROLLUPS:
-        while count := _roll_up_some(table, now):
-            rolled += count
-    return rolled
+    return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now)
+
+
+def count_marked(
+    tables: Iterable[Table],
+    *,
+    lock: int,
+    take: str,
+    count: _Count,
+    now: datetime,
+) -> int:
+    """Have ``count`` count the marked buckets of each table, some at a time; how many. Another at work: 0.
+
+    ``take`` takes the marks away and returns them: of whom, and when a bucket starts.
+    """
+    taken = 0
+    for table in tables:
+        while some := _count_some(table, lock, take, count, now):
+            taken += some
+    return taken
 
 
 @transaction.atomic
-def _roll_up_some(table: Table, now: datetime) -> int:
+def _count_some(
+    table: Table,
+    lock: int,
+    take: str,
+    count: _Count,
+    now: datetime,
+) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock])
         if not cursor.fetchone()[0]:
             return 0
         over = now - REPORTING_DELAY - timedelta(seconds=table.step_s)
-        cursor.execute(_TAKE, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": STORING_LOCK})
-        due = set(cursor.fetchall())
+        cursor.execute(take, {"step": table.step_s, "over": over, "batch": _BATCH, "storing": STORING_LOCK})
+        due = sorted(set(cursor.fetchall()))
         if due:
-            _count(cursor, table, sorted(due))
+            count(cursor, table, due)
         return len(due)
 
 
