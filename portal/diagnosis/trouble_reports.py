@@ -47,19 +47,9 @@ def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> Trouble
         note=note,
         finding=json.loads(json.dumps(finding, cls=DjangoJSONEncoder)),
     )
-    announce(
-        "trouble.reported",
-        now=now,
-        customer_id=vll.customer_id,
-        vll_id=vll.pk,
-        actor=user.username,
-        data={
-            "trouble_report": str(report.pk),
-            "note": note,
-            "verdict": finding["verdict"]["code"],
-            "sentence": finding["verdict"]["sentence"],
-        },
-    )
+    verdict = finding["verdict"]
+    said = {"note": note, "verdict": verdict["code"], "sentence": verdict["sentence"]}
+    _tell("trouble.reported", report, actor=user.username, now=now, **said)
     return report
 
 
@@ -73,12 +63,16 @@ def trouble_close(*, user: User, report: TroubleReport, now: datetime) -> Troubl
         raise TroubleIsClosed(by=report.closed_by)
     report.closed_at, report.closed_by = now, user.username
     report.save()
+    _tell("trouble.closed", report, actor=user.username, now=now)
+    return report
+
+
+def _tell(kind: str, report: TroubleReport, *, actor: str, now: datetime, **said: str) -> None:
     announce(
-        "trouble.closed",
+        kind,
         now=now,
         customer_id=report.customer_id,
         vll_id=report.vll_id,
-        actor=user.username,
-        data={"trouble_report": str(report.pk)},
+        actor=actor,
+        data={"trouble_report": str(report.pk), **said},
     )
-    return report

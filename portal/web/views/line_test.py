@@ -30,8 +30,9 @@ def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> LineTest:
 @requires(permissions.may_order, of=visible_vll)
 def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET warns of the interruption; POST orders the test, now or for later."""
-    form, status = LineTestForm(request.POST or None), None
-    if request.method == "POST":
+    is_order = request.method == "POST"
+    form, status = LineTestForm(request.POST if is_order else None), None
+    if is_order:
         if form.is_valid() and (done := _ordered(request.user, vll, form)):
             messages.success(request, done)
             return redirect("web:vll", vll_id=vll.pk)
