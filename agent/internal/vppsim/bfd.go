@@ -71,6 +71,15 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
+// bfdThere is bfdAt for a message about a session that is there.
+func (v *vpp) bfdThere(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
+	_, there, retval := v.bfdAt(index, local, peer)
+	if retval == 0 && there == nil {
+		retval = retvalBFDNoSuchEntry
+	}
+	return there, retval
+}
+
 func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 	reply := &bfd.BfdUDPAddReply{}
 	defer c.reply(reply)
@@ -94,12 +103,10 @@ func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
 	reply := &bfd.BfdUDPModReply{}
 	defer c.reply(reply)
-	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
-	case there == nil:
-		reply.Retval = retvalBFDNoSuchEntry
 	default: // whatever it is: only new sessions are looked at
 		there.interval, there.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
 	}
@@ -108,12 +115,10 @@ func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
 func (v *vpp) bfdDel(c *call, m *bfd.BfdUDPDel) {
 	reply := &bfd.BfdUDPDelReply{}
 	defer c.reply(reply)
-	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
-	case there == nil:
-		reply.Retval = retvalBFDNoSuchEntry
 	default:
 		v.bfdSilence(there)
 		delete(v.bfd.byKey, there.bfdKey)
@@ -123,12 +128,10 @@ func (v *vpp) bfdDel(c *call, m *bfd.BfdUDPDel) {
 func (v *vpp) bfdSetFlags(c *call, m *bfd.BfdUDPSessionSetFlags) {
 	reply := &bfd.BfdUDPSessionSetFlagsReply{}
 	defer c.reply(reply)
-	_, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
-	case there == nil:
-		reply.Retval = retvalBFDNoSuchEntry
 	case m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP == 0:
 		there.shut = true
 		v.bfdSilence(there)
