@@ -44,6 +44,8 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     answer(vll, "a", "testing")
     assert asked_for(vll) == 0
     answer(vll, "z", "testing")
+    # What other lines' documents are answered with says the same of this one again.
+    answer(vll, "z", "testing")
     assert asked_for(vll) == 1
     vll.refresh_from_db()
     assert (vll.lifecycle, vll.in_sync) == ("pendingActive", False)

@@ -241,12 +241,11 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	if err != nil {
 		r.log.Warn("nothing to report about VPP", "error", err)
 		report.VPP = awayOf(status)
-		state = nil
 	}
 	if r.client == nil {
 		return
 	}
-	if state != nil {
+	if err == nil {
 		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
 	}
 	if sample != nil {

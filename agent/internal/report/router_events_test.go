@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -138,5 +141,44 @@ func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
 	}
 	if got := inWords(slices.Repeat([]plan.Drift{one}, 9)); !strings.HasSuffix(got, "; and 4 more") {
 		t.Error(got)
+	}
+}
+
+// dyingVPP is an engine that shows drift once, repaired meanwhile, and whose VPP is gone when it is asked for routes.
+type dyingVPP struct{ shown bool }
+
+func (e *dyingVPP) ObservedState(context.Context) (*converge.ObservedState, error) {
+	state := &converge.ObservedState{Intent: &intent.Intent{}, Plan: &plan.Plan{}, Snapshot: new(observe.Snapshot).Index()}
+	if !e.shown {
+		state.Drift = map[intent.Key][]plan.Drift{alice.Key: {{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}}}
+	}
+	e.shown = true
+	return state, nil
+}
+func (e *dyingVPP) Session() (converge.Session, error) { return nil, converge.ErrNoVPP }
+func (e *dyingVPP) Status() converge.Status            { return converge.Status{} }
+func (e *dyingVPP) Changed() <-chan struct{}           { return nil }
+func (e *dyingVPP) Paths() []pathwatch.Watched         { return nil }
+func (e *dyingVPP) PathsChanged() <-chan struct{}      { return nil }
+func (e *dyingVPP) MakeAnew(uint32, string)            {}
+
+func TestDriftIsToldThoughVPPDiesBeforeItIsReported(t *testing.T) {
+	r := New(Options{
+		Engine: &dyingVPP{}, Client: &stubPortal{}, Folder: t.TempDir(), StoreLimit: 1 << 20, Interval: time.Second, Log: quiet, Now: time.Now,
+	})
+	t.Cleanup(r.close)
+	r.look(t.Context(), false)
+	r.look(t.Context(), false)
+	records, err := r.events.spool.Oldest(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, _, err := r.events.compose(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := report.(eventsBody).Events
+	if len(events) != 1 || events[0].Kind != "end.drift" || *events[0].VLL != alice.Key.VLL {
+		t.Errorf("told %q", inShort(events))
 	}
 }

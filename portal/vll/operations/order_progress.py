@@ -58,23 +58,13 @@ def answers_take(
 def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
     """The VLLs whose answers differ from what is stored: an apply that changed nothing writes nothing."""
     stored = stored_answers(router, by_vll)
-    return (
-        {
-            answer.vll
-            for answers in by_vll.values()
-            for answer in answers
-            if (answer.vll, answer.side) in stored
-            and stored[answer.vll, answer.side]
-            != (answer.status, answer.revision, answer.reason, answer.policed)
-        }
-        | set(VllTombstone.objects.filter(vll__in=by_vll, router=router).values_list("vll", flat=True))
-        | set(
-            # A VLL with an open order is looked at again, in case an earlier look was cut off.
-            Order.objects.filter(vll__in=by_vll)
-            .exclude(state__in=TERMINAL_ORDER_STATES)
-            .values_list("vll", flat=True)
-        )
-    )
+    return {
+        answer.vll
+        for answers in by_vll.values()
+        for answer in answers
+        if (answer.vll, answer.side) in stored
+        and stored[answer.vll, answer.side] != (answer.status, answer.revision, answer.reason, answer.policed)
+    } | set(VllTombstone.objects.filter(vll__in=by_vll, router=router).values_list("vll", flat=True))
 
 
 @transaction.atomic
