@@ -119,6 +119,14 @@ class Checker:
         assert in_time, f"not terminal within {within_s:g} s: {late}"
         return states
 
+    def require_completed(self, orders: Iterable[str], *, within_s: float) -> None:
+        """These orders end well."""
+        states = self.require_terminal(orders, within_s=within_s)
+        others = [order for order, state in states.items() if state != "completed"]
+        assert not others, self.sql(
+            "SELECT id, action, state, failure FROM vll_order WHERE id = ANY(%s::uuid[])", others
+        )
+
 
 def wait(condition: Callable[[], bool], *, timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s

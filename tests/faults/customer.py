@@ -99,7 +99,8 @@ class Customer:
 
     def remove(self, vll: str) -> str:
         """Order the removal; the order's id."""
-        answer = self._http.delete(f"/api/v1/vlls/{vll}").raise_for_status()
+        answer = self._http.delete(f"/api/v1/vlls/{vll}")
+        assert answer.is_success, f"{answer.status_code}: {answer.text}"
         identity: str = answer.json()["order"]["id"]
         return identity
 

@@ -16,7 +16,7 @@ NOTICED_WITHIN_S = 60
 @pytest.fixture
 def active(alice: Customer, checker: Checker, line: Line) -> Answer:
     answer = alice.post(line.order(transport="vxlan4"))
-    checker.require_terminal([answer.order], within_s=30)
+    checker.require_completed([answer.order], within_s=30)
     return answer
 
 

@@ -56,7 +56,7 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
         assert [each for each in after[router] if unknown.vll in each["tag"]] == [
             each for each in owned if unknown.vll in each["tag"]
         ], "what the older database does not know must go on forwarding"
-    checker.require_terminal([alice.remove(late.vll)], within_s=30)
+    checker.require_completed([alice.remove(late.vll)], within_s=30)
 
     with writers_stopped(product):
         restore(url, newer)

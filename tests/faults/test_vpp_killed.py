@@ -18,7 +18,7 @@ def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     answer = alice.post(line.order())
-    checker.require_terminal([answer.order], within_s=60)
+    checker.require_completed([answer.order], within_s=60)
 
     def status() -> str:
         [(found,)] = checker.sql("SELECT oper_status FROM vll_vll WHERE id = %s", answer.vll)
@@ -38,7 +38,7 @@ def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
         answer.vll,
     )
     assert down_s > 0
-    checker.require_terminal([alice.remove(answer.vll)], within_s=60)
+    checker.require_completed([alice.remove(answer.vll)], within_s=60)
 
 
 def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
@@ -46,7 +46,7 @@ def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
 ) -> None:
     answers = alice.post_all([line.order() for _ in range(VLLS)])
     assert [answer.status for answer in answers] == [202] * VLLS
-    checker.require_terminal((answer.order for answer in answers), within_s=300)
+    checker.require_completed((answer.order for answer in answers), within_s=300)
     checker.require_rest(within_s=60)
     booted = (
         "SELECT o.vpp_booted_at FROM inventory_observedrouter o "
@@ -74,4 +74,4 @@ def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
     assert wait(lambda: checker.sql(booted) != [before], timeout_s=30), "the portal never learned of it"
     with ThreadPoolExecutor(AT_ONCE) as clients:
         removals = list(clients.map(alice.remove, [answer.vll for answer in answers]))
-    checker.require_terminal(removals, within_s=300)
+    checker.require_completed(removals, within_s=300)

@@ -65,15 +65,20 @@ def test_a_process_keeps_the_connections_of_all_agents(tmp_path: Path) -> None:
         assert [ask(connection) for connection in connections] == first
 
 
+def dealt(port: int) -> Counter[str]:
+    """How many of ``DEALT`` new connections each process gets."""
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connect(port)) for _ in range(DEALT)]
+        return Counter(map(ask, connections))
+
+
 def test_new_connections_are_dealt_out_evenly(tmp_path: Path) -> None:
     with server(tmp_path, CONFIG.format(workers=2), APP) as port:
         deadline = time.monotonic() + 60
-        counts: Counter[str] = Counter()
-        # Until the second process listens too.
-        while len(counts) < 2 and time.monotonic() < deadline:
-            with ExitStack() as stack:
-                connections = [stack.enter_context(connect(port)) for _ in range(DEALT)]
-                counts = Counter(map(ask, connections))
+        while len(dealt(port)) < 2 and time.monotonic() < deadline:
+            pass
+        # Counted only now: the second process may have begun to listen in the middle of the last ones.
+        counts = dealt(port)
         # By the kernel's hash; fewer have a chance of one in a million.
         assert min(counts.values()) > DEALT / 5
         assert len(counts) == 2

@@ -159,12 +159,17 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api
     assert known["availability"] is not None
     # A line of a minute has no month yet, and no 5 minutes that could be compared: nothing is made up.
     assert alice("GET", f"{url}/percentiles") == {"results": []}
-    lost = alice("GET", f"{url}/loss")
-    assert lost["a_to_z"]["loss_ratio"] is None
-    # What its routers drop they count themselves: the first frames while a neighbour is resolved, or none.
-    assert all(
-        lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out")
-    )
+    assert alice("GET", f"{url}/loss")["a_to_z"]["loss_ratio"] is None
+
+    def drops_counted() -> bool:
+        lost = alice("GET", f"{url}/loss")
+        return all(
+            lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out")
+        )
+
+    # What its routers drop they count themselves, each in its own time: the first frames while a neighbour
+    # is resolved, or none.
+    assert alice.client.wait(drops_counted, timeout_s=60), alice("GET", f"{url}/loss")
     link = nina("GET", "/links")["results"][0]
     sides = nina("GET", f"/links/{link['id']}/losses")
     assert all(sides[side]["totals"]["rx_miss"] is not None for side in ("a_side", "z_side"))

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from devstack.black_hole import BlackHole
 from devstack.client import Client
 from devstack.frames import Tag, Wire, frame
+from devstack.vpp_network import commands_of
 from tests.lab.combinations import OUTER, STATIONS, Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
@@ -100,6 +102,13 @@ def test_each_single_fault_is_named(lab: Lab) -> None:
             interface = lab.ends(LINE.transport, LINE.tagging)["a" if router == "rhino" else "z"][1]
             return lambda: lab.dataplane.vpps[router].configure(f"set interface state {interface} {state}")
 
+        black_hole = BlackHole(lab.dataplane, "rhino", "hippo")
+
+        def vpp_again() -> None:
+            family["vpp-hippo"].restart()
+            isp = lab.stack.isp
+            lab.dataplane.vpps["hippo"].configure(*commands_of(isp.router("hippo"), isp))
+
         other_vlan = frame(
             destination=STATIONS["z"], source=STATIONS["a"], tags=[Tag(3999)], payload=bytes(100)
         )
@@ -124,6 +133,8 @@ def test_each_single_fault_is_named(lab: Lab) -> None:
                 lambda: noc.router_action(hippo, "maintenance-begin"),
                 lambda: noc.router_action(hippo, "maintenance-end"),
             ),
+            ("path-down", black_hole.__enter__, lambda: black_hole.__exit__(None, None, None)),
+            ("z-vpp-down", family["vpp-hippo"].end, vpp_again),
             ("a-router-silent", family["agent-rhino"].freeze, family["agent-rhino"].thaw),
             ("portal-away", family["agent-api"].freeze, family["agent-api"].thaw),
         ]

