@@ -6,8 +6,17 @@ from importlib import import_module
 from typing import Any
 
 from celery import Celery
-from celery.signals import after_task_publish, beat_init, heartbeat_sent, setup_logging, worker_init
+from celery.signals import (
+    after_task_publish,
+    beat_init,
+    heartbeat_sent,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_init,
+)
 from django.conf import settings
+from django.db import close_old_connections
 
 from portal.core.heartbeat import beat
 
@@ -29,6 +38,13 @@ def log_as_all_others_do(**_: Any) -> None:
 def measure_tasks(**_: Any) -> None:
     """Only a worker runs tasks; before its pool forks."""
     import_module("portal.metrics.celery_tasks")
+
+
+@task_prerun.connect(dispatch_uid="longline_connections")
+@task_postrun.connect(dispatch_uid="longline_connections")
+def keep_sound_connections(**_: Any) -> None:
+    """As Django does between requests: a connection is kept for the next task unless it broke or is old."""
+    close_old_connections()
 
 
 # A worker's heart beats every two seconds while Redis takes it; beat sends something as often.

@@ -3,6 +3,7 @@
 Each variable may also be given as a file: NAME_FILE is the path to what NAME would hold.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -281,6 +282,8 @@ LONGEST_TASK_S = 3600
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Celery by itself opens a database connection for each task. See portal.celery.keep_sound_connections.
+CELERY_DB_REUSE_MAX = sys.maxsize
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
 CELERY_TASK_ROUTES = {
     # Sweepers have a worker of their own: they raise the alarms when all others are busy.
