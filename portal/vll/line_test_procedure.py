@@ -116,11 +116,14 @@ class _Tried:
     probe: Probe
     counts: dict[tuple[Direction, int], Count] = field(default_factory=dict)
 
-    def count(self, direction: Direction, size: int, frames: int) -> None:
-        """Send them, and once more where they do not pass: a single loss may be an accident."""
+    def count(self, direction: Direction, size: int, frames: int, *, searching: bool = False) -> None:
+        """Send them, and once more where they do not pass: a single loss may be an accident.
+
+        In a search, where large frames are known to be lost, the loss of all is believed at once.
+        """
         for _ in range(2):
             counted = self.counts[direction, size] = self.probe(direction, size, frames)
-            if counted.passes:
+            if counted.passes or (searching and not counted.received):
                 return
 
     def of(self, direction: Direction) -> tuple[Count, ...]:
@@ -172,6 +175,6 @@ def _search(tried: _Tried) -> None:
             return
         for middle in sorted({low + (high - low) * part // 4 for part in (1, 2, 3)} - {low, high}):
             for direction in Direction:
-                tried.count(direction, middle, SEARCH_COUNT)
+                tried.count(direction, middle, SEARCH_COUNT, searching=True)
             if not tried.passed(middle):
                 break

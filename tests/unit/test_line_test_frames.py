@@ -1,0 +1,53 @@
+"""Frames are counted for as long as they may be on their way."""
+
+import time
+from typing import Any
+from uuid import uuid4
+
+from portal.vll.line_test_procedure import Direction
+from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
+from provisioning.line_test_frames import End, FramesProbe
+
+VLL = uuid4()
+# One way by a geostationary satellite, and what is queued before it.
+LATE_S = 0.4
+
+
+class Tunnel:
+    """Delivers what is sent into it late."""
+
+    def __init__(self) -> None:
+        self.arrivals: dict[str, list[tuple[float, int]]] = {"a": [], "z": []}
+
+    def agent(self, side: str) -> Any:
+        return Agent(self, side)
+
+
+class Agent:
+    def __init__(self, tunnel: Tunnel, side: str) -> None:
+        self.tunnel, self.side = tunnel, side
+
+    def send_test_frames(self, *, frame: int, count: int, **_: Any) -> FramesSent:
+        now = time.monotonic()
+        if count:
+            self.tunnel.arrivals["z" if self.side == "a" else "a"].append((now + LATE_S, count))
+        arrived = sum(count for at, count in self.tunnel.arrivals[self.side] if at <= now)
+        return FramesSent(
+            schema=1,
+            router="",
+            vll=VLL,
+            end="a" if self.side == "a" else "z",
+            revision=1,
+            sent=count,
+            counters=TunnelCounters(at_ms=0, rx_packets=arrived, tx_packets=0, fragmented=0, reassembled=0),
+            vpp_version="25.10",
+            agent_version="0.1.0",
+        )
+
+
+def test_frames_that_take_long_are_not_lost_and_not_counted_among_the_next() -> None:
+    tunnel = Tunnel()
+    probe = FramesProbe({side: End(tunnel.agent(side), VLL, side, 1) for side in "az"}, rate_pps=1000)
+    for direction, frame, count in ((Direction.A_TO_Z, 64, 5), (Direction.A_TO_Z, 1518, 100)):
+        counted = probe(direction, frame, count)
+        assert (counted.sent, counted.received) == (count, count)
