@@ -12,7 +12,8 @@ type node struct {
 	clocks  float64 // in all
 }
 
-// The fields of a line of show runtime (vlib/cli.c, format_vlib_node_stats), from its end: a state may be two words.
+// The fields of a line of show runtime (vlib/node_cli.c, format_vlib_node_stats), from its end: a state may be two words.
+// The clocks are called Clocks, and from 26.02 on Packet-Clocks.
 const (
 	vectorsField = 4
 	clocksField  = 2
@@ -26,7 +27,7 @@ func readRuntime(text string) (map[string]node, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) > 0 && fields[0] == "Name" {
-			if last := len(fields); last < figures || fields[last-vectorsField] != "Vectors" || fields[last-clocksField] != "Clocks" {
+			if last := len(fields); last < figures || fields[last-vectorsField] != "Vectors" || !strings.HasSuffix(fields[last-clocksField], "Clocks") {
 				return nil, &CannotError{fmt.Sprintf("this VPP's show runtime has other columns: %q", strings.TrimSpace(line))}
 			}
 			headed = true

@@ -28,7 +28,7 @@ type RouterErrors struct {
 }
 
 // Buffers are those of all pools, as VPP looked at them last (every update-interval, by default 10 s). Total is 0 where
-// it does not say.
+// it does not say; from 26.02 on it says so in gauges, of which govpp 0.13 knows nothing.
 type Buffers struct{ Total, Free uint64 }
 
 const (

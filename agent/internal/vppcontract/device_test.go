@@ -2,6 +2,7 @@ package vppcontract
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/core"
 
 	"longline.dev/agent/internal/realvpp"
@@ -39,8 +41,22 @@ type device struct {
 // both runs the case on the stand-in and on a real VPP, each freshly started.
 func both(t *testing.T, run func(d *device)) {
 	t.Helper()
-	t.Run("vppsim", func(t *testing.T) {
-		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+	as(t, "", run)
+	real(t, run)
+}
+
+// asEveryRelease runs a case of which 26.06 makes something else on a stand-in for that too.
+func asEveryRelease(t *testing.T, run func(d *device)) {
+	t.Helper()
+	both(t, run)
+	as(t, "26.06-vppsim", run)
+}
+
+// as runs the case on the stand-in for that release.
+func as(t *testing.T, version string, run func(d *device)) {
+	t.Helper()
+	t.Run("vppsim"+version, func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: version})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +65,10 @@ func both(t *testing.T, run func(d *device)) {
 		d.connect()
 		run(d)
 	})
+}
+
+func real(t *testing.T, run func(d *device)) {
+	t.Helper()
 	t.Run("vpp", func(t *testing.T) {
 		vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 		d := &device{T: t, socket: vpp.APISocket(), stats: vpp.StatsSocket(),
@@ -56,6 +76,17 @@ func both(t *testing.T, run func(d *device)) {
 		d.connect()
 		run(d)
 	})
+}
+
+// isFrom says whether it is a VPP of that release or a later one.
+func (d *device) isFrom(year, month int) bool {
+	d.Helper()
+	var itsYear, itsMonth int
+	version := do(d, &vpe.ShowVersion{}, &vpe.ShowVersionReply{}).Version
+	if _, err := fmt.Sscanf(version, "%d.%d", &itsYear, &itsMonth); err != nil {
+		d.Fatalf("version %q", version)
+	}
+	return itsYear > year || itsYear == year && itsMonth >= month
 }
 
 func (d *device) connect() {

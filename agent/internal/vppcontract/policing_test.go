@@ -11,7 +11,6 @@ import (
 	"go.fd.io/govpp/binapi/policer"
 	"go.fd.io/govpp/binapi/policer_types"
 	"go.fd.io/govpp/binapi/vlib"
-	"go.fd.io/govpp/binapi/vpe"
 
 	"longline.dev/agent/internal/realvpp"
 )
@@ -36,12 +35,7 @@ func (d *device) cli(command string) {
 // policesSubInterfaces: from 26.06 on.
 func (d *device) policesSubInterfaces() bool {
 	d.Helper()
-	var year, month int
-	version := do(d, &vpe.ShowVersion{}, &vpe.ShowVersionReply{}).Version
-	if _, err := fmt.Sscanf(version, "%d.%d", &year, &month); err != nil {
-		d.Fatalf("version %q", version)
-	}
-	return year > 26 || year == 26 && month >= 6
+	return d.isFrom(26, 6)
 }
 
 const (

@@ -47,6 +47,13 @@ type Config struct {
 	Clock func() time.Time `json:"-"`
 }
 
+// from says whether this is a VPP of that release or a later one.
+func (c *Config) from(year, month int) bool {
+	var itsYear, itsMonth int
+	_, err := fmt.Sscanf(c.Version, "%d.%d", &itsYear, &itsMonth)
+	return err == nil && (itsYear > year || itsYear == year && itsMonth >= month)
+}
+
 // DefaultVersion contains "vppsim", by which an agent knows that its counters are made up.
 const DefaultVersion = "25.10-vppsim"
 

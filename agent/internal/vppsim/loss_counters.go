@@ -57,7 +57,7 @@ func lossDirectory() (entries []directoryEntry) {
 		entries = append(entries, directoryEntry{name, typeSymlink})
 	}
 	for _, name := range []string{poolCached, poolUsed, poolAvailable} {
-		entries = append(entries, directoryEntry{name, typeScalar})
+		entries = append(entries, directoryEntry{name, typeGauge})
 	}
 	return entries
 }

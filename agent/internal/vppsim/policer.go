@@ -44,11 +44,7 @@ func policerOperations() []operation {
 
 // policesSubInterfaces: from 26.06 on policing is an L2 input feature too; before, it sits on the
 // device-input arc, which sub-interfaces never meet (policer_op.c, formerly policer.c: policer_input).
-func (v *vpp) policesSubInterfaces() bool {
-	var year, month int
-	_, err := fmt.Sscanf(v.config.Version, "%d.%d", &year, &month)
-	return err == nil && (year > 26 || year == 26 && month >= 6)
-}
+func (v *vpp) policesSubInterfaces() bool { return v.config.from(26, 6) }
 
 func (v *vpp) policerAt(index uint32) *namedPolicer {
 	if uint64(index) < uint64(len(v.policers.pool)) {

@@ -36,6 +36,7 @@ const (
 	typeCombined   = 3
 	typeNameVector = 4
 	typeSymlink    = 6
+	typeGauge      = 9
 )
 
 // segment is written by the holder of the VPP's lock, and read by clients without one: the
@@ -74,7 +75,8 @@ var directory = append([]directoryEntry{
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }, lossDirectory()...)
 
-func newSegment(boot time.Time, heap uint64) (*segment, error) {
+// newSegment writes gauges as such, or as scalars like VPP before 26.02.
+func newSegment(boot time.Time, heap uint64, gauges bool) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8*len(interfaceLosses)) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -91,7 +93,7 @@ func newSegment(boot time.Time, heap uint64) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{file: file, memory: memory, used: headerSize, places: map[string]int{}, numbers: map[string]int{}}
-	s.layOut()
+	s.layOut(gauges)
 	s.set(s.heap, heap)
 	s.set(s.places["/sys/boottime"], uint64(boot.Unix()))
 	s.set(s.places["/sys/last_update"], uint64(boot.Unix()))
@@ -99,13 +101,16 @@ func newSegment(boot time.Time, heap uint64) (*segment, error) {
 	return s, nil
 }
 
-func (s *segment) layOut() {
+func (s *segment) layOut(gauges bool) {
 	s.set(0, segmentVersion)
 	s.set(8, segmentBase)
 	entries := s.vector(len(directory), entrySize)
 	s.set(offDirectory, segmentBase+uint64(entries))
 	for n, entry := range directory {
 		at := entries + n*entrySize
+		if entry.kind == typeGauge && !gauges {
+			entry.kind = typeScalar
+		}
 		binary.LittleEndian.PutUint32(s.memory[at:], entry.kind)
 		copy(s.memory[at+16:at+entrySize-1], entry.name)
 		s.places[entry.name], s.numbers[entry.name] = at+8, n

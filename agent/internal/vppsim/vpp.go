@@ -81,7 +81,7 @@ func boot(config Config) (*vpp, error) {
 		echoes:      map[int]chan int{},
 	}
 	v.turned = sync.NewCond(&v.mu)
-	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment))
+	segment, err := newSegment(v.counted, cmp.Or(config.StatsSegment, DefaultStatsSegment), config.from(26, 2))
 	if err != nil {
 		return nil, err
 	}
