@@ -34,9 +34,11 @@ def test_what_somebody_changed_of_ours_is_put_right_and_told(
 ) -> None:
     vpp = checker.vpps["rhino"]
     edit(vpp, access_of(checker, active.vll))
-    assert wait(lambda: not flaws(checker.wanted(), checker.configs()), timeout_s=NOTICED_WITHIN_S)
+    repaired = wait(lambda: not flaws(checker.wanted(), checker.configs()), timeout_s=NOTICED_WITHIN_S)
+    assert repaired, flaws(checker.wanted(), checker.configs())
     told = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
-    assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S)
+    last = "SELECT at, kind, data FROM events_event WHERE kind LIKE 'router.%' ORDER BY id DESC LIMIT 5"
+    assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S), checker.sql(last)
 
 
 def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(

@@ -85,35 +85,59 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 	})
 }
 
+// toldDrift is what is told of changes by others: the last digit of a line's id, and the field.
+func (r *router) toldDrift() map[string]bool {
+	r.t.Helper()
+	p, err := r.ObservedState(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	fields := make(map[string]bool)
+	for key, drift := range p.Drift {
+		for _, d := range drift {
+			fields[key.VLL[len(key.VLL)-1:]+" "+d.Field] = true
+		}
+	}
+	return fields
+}
+
 func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		drifted, changed := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.put([]intent.End{drifted, changed}).mustAllBe(t, "verified")
-		told := func() map[string]bool {
-			t.Helper()
-			p, err := r.ObservedState(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			fields := make(map[string]bool)
-			for key, drift := range p.Drift {
-				for _, d := range drift {
-					fields[key.VLL[len(key.VLL)-1:]+" "+d.Field] = true
-				}
-			}
-			return fields
-		}
-		if first := told(); len(first) != 0 {
+		if first := r.toldDrift(); len(first) != 0 {
 			t.Errorf("without drift %v was told", first)
 		}
 		r.disconnect(r.ports[0] + ".101")
 		changed.Revision, changed.AdminUp = 2, false
 		r.put([]intent.End{drifted, changed, vxlanEnd(3, r.ports[1])}).mustAllBe(t, "verified")
-		if now := told(); len(now) != 2 || !now["1 xconnect"] || !now["1 rewrite"] {
+		if now := r.toldDrift(); len(now) != 2 || !now["1 xconnect"] || !now["1 rewrite"] {
 			t.Errorf("told %v, want what was done to the first alone", now)
 		}
-		if again := told(); len(again) != 0 {
+		if again := r.toldDrift(); len(again) != 0 {
 			t.Errorf("told again %v", again)
+		}
+	})
+}
+
+// TestDriftThatComesWhileADocumentIsCarriedOutIsTold, before whichever message: what is read back shows all cross-connects.
+func TestDriftThatComesWhileADocumentIsCarriedOutIsTold(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		drifted := vxlanEnd(1, r.ports[0])
+		for left := 0; ; left++ {
+			r.put([]intent.End{drifted}).mustAllBe(t, "verified")
+			r.toldDrift()
+			session := &sessionWithMeddler{Session: r.session, left: left, meddle: func() { r.disconnect(r.ports[0] + ".101") }}
+			r.use(session)
+			r.put([]intent.End{drifted, vxlanEnd(3, r.ports[1])}).mustAllBe(t, "verified")
+			r.use(r.session)
+			if !session.meddled {
+				return
+			}
+			r.LookForDrift(t.Context())
+			if now := r.toldDrift(); !now["1 xconnect"] || now["3 xconnect"] {
+				t.Errorf("after %d messages: told %v, want what was done to the first alone", left, now)
+			}
 		}
 	})
 }
