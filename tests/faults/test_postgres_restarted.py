@@ -33,6 +33,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
                 if answer.status == 202:
                     break
                 time.sleep(0.2)
+            enough.wait(0.4)
 
     clients = [threading.Thread(target=order_on) for _ in range(4)]
     with Watch(checker):

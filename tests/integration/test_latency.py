@@ -249,5 +249,5 @@ def test_the_map_and_the_line_show_it(vll: Vll, path: TunnelPath, alice: User, n
     round_trips_store(path=path.pk, times=times(5, 4, 710, 850, 1200), due=now, now=now)
     shown = text(signed_in(nora).get("/noc/map/"))
     assert "Paths that lines take" in shown
-    for figure in ("IPv4", "0.85 ms", "0.71 ms – 1.20 ms", "4 / 5"):
+    for figure in ("IPv4", "0.85 ms", "0.71 ms – 1.20 ms", "4 of 5 came back"):
         assert figure in shown
