@@ -55,7 +55,7 @@ def router_calibration_set(
 def lines_lock(router: Router) -> None:
     """Lock the lines that have booked cores of this router, so that no order changes what they have."""
     booked = CoreBooking.objects.filter(router=router).values("holder")
-    list(Vll.objects.filter(pk__in=booked).order_by("pk").select_for_update().values_list("pk"))
+    list(Vll.objects.filter(pk__in=booked).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:

@@ -45,7 +45,9 @@ def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: A
     end on it.
     """
     locked: Port = (
-        Port.objects.select_for_update(of=("self",)).select_related("router", "customer").get(pk=port.pk)
+        Port.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("router", "customer")
+        .get(pk=port.pk)
     )
     if locked.retired_at is not None:
         raise Retired(what="port", name=str(locked))

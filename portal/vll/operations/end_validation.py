@@ -52,7 +52,8 @@ def check_end(end: EndRequest, *, side: str) -> None:
 def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
     """Those of the ports that this user may see, by id.
 
-    ``lock`` takes their row locks in id order, so that no two orders wait for each other.
+    ``lock`` takes their row locks in id order, so that no two orders wait for each other. What refers to a
+    port, as an end that its router reports of does, is written meanwhile.
     """
     if not user.is_active:
         return {}
@@ -70,7 +71,7 @@ def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
         .order_by("pk")
         .select_related("router__site", "router__observed", "customer")
     )
-    return ports.select_for_update(of=("self",)) if lock else ports
+    return ports.select_for_update(of=("self",), no_key=True) if lock else ports
 
 
 _PORTS = CompiledQuery[Port](_ports)

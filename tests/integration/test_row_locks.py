@@ -1,0 +1,42 @@
+"""Whoever holds a port or a line holds up nothing that only refers to it, so nobody waits in a circle."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from portal.accounts.models import User
+from portal.vll.models import Vll
+from portal.vll.operations.end_validation import ports_of
+from portal.vll.operations.modify_line import vll_lock
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def reference(table: str, keys: list[Any]) -> None:
+    """What PostgreSQL does to check a foreign key (RI_FKey_check), from another connection."""
+    mine = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
+    with psycopg.connect(**mine, dbname=connection.settings_dict["NAME"]) as other:
+        query = f"SELECT FROM {table} WHERE id = ANY(%s) FOR KEY SHARE NOWAIT"
+        assert other.execute(query, [keys]).rowcount == len(keys)
+
+
+def hold_ports(vll: Vll, user: User) -> None:
+    ports_of(user, [end.port_id for end in vll.ends.all()], lock=True)
+
+
+@pytest.mark.parametrize("hold", [hold_ports, lambda vll, user: vll_lock(vll, user)], ids=["ports", "line"])
+def test_an_order_holds_up_nothing_that_refers_to_its_ports_and_its_line(
+    isp: Isp, alice: User, hold: Callable[[Vll, User], object]
+) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    with transaction.atomic():
+        hold(vll, alice)
+        reference("inventory_port", [end.port_id for end in vll.ends.all()])
+        reference("vll_vll", [vll.pk])
