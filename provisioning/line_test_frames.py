@@ -9,11 +9,15 @@ from portal.vll.line_test_procedure import Count, Direction
 from provisioning.agent_client import AgentClient, Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent
 
-# Frames on their way are waited for so long, and looked for so often, in seconds. By satellite they take
-# 0.3 s one way, and a busy router or agent is late by as much: what comes later still would be taken for
-# lost, and then counted among the next ones. Only lost frames are waited for to the end.
+# Frames on their way are waited for so long at the most, in seconds. By satellite they take 0.3 s one way,
+# and a busy router or agent is late by as much: what comes later still would be taken for lost, and then
+# counted among the next ones. Once frames have arrived, others get this many times as long, and at least
+# LEAST_S.
 TRAVEL_S = 1.0
-LOOK_S = 0.01
+TIMES_AS_LONG = 5
+LEAST_S = 0.5
+# The pauses between two looks at the counter grow: each look stops the router's forwarding for a moment.
+LOOK_S, LONGEST_LOOK_S = 0.01, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class FramesProbe:
     rate_pps: int
     # By side, what the agent said last.
     said: dict[str, FramesSent] = field(default_factory=dict)
+    # How long the slowest frames took that have arrived; None: none have.
+    _travelled_s: float | None = None
 
     def __call__(self, direction: Direction, frame: int, count: int) -> Count:
         before = {side: self.said.get(side) or self._read(side, frame) for side in self.ends}
@@ -60,16 +66,24 @@ class FramesProbe:
         self.said[sender] = self.ends[sender].send(frame=frame, count=count, rate_pps=self.rate_pps)
         sent = self.said[sender].sent
         had = before[receiver].counters.rx_packets
-        deadline = time.monotonic() + TRAVEL_S
-        while True:
-            received = self._read(receiver, frame).counters.rx_packets - had
-            if received >= sent or time.monotonic() > deadline:
+        left = time.monotonic()
+        pause = LOOK_S
+        while (received := self._read(receiver, frame).counters.rx_packets - had) < sent:
+            if time.monotonic() - left > self._patience_s():
                 break
-            time.sleep(LOOK_S)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_LOOK_S)
+        else:
+            self._travelled_s = max(self._travelled_s or 0, time.monotonic() - left)
         cut = self.said[sender].counters.fragmented - before[sender].counters.fragmented
         joined = self.said[receiver].counters.reassembled - before[receiver].counters.reassembled
         # The router may cut frames of others too: only as many pieces as frames, or more, are these.
         return Count(frame, sent, max(0, received), fragmented=0 < sent <= max(cut, joined))
+
+    def _patience_s(self) -> float:
+        if self._travelled_s is None:
+            return TRAVEL_S
+        return min(TRAVEL_S, max(LEAST_S, TIMES_AS_LONG * self._travelled_s))
 
     def _read(self, side: str, frame: int) -> FramesSent:
         self.said[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)

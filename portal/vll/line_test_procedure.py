@@ -87,14 +87,21 @@ def sizes_for(largest: int) -> list[int]:
     return [*(size for size in SIZES if size < largest), largest]
 
 
-def run(probe: Probe, *, largest: int, sizes: Iterable[int] | None = None, count: int = COUNT) -> Findings:
+def run(
+    probe: Probe,
+    *,
+    largest: int,
+    sizes: Iterable[int] | None = None,
+    count: int = COUNT,
+    warm_up_rounds: int = WARM_UP_ROUNDS,
+) -> Findings:
     """Both ways: every size, and where only large ones are lost, the largest that passes.
 
     ``sizes``: besides ``largest``; else those of a line test. ``count``: frames of each.
     """
-    silent = [direction for direction in Direction if not _warm_up(probe, direction)]
+    silent = [direction for direction in Direction if not _warm_up(probe, direction, warm_up_rounds)]
     if silent:
-        lost = Count(SIZES[0], WARM_UP_COUNT * WARM_UP_ROUNDS, 0)
+        lost = Count(SIZES[0], WARM_UP_COUNT * warm_up_rounds, 0)
         counts = {direction: (lost,) if direction in silent else () for direction in Direction}
         return Findings(counts, None, Finding.NOTHING_ARRIVES)
     tried = _Tried(probe)
@@ -119,11 +126,12 @@ class _Tried:
     def count(self, direction: Direction, size: int, frames: int, *, searching: bool = False) -> None:
         """Send them, and once more where they do not pass: a single loss may be an accident.
 
-        In a search, where large frames are known to be lost, the loss of all is believed at once.
+        In a search, where large frames are known to be lost, the loss of all that were sent is believed at
+        once.
         """
         for _ in range(2):
             counted = self.counts[direction, size] = self.probe(direction, size, frames)
-            if counted.passes or (searching and not counted.received):
+            if counted.passes or (searching and counted.sent and not counted.received):
                 return
 
     def of(self, direction: Direction) -> tuple[Count, ...]:
@@ -149,8 +157,8 @@ class _Tried:
         return passed
 
 
-def _warm_up(probe: Probe, direction: Direction) -> bool:
-    return any(probe(direction, SIZES[0], WARM_UP_COUNT).received for _ in range(WARM_UP_ROUNDS))
+def _warm_up(probe: Probe, direction: Direction, rounds: int) -> bool:
+    return any(probe(direction, SIZES[0], WARM_UP_COUNT).received for _ in range(rounds))
 
 
 def _finding(tried: _Tried) -> Finding | None:

@@ -44,7 +44,7 @@ def save(
     """
     seen = sent.get("version", "")
     with transaction.atomic():
-        row = get_object_or_404(rows.select_for_update(of=("self",)), pk=pk)
+        row = get_object_or_404(rows.select_for_update(of=("self",), no_key=True), pk=pk)
         now = form.of(row)
         written = form(sent, initial=now.initial)
         if written.is_outdated(seen=seen, now=now):

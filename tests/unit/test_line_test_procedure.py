@@ -1,10 +1,20 @@
 """A line test finds what the underlay does to frames, and the largest that it carries."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
-from portal.vll.line_test_procedure import COUNT, Count, Direction, Finding, Probe, run, sizes_for
+from portal.vll.line_test_procedure import (
+    COUNT,
+    SEARCH_COUNT,
+    Count,
+    Direction,
+    Finding,
+    Probe,
+    run,
+    sizes_for,
+)
 
 BOTH = tuple(Direction)
 
@@ -71,6 +81,29 @@ def test_a_link_that_carries_less_is_measured_to_the_byte_in_ten_rounds(
     assert found.largest_passed == carried
     tried = {size for _, size, _ in underlay.sent}
     assert len(tried - set(sizes_for(8950))) <= 10 * 3
+
+
+def test_a_search_believes_at_once_that_all_were_lost() -> None:
+    underlay = Underlay(a_to_z=8004)
+    run(underlay, largest=8950)
+    searched = Counter((direction, size) for direction, size, count in underlay.sent if count == SEARCH_COUNT)
+    assert searched
+    assert set(searched.values()) == {1}
+
+
+def test_a_search_tries_again_what_was_not_sent() -> None:
+    """A router that is busy may send none of a burst: that proves nothing."""
+    underlay, unsent = Underlay(a_to_z=8004), set[int]()
+
+    def probe(direction: Direction, frame: int, count: int) -> Count:
+        if count == SEARCH_COUNT and frame not in unsent:
+            unsent.add(frame)
+            return Count(frame, 0, 0)
+        return underlay(direction, frame, count)
+
+    found = run(probe, largest=8950)
+    assert unsent
+    assert found.largest_passed == 8004
 
 
 def test_the_largest_frame_of_all_is_found_in_ten_rounds() -> None:

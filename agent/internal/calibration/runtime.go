@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,12 +14,14 @@ type node struct {
 }
 
 // The fields of a line of show runtime (vlib/node_cli.c, format_vlib_node_stats), from its end: a state may be two words.
-// The clocks are called Clocks, and from 26.02 on Packet-Clocks.
 const (
 	vectorsField = 4
 	clocksField  = 2
 	figures      = 5
 )
+
+// clocksNames is what the clocks are called before 26.02, and from then on.
+var clocksNames = []string{"Clocks", "Packet-Clocks"}
 
 // readRuntime reads show runtime: for each thread a table of nodes, with the clocks that a frame took, to three digits.
 func readRuntime(text string) (map[string]node, error) {
@@ -27,7 +30,7 @@ func readRuntime(text string) (map[string]node, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) > 0 && fields[0] == "Name" {
-			if last := len(fields); last < figures || fields[last-vectorsField] != "Vectors" || !strings.HasSuffix(fields[last-clocksField], "Clocks") {
+			if last := len(fields); last < figures || fields[last-vectorsField] != "Vectors" || !slices.Contains(clocksNames, fields[last-clocksField]) {
 				return nil, &CannotError{fmt.Sprintf("this VPP's show runtime has other columns: %q", strings.TrimSpace(line))}
 			}
 			headed = true

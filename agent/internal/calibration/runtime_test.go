@@ -29,9 +29,16 @@ pg1280049154-tx                  active                  4            1000      
 `
 
 func TestTheRuntimeOfAllThreadsIsAddedUp(t *testing.T) {
+	since2602, err := readRuntime(strings.ReplaceAll(shown, "         Clocks", "  Packet-Clocks"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	nodes, err := readRuntime(shown)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !maps.Equal(nodes, since2602) {
+		t.Errorf("from 26.02 on it reads %v, before %v", since2602, nodes)
 	}
 	if got := nodes["ethernet-input"]; got.vectors != 1001 || math.Abs(got.clocks-20_400) > 1e-6 {
 		t.Errorf("ethernet-input: %+v", got)

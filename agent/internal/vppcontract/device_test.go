@@ -1,6 +1,7 @@
 package vppcontract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -17,7 +18,6 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/core"
 
-	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vppsim"
 )
 
@@ -42,7 +42,7 @@ type device struct {
 func both(t *testing.T, run func(d *device)) {
 	t.Helper()
 	as(t, "", run)
-	real(t, run)
+	t.Run("vpp", func(t *testing.T) { onReal(t, run) })
 }
 
 // asEveryRelease runs a case of which 26.06 makes something else on a stand-in for that too.
@@ -55,24 +55,13 @@ func asEveryRelease(t *testing.T, run func(d *device)) {
 // as runs the case on the stand-in for that release.
 func as(t *testing.T, version string, run func(d *device)) {
 	t.Helper()
-	t.Run("vppsim"+version, func(t *testing.T) {
+	t.Run(cmp.Or(version, "vppsim"), func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: version})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(sim.Stop)
 		d := &device{T: t, socket: sim.APISocket(), stats: sim.StatsSocket(), restart: sim.Restart}
-		d.connect()
-		run(d)
-	})
-}
-
-func real(t *testing.T, run func(d *device)) {
-	t.Helper()
-	t.Run("vpp", func(t *testing.T) {
-		vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
-		d := &device{T: t, socket: vpp.APISocket(), stats: vpp.StatsSocket(),
-			restart: func() error { return vpp.Restart(context.Background()) }}
 		d.connect()
 		run(d)
 	})

@@ -84,7 +84,7 @@ func TestAPolicerThatDoesNotExistCannotBeApplied(t *testing.T) {
 
 // Before 25.06 no message tells where a policer works.
 func TestTheCLITellsOnWhichPortAPolicerWorksAndHowOften(t *testing.T) {
-	asEveryRelease(t, func(d *device) {
+	both(t, func(d *device) {
 		if d.policesSubInterfaces() {
 			d.Skip("this release is asked by feature_is_enabled alone")
 		}

@@ -18,7 +18,7 @@ import (
 // onReal runs a case that needs frames, which the stand-in does not forward.
 func onReal(t *testing.T, run func(d *device)) {
 	t.Helper()
-	vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"policer"}})
+	vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 	d := &device{T: t, socket: vpp.APISocket(), stats: vpp.StatsSocket(),
 		restart: func() error { return vpp.Restart(context.Background()) }}
 	d.connect()

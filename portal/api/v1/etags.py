@@ -76,7 +76,7 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
             with transaction.atomic():
                 if lock_before := getattr(view, "lock_before", None):
                     lock_before(**kwargs)
-                rows = view.get_queryset().select_for_update(of=("self",))
+                rows = view.get_queryset().select_for_update(of=("self",), no_key=True)
                 found = get_object_or_404(rows, **kwargs)
                 if header is None and required:
                     raise PreconditionRequired
