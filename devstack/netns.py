@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -69,6 +69,19 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
         _ip("-n", where, "link", "set", name, "up")
     for where, name in (a, z):
         _wait_until_it_carries(where, name)
+
+
+def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
+    """A switch of these interfaces, which forwards at once and says nothing itself."""
+    _ip("-n", namespace, "link", "add", "name", name, "type", "bridge", "mcast_snooping", "0")
+    for port in ports:
+        _ip("-n", namespace, "link", "set", port, "master", name)
+    _ip("-n", namespace, "link", "set", name, "up")
+
+
+def set_mtu(namespace: str, interface: str, mtu: int) -> None:
+    """`mtu` in bytes (L3). A switch drops what is larger than the port it leaves by, and tells nobody."""
+    _ip("-n", namespace, "link", "set", interface, "mtu", str(mtu))
 
 
 def _wait_until_it_carries(namespace: str, interface: str) -> None:

@@ -3,8 +3,8 @@
 Customers are plain Linux namespaces; a frame put into one comes out of the other through two VPPs.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,9 @@ class VppDataplane:
     # Namespace of the customer on (router, port interface).
     customers: dict[tuple[str, str], str] = field(default_factory=dict)
     router_namespaces: dict[str, str] = field(default_factory=dict)
+    # The cables between two switches each: the namespace that they are in, and their ends.
+    switches: str = ""
+    trunks: list[str] = field(default_factory=list)
     _namespaces: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -44,6 +47,7 @@ class VppDataplane:
             for router in self.isp.agents:
                 self.router_namespaces[router.name] = undo.enter_context(netns.namespace(router.name))
             far_end = undo.enter_context(netns.namespace("far"))
+            self.switches = undo.enter_context(netns.namespace("switches"))
             for link in self.isp.links:
                 a, z = link.sides()
                 self._cable(a, z, far_end)
@@ -64,15 +68,39 @@ class VppDataplane:
         self._namespaces.close()
 
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
-        """Routers without a VPP are not there: a link to one ends in a silent namespace."""
+        """Routers without a VPP are not there: a link to one ends in a silent namespace.
+
+        Between two VPPs there are two switches, of which neither knows.
+        """
         ends = [
             (self.router_namespaces[side.router], side.linux)
             if side.router in self.router_namespaces
             else (far_end, f"{side.router}-{side.far}")
             for side in (a, z)
         ]
-        if any(where != far_end for where, _ in ends):
+        if all(where != far_end for where, _ in ends):
+            trunk = [f"{side.router}-trunk" for side in (a, z)]
+            netns.veth(*((self.switches, end) for end in trunk), mtu=VETH_MTU)
+            for end, port, side in zip(ends, trunk, (a, z), strict=True):
+                access = f"{side.router}-access"
+                netns.veth(end, (self.switches, access), mtu=VETH_MTU)
+                netns.bridge(self.switches, f"{side.router}-switch", [access, port])
+            self.trunks += trunk
+        elif any(where != far_end for where, _ in ends):
             netns.veth(ends[0], ends[1], mtu=VETH_MTU)
+
+    @contextmanager
+    def narrow(self, ip_mtu: int) -> Iterator[None]:
+        """For a while, the switches between two VPPs drop larger IP packets (bytes) and tell nobody."""
+        self._set_trunk_mtu(ip_mtu)
+        try:
+            yield
+        finally:
+            self._set_trunk_mtu(VETH_MTU)
+
+    def _set_trunk_mtu(self, mtu: int) -> None:
+        for end in self.trunks:
+            netns.set_mtu(self.switches, end, mtu)
 
     @property
     def name(self) -> str:

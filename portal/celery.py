@@ -40,6 +40,15 @@ def measure_tasks(**_: Any) -> None:
     import_module("portal.metrics.celery_tasks")
 
 
+@worker_init.connect(dispatch_uid="longline_plans")
+def plan_statements_anew(**_: Any) -> None:
+    """One plan for all values would suit neither a router of ten ends nor one of thousands.
+
+    See portal.core.postgres_plans: tasks read by router, as pages do.
+    """
+    settings.DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
+
+
 @task_prerun.connect(dispatch_uid="longline_connections")
 @task_postrun.connect(dispatch_uid="longline_connections")
 def keep_sound_connections(**_: Any) -> None:

@@ -7,7 +7,7 @@ from celery.fixups.django import DjangoWorkerFixup
 from celery.signals import task_postrun, task_prerun
 from django.db import OperationalError, connection
 
-from portal.celery import app
+from portal.celery import app, plan_statements_anew
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,6 +40,14 @@ def test_the_next_task_has_the_same_connection() -> None:
     before = backend()
     between_two_tasks()
     assert backend() == before
+
+
+def test_its_statements_are_planned_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", 3)
+    connection.close()
+    plan_statements_anew()
+    with connection.cursor():
+        assert connection.connection.prepare_threshold is None
 
 
 def test_one_that_broke_is_replaced() -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from devstack.isp import BACKBONE_IP_MTU, small_isp
+from devstack.isp import small_isp
 from devstack.paths import RUN
 from devstack.stack import Stack
 from devstack.vpp_network import VppDataplane
@@ -35,11 +35,7 @@ class Watched:
 
     @contextmanager
     def backbone_that_carries(self, mtu: int) -> Iterator[None]:
-        """For a while, Hippo's backbone takes no larger IP packets.
-
-        Stand-ins drop larger ones and say nothing of it. A real VPP cuts them in pieces, and its agent
-        reports the MTU: a veth that is made narrower beneath it would block its ring for small packets too.
-        """
+        """For a while, larger IP packets are lost between both routers, and neither can know."""
         dataplane = self.stack.dataplane
         if isinstance(dataplane, SimulatedDataplane):
             file = dataplane.folder / "hippo" / "vppsim.json"
@@ -51,13 +47,8 @@ class Watched:
                 file.write_text(before)
             return
         assert isinstance(dataplane, VppDataplane)
-        vpp = dataplane.vpps["hippo"]
-        sides = dataplane.isp.sides_of(dataplane.isp.router("hippo"))
-        vpp.configure(*(f"set interface mtu packet {mtu} {side.interface}" for side in sides))
-        try:
+        with dataplane.narrow(mtu):
             yield
-        finally:
-            vpp.configure(*(f"set interface mtu packet {BACKBONE_IP_MTU} {side.interface}" for side in sides))
 
 
 @pytest.fixture(scope="package", params=["vppsim", "real VPP"])
