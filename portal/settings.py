@@ -113,7 +113,8 @@ DATABASES: dict[str, Any] = {
         "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
         # Planned once per connection what comes again and again: an order's statements took longer to plan
-        # than to run. A pooler that cannot carry prepared statements from client to client needs 0: never.
+        # than to run. Not in tasks (portal.celery). A pooler that cannot carry prepared statements from
+        # client to client needs 0: never.
         "OPTIONS": {
             "server_side_binding": True,
             "prepare_threshold": env.int("DATABASE_PREPARE_AFTER", default=3) or None,

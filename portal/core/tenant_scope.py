@@ -18,3 +18,11 @@ class TenantQuerySet(models.QuerySet[Any]):
         if user.is_noc:
             return self
         return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))
+
+    def locked(self) -> Self:
+        """These rows, locked until the transaction ends, but not their keys.
+
+        Nobody else changes them meanwhile. What refers to them may be written: PostgreSQL checks that at
+        COMMIT, row by row, and would deadlock with whoever locks several.
+        """
+        return self.select_for_update(of=("self",), no_key=True)

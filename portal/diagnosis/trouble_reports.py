@@ -35,7 +35,7 @@ class NotForYouToClose(DomainError):
 def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
     """Tell the NOC, with the whole finding of this moment; whoever may see the line may. Raises
     TroubleIsReported."""
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll.pk)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
         raise TroubleIsReported(at=there.reported_at)
     finding = diagnosis_of(vll, now=now).as_document(for_noc=True)

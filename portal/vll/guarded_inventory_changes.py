@@ -35,7 +35,7 @@ def port_change(
     """Raises LinesAffected where lines on the port send larger frames than it then takes."""
     if "max_frame" not in changes:
         return port_change_unguarded(port=port, user=user, now=now, **changes)
-    before = lines_too_large_for(Port.objects.select_for_update(of=("self",), no_key=True).get(pk=port.pk))
+    before = lines_too_large_for(Port.objects.locked().get(pk=port.pk))
     changed = port_change_unguarded(port=port, user=user, now=now, **changes)
     affected = lines_too_large_for(changed) - before
     _settle(affected, str(changed), accepted=accept_affected, user=user, now=now)

@@ -44,11 +44,7 @@ def port_change_unguarded(*, port: Port, user: User, now: datetime, **changes: A
     Raises BookableBelowBooked, BookableTwice, OutOfRange, Retired, and InUse where another customer's lines
     end on it.
     """
-    locked: Port = (
-        Port.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("router", "customer")
-        .get(pk=port.pk)
-    )
+    locked: Port = Port.objects.locked().select_related("router", "customer").get(pk=port.pk)
     if locked.retired_at is not None:
         raise Retired(what="port", name=str(locked))
     if "customer" in changes and changes["customer"] != locked.customer and locked.booked_bps:

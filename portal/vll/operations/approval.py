@@ -68,7 +68,7 @@ def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Ord
 
 def _held(order: Order, action: str) -> tuple[Order, Vll]:
     """The order and its VLL, locked: whoever comes second finds it decided."""
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=order.vll_id)
+    vll = Vll.objects.locked().get(pk=order.vll_id)
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.HELD:
         raise WrongOrderState(state=order.state, action=action)

@@ -25,11 +25,7 @@ def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
     Raises NotAllowedToOrder and, for an order that has ended, is failing or is being cancelled already,
     WrongOrderState.
     """
-    vll = (
-        Vll.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("customer")
-        .get(pk=order.vll_id)
-    )
+    vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     return cancel_locked(Order.objects.get(pk=order.pk), vll, actor=user.username, now=now)

@@ -29,7 +29,7 @@ def dead_routers_settle(*, now: datetime) -> int:
 
 @transaction.atomic
 def _line_end(vll_id: UUID, now: datetime) -> int:
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=vll_id)
+    vll = Vll.objects.locked().get(pk=vll_id)
     if vll.wanted_present or vll.lifecycle in TERMINAL_LIFECYCLES:
         return 0
     unconfirmed = vll.ends.exclude(status=VllEnd.Status.REMOVED, status_revision=vll.revision)

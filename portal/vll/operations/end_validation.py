@@ -71,7 +71,7 @@ def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
         .order_by("pk")
         .select_related("router__site", "router__observed", "customer")
     )
-    return ports.select_for_update(of=("self",), no_key=True) if lock else ports
+    return ports.locked() if lock else ports
 
 
 _PORTS = CompiledQuery[Port](_ports)

@@ -118,7 +118,7 @@ def _left(vll: Vll) -> set[tuple[str, int]]:
 
 
 def _locked(order: Order) -> tuple[Order, Vll]:
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=order.vll_id)
+    vll = Vll.objects.locked().get(pk=order.vll_id)
     return Order.objects.get(pk=order.pk), vll
 
 

@@ -14,7 +14,7 @@ from portal.vll.models import Vll
 @transaction.atomic
 def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vll:
     """Give ``vll`` another description, at once and in any life cycle. Raises NotAllowedToOrder."""
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll.pk)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     describe_locked(vll, description, actor=user.username, now=now)

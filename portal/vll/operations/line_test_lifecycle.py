@@ -146,7 +146,7 @@ def line_test_put_off(test: LineTest, *, now: datetime) -> None:
 @transaction.atomic
 def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
     """Keep what was found. The line is handed over, or its order is given up, by what that is."""
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=test.vll_id)
+    vll = Vll.objects.locked().get(pk=test.vll_id)
     current = LineTest.objects.select_for_update().get(pk=test.pk)
     if current.state == LineTest.State.WAITING and current.revision == vll.revision:
         _end(current, vll, tested, now=now)

@@ -69,7 +69,7 @@ def line_test_schedule(
     Raises NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange,
     LineTestTimeOutOfRange, LineTestIsScheduled.
     """
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll.pk)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     check_in_service(vll)
@@ -95,11 +95,7 @@ def line_test_schedule(
 @transaction.atomic
 def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
     """Call a scheduled test off. Raises NotAllowedToOrder and, once it has begun, WrongLineTestState."""
-    vll = (
-        Vll.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("customer")
-        .get(pk=test.vll_id)
-    )
+    vll = Vll.objects.locked().select_related("customer").get(pk=test.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     test = LineTest.objects.select_for_update().get(pk=test.pk)
@@ -128,7 +124,7 @@ def line_tests_give_up(*, now: datetime) -> None:
 
 @transaction.atomic
 def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll_id)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll_id)
     test = LineTest.objects.select_for_update().get(pk=pk)
     if test.state != LineTest.State.SCHEDULED or test.scheduled_for is None:
         return

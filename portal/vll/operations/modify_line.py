@@ -101,7 +101,7 @@ def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> V
 
     Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
     """
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll.pk)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     check_orderable(vll, user, expected_revision=expected_revision)
     return vll
 

@@ -69,7 +69,7 @@ def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
 
 @transaction.atomic
 def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: datetime) -> None:
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=vll_id)
+    vll = Vll.objects.locked().get(pk=vll_id)
     orders = list(vll.orders.filter(~Q(state__in=TERMINAL_ORDER_STATES) | Q(forced__isnull=False)))
     order = next((each for each in orders if not each.is_terminal), None)
     for answer in answers:

@@ -26,11 +26,7 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     ended goes on all the same: there is nothing to retry. Raises NotAllowedToOrder, WrongOrderState,
     AlreadyRetried, and whatever the order itself may be refused for.
     """
-    vll = (
-        Vll.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("customer")
-        .get(pk=order.vll_id)
-    )
+    vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     order = Order.objects.get(pk=order.pk)

@@ -52,7 +52,7 @@ def order_delete(
     then that add order. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange and,
     for another cooling-off while one lasts, CoolingOffAlready.
     """
-    vll = Vll.objects.select_for_update(of=("self",), no_key=True).select_related("customer").get(pk=vll.pk)
+    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     lasts = _cooling_off(vll.customer) if cooling_off is None else cooling_off
@@ -79,7 +79,7 @@ def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None
     While the traffic is still being stopped that order is cancelled instead. Raises NotAllowedToOrder,
     OrderIsOpen, WrongLifecycle.
     """
-    locked = Vll.objects.select_for_update(no_key=True).get(pk=vll.pk)
+    locked = Vll.objects.locked().get(pk=vll.pk)
     stopping = locked.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if stopping is not None and locked.decommission_at is not None and stopping.action == OrderAction.MODIFY:
         if not permissions.may_order(user, locked.customer):
@@ -109,7 +109,7 @@ def coolings_off_end(*, now: datetime) -> int:
 
 @transaction.atomic
 def _cooling_off_end(vll: Vll, now: datetime) -> int:
-    vll = Vll.objects.select_for_update(no_key=True).get(pk=vll.pk)
+    vll = Vll.objects.locked().get(pk=vll.pk)
     due = vll.decommission_at is not None and vll.decommission_at <= now and vll.wanted_present
     if not due or vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists():
         return 0
