@@ -73,7 +73,7 @@ class FramesProbe:
                 break
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_LOOK_S)
-        else:
+        if 0 < sent <= received:
             self._travelled_s = max(self._travelled_s or 0, time.monotonic() - left)
         cut = self.said[sender].counters.fragmented - before[sender].counters.fragmented
         joined = self.said[receiver].counters.reassembled - before[receiver].counters.reassembled
