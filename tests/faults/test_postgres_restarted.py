@@ -52,9 +52,8 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
             for client in clients:
                 client.join()
         promised = accepted(answers)
-        states = checker.require_terminal((a.order for a in promised), within_s=ENDED_WITHIN_S)
+        checker.require_completed((a.order for a in promised), within_s=ENDED_WITHIN_S)
 
-    assert set(states.values()) == {"completed"}
     refused = [answer for answer in answers if answer.status != 202]
     assert refused, "no client noticed the crash: nothing is tested"
     assert {answer.status for answer in refused} == {503}

@@ -59,8 +59,7 @@ def test_silent_receivers_hold_up_neither_orders_nor_other_receivers(
         for number in range(6):
             until_the_end.enter_context(told_at(alice, f"{nowhere}{number}"))
         orders = orders_of(alice.post_all(line.orders(8)))
-        states = checker.require_terminal(orders, within_s=TOLD_WITHIN_S)
-        assert set(states.values()) == {"completed"}
+        checker.require_completed(orders, within_s=TOLD_WITHIN_S)
         ((events,),) = checker.sql(EVENTS, orders)
         assert wait(lambda: len(receiver.got) >= events, timeout_s=TOLD_WITHIN_S)
         assert wait(lambda: checker.sql(UNDELIVERED, good) == [(0,)], timeout_s=TOLD_WITHIN_S)
@@ -86,8 +85,7 @@ def test_nothing_is_lost_or_told_twice_whatever_is_killed(
                 product.family[name].restart()
             ordering.join()
         orders = orders_of(answers)
-        states = checker.require_terminal(orders, within_s=CAUGHT_UP_WITHIN_S)
-        assert set(states.values()) == {"completed"}
+        checker.require_completed(orders, within_s=CAUGHT_UP_WITHIN_S)
         ((events,),) = checker.sql(EVENTS, orders)
 
         def caught_up() -> bool:
