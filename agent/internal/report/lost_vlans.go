@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"longline.dev/agent/internal/intent"
@@ -25,6 +26,8 @@ const (
 type lostVLANs struct {
 	ends    map[intent.Key]*vlanFrames
 	unknown uint64 // packets of unknown VLANs of all ports, as last read
+	// attempts are the last ones: they outlive readings in which their sub-interface is not there, as while it is made anew.
+	attempts map[intent.Key]*vlanAttempt
 }
 
 // vlanFrames are the frames of one end's sub-interface, and those that its port dropped.
@@ -36,7 +39,6 @@ type vlanFrames struct {
 	// flowing are the frames a second that the port dropped in the last two intervals in which frames came in. The stop
 	// lies within the last one.
 	flowing []float64
-	attempt *vlanAttempt // the last one, nil for none
 }
 
 type vlanReading struct {
@@ -58,9 +60,12 @@ type vlanAttempt struct {
 func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (lost []Access, restored map[intent.Key]string) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
-		*l = lostVLANs{}
+		l.forgetFrames()
 		return nil, nil
 	}
+	maps.DeleteFunc(l.attempts, func(_ intent.Key, a *vlanAttempt) bool {
+		return at.Sub(a.at) >= anewEvery || a.access.BootMS != reading.BootMS
+	})
 	unknownGrew := *unknown > l.unknown
 	before := l.ends
 	l.ends, l.unknown = make(map[intent.Key]*vlanFrames, len(view.Accesses)), *unknown
@@ -72,38 +77,41 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (lost
 		access.Policer, access.Tunnel = Policer{}, Tunnel{}
 		frames := before[access.Key]
 		if frames == nil || frames.access != access || now.in < frames.last.in || now.drops < frames.last.drops {
-			fresh := &vlanFrames{access: access, last: now, still: now}
-			if frames != nil {
-				fresh.attempt = frames.attempt
-			}
-			l.ends[access.Key] = fresh
+			l.ends[access.Key] = &vlanFrames{access: access, last: now, still: now}
 			continue
 		}
 		l.ends[access.Key] = frames
 		came, dropped := now.in > frames.last.in, now.dropsASecond(frames.last)
 		frames.last = now
+		attempt := l.attempts[access.Key]
 		switch {
 		case came:
 			frames.still, frames.flowing = now, append(frames.flowing, dropped)[max(len(frames.flowing)-1, 0):]
-			if frames.isRestored(at, dropped) {
+			if attempt.restored(access, at, dropped) {
 				if restored == nil {
 					restored = make(map[intent.Key]string)
 				}
-				restored[access.Key] = frames.attempt.inWords(access)
-				frames.attempt.matters = false
+				restored[access.Key] = attempt.inWords(access)
+				attempt.matters = false
 			}
 		case dropped == 0 || !unknownGrew:
 			frames.still = now
 		default:
-			frames.wasInVain()
-			if frames.isLost(at) {
-				frames.attempt = frames.newAttempt()
+			attempt.wasInVain(access)
+			if attempt == nil && frames.isLost(at) {
+				if l.attempts == nil {
+					l.attempts = make(map[intent.Key]*vlanAttempt)
+				}
+				l.attempts[access.Key] = frames.newAttempt()
 				lost = append(lost, access)
 			}
 		}
 	}
 	return lost, restored
 }
+
+// forgetFrames is for when counters are not known, or not those of before.
+func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
 // vlanReadingOf is not known of whole ports, nor without trustworthy counters.
 func vlanReadingOf(access Access, at time.Time, r statseg.Reading) (vlanReading, bool) {
@@ -127,7 +135,7 @@ func (r vlanReading) dropsASecond(before vlanReading) float64 {
 
 // isLost reports whether frames came in once and have stopped for long enough.
 func (f *vlanFrames) isLost(at time.Time) bool {
-	return f.last.in > 0 && at.Sub(f.still.at) >= lostFor && (f.attempt == nil || at.Sub(f.attempt.at) >= anewEvery)
+	return f.last.in > 0 && at.Sub(f.still.at) >= lostFor
 }
 
 func (f *vlanFrames) newAttempt() *vlanAttempt {
@@ -140,16 +148,15 @@ func (f *vlanFrames) newAttempt() *vlanAttempt {
 }
 
 // wasInVain notes that the port goes on dropping frames and none come in: whatever brings them later was not the attempt.
-func (f *vlanFrames) wasInVain() {
-	if f.attempt != nil && f.attempt.access != f.access {
-		f.attempt.matters = false
+func (a *vlanAttempt) wasInVain(now Access) {
+	if a != nil && a.access != now {
+		a.matters = false
 	}
 }
 
-// isRestored reports whether frames come in because of the attempt; dropped are frames a second in the last interval.
-func (f *vlanFrames) isRestored(at time.Time, dropped float64) bool {
-	a := f.attempt
-	return a != nil && a.matters && a.access != f.access && at.Sub(a.at) <= restoredWithin && a.drops >= 2*dropped
+// restored reports whether frames come in because of the attempt; dropped are frames a second in the last interval.
+func (a *vlanAttempt) restored(now Access, at time.Time, dropped float64) bool {
+	return a != nil && a.matters && a.access != now && at.Sub(a.at) <= restoredWithin && a.drops >= 2*dropped
 }
 
 func (a *vlanAttempt) inWords(now Access) string {

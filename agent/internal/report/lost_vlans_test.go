@@ -27,7 +27,9 @@ type wire struct {
 	in, drops, others uint64
 	unknown           *uint64
 	// lost is while VPP drops her frames.
-	lost  bool
+	lost bool
+	// away is for how many readings her sub-interface is not there once it was asked for.
+	away  int
 	anew  int // how often her sub-interface was to be made anew
 	words []string
 }
@@ -57,8 +59,13 @@ func (w *wire) pass(long time.Duration, hers, others uint64) {
 		if w.unknown != nil {
 			unknown = known(*w.unknown)
 		}
+		name := "cust0.100"
+		if w.anew > 0 && w.away > 0 {
+			name = "local1"
+			w.away--
+		}
 		reading := statseg.Reading{
-			BootMS: 1000, Names: []string{"local0", "cust0.100", "bb0"},
+			BootMS: 1000, Names: []string{"local0", name, "bb0"},
 			Rx: []statseg.Count{{}, {Packets: w.in}, {}}, Tx: make([]statseg.Count, 3),
 			Losses: statseg.InterfaceLosses{Drops: []uint64{0, 0, w.drops}},
 			Errors: statseg.RouterErrors{UnknownVLAN: unknown},
@@ -87,6 +94,11 @@ func TestAVLANThatVPPHasLostIsMadeAnewAndTold(t *testing.T) {
 		"it is lost": {func(w *wire) {
 			w.pass(time.Minute, 5, 0)
 			w.lost = true
+			w.pass(2*time.Minute, 5, 0)
+		}, 1, 1},
+		"and is not there in the reading while it is made anew": {func(w *wire) {
+			w.pass(time.Minute, 5, 0)
+			w.lost, w.away = true, 1
 			w.pass(2*time.Minute, 5, 0)
 		}, 1, 1},
 		"beside a few of other VLANs": {func(w *wire) {

@@ -303,7 +303,8 @@ func (r *Reporter) countUnanswered() *Sample {
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen, r.vlans = countedView{}, lostVLANs{}
+	r.seen = countedView{}
+	r.vlans.forgetFrames()
 	r.sampler.Forget()
 }
 
