@@ -66,7 +66,7 @@ def must_say(client: Client, vll: str, code: str) -> str:
 
     def is_said() -> bool:
         said.append(client.diagnosis(vll))
-        return said[-1]["verdict"]["code"] == code
+        return bool(said[-1]["verdict"]["code"] == code)
 
     named = client.wait(is_said, timeout_s=NAMED_WITHIN_S)
     codes = [each for each, _ in groupby(each["verdict"]["code"] for each in said)]
