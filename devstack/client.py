@@ -59,8 +59,8 @@ class Client:
         return self._call("PATCH", f"/api/v1/vlls/{vll}", json=wanted, headers={"If-Match": "*"})
 
     def remove(self, vll: str) -> str:
-        """Order the removal; the order's id."""
-        body = self._call("DELETE", f"/api/v1/vlls/{vll}")
+        """Order the removal at once; the order's id."""
+        body = self._call("DELETE", f"/api/v1/vlls/{vll}?cooling_off=0")
         identity: str = body["order"]["id"]
         return identity
 

@@ -375,7 +375,7 @@ LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI, GRE key or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
-LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=0)
+LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=7 * 86400)
 
 # How much of a new port's speed may be booked, in per cent, where the NOC names nothing else: 200 is 2 to 1.
 LONGLINE_OVERSUBSCRIPTION_PERCENT = env.int("LONGLINE_OVERSUBSCRIPTION_PERCENT", default=100)

@@ -60,6 +60,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "LONGLINE_PKI_DIR": str(folder / "pki"),
         # Nora signs in with her password, except where the second factor is the subject.
         "LONGLINE_NOC_NEEDS_TOTP": "false",
+        # A removal is not put off, except where the cooling-off is the subject.
+        "LONGLINE_COOLING_OFF_S": "0",
         # Empty, but WhiteNoise warns of a folder that is not there.
         "STATIC_ROOT": str(static),
         "LOG_LEVEL": "WARNING",

@@ -15,6 +15,7 @@ from devstack.vppsim import SimulatedDataplane
 from tests.migrated_cluster import migrated_cluster
 
 NO_PROBES = {"LONGLINE_PROBE_EVERY_S": "0"}
+NO_COOLING_OFF = {"LONGLINE_COOLING_OFF_S": "0"}
 
 
 def require_built(*programs: str) -> None:
@@ -35,7 +36,8 @@ def simulated(
 ) -> Iterator[stack.Stack]:
     """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
 
-    Without ``settings`` that say otherwise no probes stand between routers: tests know all that is on these.
+    Without ``settings`` that say otherwise no probes stand between routers, since tests know all that is on
+    these, and a removal is not put off.
     """
     require_built("longline-agent", "vppsim")
     family = Family()
@@ -54,7 +56,7 @@ def simulated(
             family=family,
             report_interval_s=report_interval_s,
             durable=durable,
-            settings={**NO_PROBES, **(settings or {})},
+            settings={**NO_PROBES, **NO_COOLING_OFF, **(settings or {})},
             template=migrated_cluster(),
         ) as running:
             stack.wait_for_reports(running)

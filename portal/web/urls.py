@@ -18,6 +18,7 @@ from portal.web.views import (
     vll,
     vll_change,
     vll_months,
+    vll_remove,
     webhooks,
 )
 
@@ -42,7 +43,7 @@ urlpatterns = [
     path("vlls/<uuid:vll_id>/test/", line_test.ask, name="vll-test"),
     path("vlls/<uuid:vll_id>/tests/<uuid:test_id>/", line_test.certificate, name="line-test"),
     path("vlls/<uuid:vll_id>/tests/<uuid:test_id>/call-off/", line_test.call_off, name="line-test-call-off"),
-    path("vlls/<uuid:vll_id>/remove/", vll.remove, name="vll-remove"),
+    path("vlls/<uuid:vll_id>/remove/", vll_remove.remove, name="vll-remove"),
     path("vlls/<uuid:vll_id>/change/", vll_change.change, name="vll-change"),
     path("vlls/<uuid:vll_id>/change/check/", vll_change.change_check, name="vll-change-check"),
     path("vlls/<uuid:vll_id>/suspend/", vll_change.suspend, name="vll-suspend"),

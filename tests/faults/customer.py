@@ -98,8 +98,8 @@ class Customer:
             return list(clients.map(self.post, bodies))
 
     def remove(self, vll: str) -> str:
-        """Order the removal; the order's id."""
-        answer = self._http.delete(f"/api/v1/vlls/{vll}")
+        """Order the removal at once; the order's id."""
+        answer = self._http.delete(f"/api/v1/vlls/{vll}?cooling_off=0")
         assert answer.is_success, f"{answer.status_code}: {answer.text}"
         identity: str = answer.json()["order"]["id"]
         return identity

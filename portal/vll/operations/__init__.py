@@ -25,13 +25,19 @@ from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.operations.suspend_line import order_resume, order_suspend
-from portal.vll.operations.terminate_line import coolings_off_end, order_delete, order_restore
+from portal.vll.operations.terminate_line import (
+    agreed_cooling_off,
+    coolings_off_end,
+    order_delete,
+    order_restore,
+)
 from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
 __all__ = [
     "Changes",
     "EndRequest",
     "LineRequest",
+    "agreed_cooling_off",
     "answers_take",
     "attempt_record",
     "attempts_forget",

@@ -55,7 +55,7 @@ def order_delete(
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
-    lasts = _cooling_off(vll.customer) if cooling_off is None else cooling_off
+    lasts = agreed_cooling_off(vll.customer) if cooling_off is None else cooling_off
     if not timedelta(0) <= lasts <= MAX_COOLING_OFF:
         seconds = int(lasts.total_seconds())
         raise CoolingOffOutOfRange(value=seconds, maximum=int(MAX_COOLING_OFF.total_seconds()))
@@ -117,7 +117,8 @@ def _cooling_off_end(vll: Vll, now: datetime) -> int:
     return 1
 
 
-def _cooling_off(customer: Customer) -> timedelta:
+def agreed_cooling_off(customer: Customer) -> timedelta:
+    """The cooling-off of a removal for which nothing else is said: the customer's, else the deployment's."""
     own = customer.cooling_off_s
     return timedelta(seconds=settings.LONGLINE_COOLING_OFF_S if own is None else own)
 

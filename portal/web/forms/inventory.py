@@ -11,23 +11,43 @@ from portal.inventory.models import Port
 from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.version_field import VersionedForm
 
-_MBIT = 10**6
 _LARGEST = 2**53 - 1
 
 
-class MbitField(forms.DecimalField):
-    """Mbit/s to the reader, whole bit/s to the operation."""
+class _LargerUnitField(forms.DecimalField):
+    """``factor`` of the operation's whole units are one of the reader's."""
+
+    factor: int
+    places: int
+    most: int
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(min_value=Decimal(0), max_value=Decimal(10**9), decimal_places=6, **kwargs)
+        limits = {"min_value": Decimal(0), "max_value": Decimal(self.most)}
+        super().__init__(decimal_places=self.places, **limits, **kwargs)
         self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def prepare_value(self, value: Any) -> Any:
-        return f"{Decimal(value) / _MBIT:f}" if isinstance(value, int) else value
+        if not isinstance(value, int):
+            return value
+        shown = f"{Decimal(value) / self.factor:.{self.places}f}"
+        return shown.rstrip("0").rstrip(".")
 
     def clean(self, value: Any) -> Any:
         found = super().clean(value)
-        return None if found is None else int(found * _MBIT)
+        return None if found is None else round(found * self.factor)
+
+
+class MbitField(_LargerUnitField):
+    """Mbit/s to the reader, whole bit/s to the operation."""
+
+    factor, places, most = 10**6, 6, 10**9
+
+
+class DaysField(_LargerUnitField):
+    """Days to the reader, whole seconds to the operation."""
+
+    # The last place is less than a second.
+    factor, places, most = 86_400, 5, 10**6
 
 
 def _number(**kwargs: Any) -> forms.IntegerField:
@@ -56,10 +76,10 @@ class CustomerForm(VersionedForm):
         required=False,
         help_text=_("Orders for more wait for the NOC; empty: none waits"),
     )
-    cooling_off_s = _number(
-        label=_("Cooling-off (s)"),
+    cooling_off_s = DaysField(
+        label=_("Cooling-off (days)"),
         required=False,
-        help_text=_("How long a removal can be taken back; empty: as the deployment says"),
+        help_text=_("For how long a removal can be taken back; empty: as long as the portal's settings say"),
     )
 
 

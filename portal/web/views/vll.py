@@ -1,21 +1,17 @@
-"""A VLL's page, the live part of it, and its removal."""
+"""A VLL's page, and the live part of it."""
 
 from datetime import datetime, timedelta
 
-from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
+from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.encapsulations import Transport
-from portal.core.errors import DomainError
 from portal.telemetry.end_drops import end_drops
 from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
-from portal.vll.operations import order_delete
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_LIFECYCLES
@@ -26,7 +22,6 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 _LATELY = timedelta(days=1)
 _TESTS_SHOWN = 10
-COOLING_OFF_DAYS = ("0", "1", "7", "30")
 
 
 @requires(permissions.may_see, of=visible_vll)
@@ -63,23 +58,6 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     return render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
 
 
-@requires(permissions.may_order, of=visible_vll)
-def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET asks whether it is meant; POST orders the removal."""
-    refusal = ""
-    if request.method == "POST":
-        try:
-            order_delete(user=request.user, vll=vll, now=clock.now(), cooling_off=_cooling_off(request))
-        except DomainError as error:
-            refusal = error.sentence
-        else:
-            messages.success(request, _("The removal is ordered."))
-            return redirect("web:vll", vll_id=vll.pk)
-    return render(
-        request, "vll/remove.html", {"vll": vll, "refusal": refusal}, status=409 if refusal else None
-    )
-
-
 def _path(vll: Vll, now: datetime) -> LinePath | None:
     """The path of a line that is to be there, as the underlay is now."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:
@@ -93,12 +71,6 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
         frame=vll.frame,
         now=now,
     )
-
-
-def _cooling_off(request: SignedInRequest) -> timedelta | None:
-    """The days that were chosen; None, which is as agreed, for anything else."""
-    days = request.POST.get("cooling_off_days", "")
-    return timedelta(days=int(days)) if days in COOLING_OFF_DAYS else None
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:

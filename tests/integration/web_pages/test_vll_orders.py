@@ -1,6 +1,7 @@
 """The orders that a line's page offers its owner: changes, stops, removals, and the way back."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -134,8 +135,16 @@ def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
     assert vll.lifecycle == "active"
 
 
-def test_a_removal_with_a_cooling_off_can_be_taken_back(alice: User, vll: Vll) -> None:
-    press(alice, vll, "remove", cooling_off_days="7")
+WEEK = 7 * 86_400
+
+
+def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll, settings: Any) -> None:
+    settings.LONGLINE_COOLING_OFF_S = WEEK
+    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
+    until = (clock.now() + timedelta(days=7)).date().isoformat()
+    assert re.search(rf"In 7 days: {until} \d\d:\d\d:\d\d UTC as agreed", asked)
+    told = text(press(alice, vll, "remove"))
+    assert f"You can take the removal back here until {until}" in told
     activate(vll)
     page = shown(alice, vll)
     assert "The traffic is stopped. Everything is kept, and can be taken back, until" in page
@@ -143,6 +152,28 @@ def test_a_removal_with_a_cooling_off_can_be_taken_back(alice: User, vll: Vll) -
     press(alice, vll, "restore")
     activate(vll)
     assert vll.lifecycle == "active"
+
+
+@pytest.mark.parametrize("agreed_s", [WEEK, 0])
+def test_a_line_is_removed_at_once_only_by_a_second_choice(
+    alice: User, vll: Vll, settings: Any, agreed_s: int
+) -> None:
+    settings.LONGLINE_COOLING_OFF_S = agreed_s
+    unsure = press(alice, vll, "remove", cooling_off="0")
+    assert unsure.status_code == 422
+    assert "Tick this box if you mean it" in text(unsure)
+    assert vll.lifecycle == "active"
+    press(alice, vll, "remove", cooling_off="0", for_good="on")
+    assert (vll.lifecycle, vll.wanted_present) == ("pendingTerminate", False)
+
+
+def test_a_line_that_cools_off_is_removed_at_once(alice: User, vll: Vll) -> None:
+    press(alice, vll, "remove", cooling_off=str(WEEK))
+    activate(vll)
+    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
+    assert ("At once." in asked, "days:" in asked) == (True, False)
+    press(alice, vll, "remove", cooling_off="0", for_good="on")
+    assert vll.wanted_present is False
 
 
 def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:

@@ -190,7 +190,7 @@ def test_removing_asks_first_and_then_orders_the_removal(alice: User, vll: Vll) 
     client = signed_in(alice)
     assert "Remove Milk run?" in text(client.get(f"/vlls/{vll.pk}/remove/"))
     assert not Order.objects.filter(action="delete").exists()
-    confirmed = client.post(f"/vlls/{vll.pk}/remove/", follow=True)
+    confirmed = client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"}, follow=True)
     assert confirmed.redirect_chain == [(f"/vlls/{vll.pk}/", 302)]
     assert "Pending terminate" in text(confirmed)
     assert Order.objects.get(action="delete").vll == vll
@@ -198,15 +198,15 @@ def test_removing_asks_first_and_then_orders_the_removal(alice: User, vll: Vll) 
 
 def test_a_line_that_is_being_built_can_be_given_up(alice: User, vll: Vll) -> None:
     assert "Cancel this order" in text(page_of(alice, vll))
-    signed_in(alice).post(f"/vlls/{vll.pk}/remove/")
+    signed_in(alice).post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
     assert Order.objects.get(vll=vll).state == "pendingCancellation"
 
 
 def test_removing_twice_is_refused_with_the_reason(alice: User, vll: Vll) -> None:
     activate(vll)
     client = signed_in(alice)
-    client.post(f"/vlls/{vll.pk}/remove/")
-    again = client.post(f"/vlls/{vll.pk}/remove/")
+    client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
+    again = client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
     assert again.status_code == 409
     assert "is still" in text(again)
     assert Order.objects.filter(action="delete").count() == 1
