@@ -131,7 +131,7 @@ def test_an_order_that_pends_for_hours_costs_few_documents_and_one_row(
 ) -> None:
     hours = timedelta(hours=6)
     agents.sweep(hours, every_s=60)
-    assert LONGEST_UNASKED < hours / 50
+    assert hours / LONGEST_UNASKED > 50
     assert agents.sent_to("rhino") <= SHORTER_PAUSES + hours // LONGEST_UNASKED
     assert agents.sent_to("hippo") == 1
     assert (rows(isp, "rhino"), rows(isp, "hippo")) == (1, 1)

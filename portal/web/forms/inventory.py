@@ -22,8 +22,9 @@ class _LargerUnitField(forms.DecimalField):
     most: int
 
     def __init__(self, **kwargs: Any) -> None:
-        limits = {"min_value": Decimal(0), "max_value": Decimal(self.most)}
-        super().__init__(decimal_places=self.places, **limits, **kwargs)
+        super().__init__(
+            min_value=Decimal(0), max_value=Decimal(self.most), decimal_places=self.places, **kwargs
+        )
         self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def prepare_value(self, value: Any) -> Any:
