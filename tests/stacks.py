@@ -14,8 +14,8 @@ from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 from tests.migrated_cluster import migrated_cluster
 
-NO_PROBES = {"LONGLINE_PROBE_EVERY_S": "0"}
-NO_COOLING_OFF = {"LONGLINE_COOLING_OFF_S": "0"}
+# Nothing stands on routers that tests do not know of, removals are not put off, and any rate will do.
+AS_TESTED = {"LONGLINE_PROBE_EVERY_S": "0", "LONGLINE_COOLING_OFF_S": "0", "LONGLINE_MIN_CIR_BPS": "1"}
 
 
 def require_built(*programs: str) -> None:
@@ -36,8 +36,7 @@ def simulated(
 ) -> Iterator[stack.Stack]:
     """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
 
-    Without ``settings`` that say otherwise no probes stand between routers, since tests know all that is on
-    these, and a removal is not put off.
+    ``settings`` come on top of ``AS_TESTED``.
     """
     require_built("longline-agent", "vppsim")
     family = Family()
@@ -56,7 +55,7 @@ def simulated(
             family=family,
             report_interval_s=report_interval_s,
             durable=durable,
-            settings={**NO_PROBES, **NO_COOLING_OFF, **(settings or {})},
+            settings={**AS_TESTED, **(settings or {})},
             template=migrated_cluster(),
         ) as running:
             stack.wait_for_reports(running)

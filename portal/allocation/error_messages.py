@@ -8,9 +8,6 @@ from portal.core.errors import TEXTS, wording
 from portal.core.units import rate_text
 
 TEXTS |= {
-    errors.VlanTaken: gettext_noop(
-        "On {port}, {tags} is already taken by another line. Choose another VLAN, or leave the choice to us."
-    ),
     errors.NoVlanFree: gettext_noop(
         "{port} has no VLAN left that fits. Remove a line from it, or choose another port."
     ),
@@ -24,7 +21,8 @@ TEXTS |= {
     errors.GreKeysExhausted: gettext_noop("No free GRE key was found. Choose VXLAN or GENEVE."),
     errors.GrePairsExhausted: gettext_noop(
         "No pair of IPv{family} tunnel addresses between {a_router} and {z_router} is free, observed and"
-        " routed. Choose VXLAN or GENEVE, or ask the NOC for more tunnel addresses."
+        " routed. Choose another transport or a smaller packet size, or ask the NOC for more tunnel"
+        " addresses."
     ),
     errors.VniRangeBackwards: gettext_noop(
         "{first} to {last} is no range of VNIs. Write two numbers from {minimum} to {maximum}, in order."
@@ -34,6 +32,22 @@ TEXTS |= {
         " Reserve another range, or wait until their lines are gone."
     ),
 }
+
+
+@wording.register
+def _vlan_taken(error: errors.VlanTaken) -> str:
+    if error.whole_port_taken:
+        text = _("All of {port} is taken by another line. Choose another port.")
+    elif error.vlans is None:
+        text = _(
+            "Other lines use VLANs of {port}, so it is not free as a whole. Choose another port, or a VLAN of"
+            " this one."
+        )
+    else:
+        text = _(
+            "VLAN {vlans} of {port} is taken by another line. Choose another one, or leave the choice to us."
+        )
+    return text.format(port=error.port, vlans=error.vlans)
 
 
 @wording.register

@@ -4,11 +4,16 @@ from portal.core.errors import Conflict, DomainError
 
 
 class VlanTaken(Conflict):
-    """Another VLL takes some of the frames that were asked for on this port."""
+    """Another VLL takes some of the frames that were asked for on this port.
+
+    ``vlans``: ``100`` or ``100.200``; None where the whole port was asked for. ``whole_port_taken``: the
+    other one takes all of it.
+    """
 
     field: str
     port: str
-    tags: str
+    vlans: str | None
+    whole_port_taken: bool
 
 
 class NoVlanFree(Conflict):

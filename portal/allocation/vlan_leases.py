@@ -13,6 +13,10 @@ from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
 from portal.inventory.models import Port
 
+# VLAN 1 is the native one of most switches, and the next few are often their management's.
+_FROM = 100
+_OFFERED = (*range(_FROM, MAX_VLAN + 1), *range(MIN_VLAN + 1, _FROM), MIN_VLAN)
+
 _LEASE = """
 INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
 VALUES (%(port)s, %(holder)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
@@ -100,7 +104,7 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
 def free_outer_vlans(
     taken: Iterable[Keys], *, tagging: Tagging, inner: int | None, exact_match: bool
 ) -> list[int]:
-    """The outer VLANs that a service of this kind could still have, lowest first."""
+    """The outer VLANs that a service of this kind could still have, the rarely used ones first."""
     blocked = set()
     for others in taken:
         if others == WHOLE_PORT:
@@ -109,7 +113,7 @@ def free_outer_vlans(
         outer = (others[0] >> 12) & 0xFFF
         if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
             blocked.add(outer)
-    return [outer for outer in range(MIN_VLAN, MAX_VLAN + 1) if outer not in blocked]
+    return [outer for outer in _OFFERED if outer not in blocked]
 
 
 def vlans_settle(
@@ -175,10 +179,6 @@ def _keys(lease: PortVlanLease) -> Keys:
 
 def _taken(port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None) -> VlanTaken:
     field = f"{side}_end.port" if tagging is Tagging.UNTAGGED else f"{side}_end.outer_vlan"
-    return VlanTaken(field=field, port=str(port), tags=_tags(tagging, outer, inner))
-
-
-def _tags(tagging: Tagging, outer: int | None, inner: int | None) -> str:
-    if tagging is Tagging.UNTAGGED:
-        return "the whole port"
-    return f"{tagging} {outer}" if inner is None else f"{tagging} {outer}.{inner}"
+    vlans = None if tagging is Tagging.UNTAGGED else ".".join(str(vlan) for vlan in (outer, inner) if vlan)
+    whole_port_taken = WHOLE_PORT in vlans_taken(port)
+    return VlanTaken(field=field, port=str(port), vlans=vlans, whole_port_taken=whole_port_taken)

@@ -3,6 +3,8 @@
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 
 class Family(IntEnum):
     """The address family of the underlay."""
@@ -49,6 +51,14 @@ class Transport(StrEnum):
         """The underlay's address family; None for L2XC, which has no underlay."""
         return None if self is Transport.L2XC else Family(int(self.value[-1]))
 
+    @property
+    def in_words(self) -> str:
+        """``VXLAN over IPv4``."""
+        if self.family is None:
+            return _("local cross-connect")
+        encapsulation = self.encapsulation.upper()
+        return _("{encapsulation} over IPv{family}").format(encapsulation=encapsulation, family=self.family)
+
     @classmethod
     def of(cls, encapsulation: Encapsulation, family: Family | int | None) -> "Transport":
         """The transport of this encapsulation and family; ValueError when there is no such pair."""
@@ -78,14 +88,14 @@ COST = {
     Transport.GENEVE6: Cost(8.32, 368.09),
 }
 
-# Cheapest first. GRE only when asked for. Before VPP 25.10, which has keys, each GRE tunnel needs an address
-# pair of its own. And from outside all frames of a GRE line look the same: it has no ports, VPP sets no flow
-# label, and few routers hash over a key (RFC 2890) or what is inside. So a GRE line takes one of several
-# equal-cost paths and one member of each link group, whatever it carries, where VXLAN and GENEVE spread its
-# flows by the UDP source port (tests/lab/test_outer_ports.py).
+# Cheapest first, and GRE only where nothing else fits (ADR 37). Before VPP 25.10, which has keys, each GRE
+# tunnel needs an address pair of its own. And from outside all frames of a GRE line look the same: it has no
+# ports, VPP sets no flow label, and few routers hash over a key (RFC 2890) or what is inside. So a GRE line
+# takes one of several equal-cost paths and one member of each link group, whatever it carries, where VXLAN
+# and GENEVE spread its flows by the UDP source port (tests/lab/test_outer_ports.py).
 AUTO_TUNNELS = tuple(
     sorted(
-        (tunnel for tunnel in TUNNELS if tunnel.encapsulation is not Encapsulation.GRE),
-        key=lambda tunnel: -COST[tunnel].mpps_per_core,
+        TUNNELS,
+        key=lambda tunnel: (tunnel.encapsulation is Encapsulation.GRE, -COST[tunnel].mpps_per_core),
     )
 )

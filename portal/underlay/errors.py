@@ -19,13 +19,14 @@ class TransportRefused(DomainError):
     """No VLL between these two ends in this way.
 
     ``capacities``: what each tunnel would carry between the ends, for those that have a path of known
-    MTU; ``fits``: those of them that would carry what was asked for, GRE included. ``also``: what else
-    stands against the same transport.
+    MTU; ``fits``: those of them that would carry what was asked for; ``requested``: the transport that was
+    asked for, None for any. ``also``: what else stands against the same transport.
     """
 
     field: str = "transport"
     capacities: tuple[Capacity, ...] = ()
     fits: tuple[Transport, ...] = ()
+    requested: Transport | None = None
     also: "tuple[TransportRefused, ...]" = ()
 
 

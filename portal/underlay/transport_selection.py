@@ -14,6 +14,7 @@ from portal.underlay.errors import (
     FamilyMissing,
     LocalAcrossRouters,
     NoPath,
+    PathTooNarrow,
     TransportRefused,
     TunnelWithinRouter,
 )
@@ -58,7 +59,7 @@ def select_transport(
 
     ``a_families`` and ``z_families``: those of which each end has a tunnel endpoint. ``barred``: what the
     routers cannot do, and why. ``gre_keys``: the families over which GRE has a key. ``auto`` takes L2XC on
-    one router, else the cheapest tunnel that fits, GRE never (why: ``AUTO_TUNNELS``).
+    one router, else the cheapest tunnel that fits, GRE last (why: ``AUTO_TUNNELS``).
 
     Raises SvcMtuOutOfRange, or a TransportRefused that knows all that would fit instead; KeyError when a
     router is unknown.
@@ -107,6 +108,7 @@ def select_transport(
         gre_keys=gre_keys,
     )
     error.fits = tuple(c.transport for c in error.capacities if c.largest_svc_mtu >= svc_mtu)
+    error.requested = requested
     raise error
 
 
@@ -168,7 +170,8 @@ def options(
 def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
     """The obstacle to the cheapest tunnel that has a path, else against one whose ends have its family.
 
-    A path that is too narrow says more than an end that cannot do one tunnel of several.
+    A path that is too narrow says more than an end that cannot do one tunnel of several; of several narrow
+    ones that says most which lacks least.
     """
 
     def remoteness(against: tuple[TransportRefused, ...]) -> int:
@@ -182,7 +185,13 @@ def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[Transpo
             case _:
                 return len(against) > 1
 
-    return min(refusals, key=remoteness)
+    nearest = min(refusals, key=remoteness)
+    narrow = [
+        (against[0].shortfall, at)
+        for at, against in enumerate(refusals)
+        if isinstance(against[0], PathTooNarrow) and remoteness(against) == remoteness(nearest)
+    ]
+    return refusals[min(narrow)[1]] if narrow and isinstance(nearest[0], PathTooNarrow) else nearest
 
 
 def _told(against: tuple[TransportRefused, ...]) -> TransportRefused:

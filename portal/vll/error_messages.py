@@ -48,7 +48,7 @@ TEXTS |= {
     ),
     errors.FrameTooLargeForPort: gettext_noop(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
-        " there. Order a smaller svc-mtu."
+        " there. Order packets of up to {largest_svc_mtu} bytes."
     ),
     errors.OrderIsOpen: gettext_noop(
         "Order {order_id} ({action}) is still {state}. Wait until it has ended, or cancel it."
@@ -147,17 +147,46 @@ TEXTS |= {
         "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
         " their transport to the other IP version first; then change the address."
     ),
-    vlan_tags.VlanOutOfRange: gettext_noop("{value} is not a VLAN id from {minimum} to {maximum}."),
-    vlan_tags.VlanMissing: gettext_noop("Tagging {tagging} needs this VLAN. Write an id from 1 to 4094."),
-    vlan_tags.VlanNotWanted: gettext_noop("Tagging {tagging} does not look at this VLAN. Leave it out."),
     vlan_tags.WholePortIsExact: gettext_noop(
         "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
     ),
-    mtu_arithmetic.SvcMtuOutOfRange: gettext_noop("{value} bytes is outside {minimum} to {maximum} bytes."),
+    mtu_arithmetic.SvcMtuOutOfRange: gettext_noop(
+        "Packets of {value} bytes are never carried. Write a size from {minimum} to {maximum} bytes."
+    ),
     underlay.TunnelWithinRouter: gettext_noop(
         "Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc."
     ),
 }
+
+
+_VLANS = {
+    "a_end.outer_vlan": gettext_noop("the outer VLAN of the A end"),
+    "a_end.inner_vlan": gettext_noop("the inner VLAN of the A end"),
+    "z_end.outer_vlan": gettext_noop("the outer VLAN of the Z end"),
+    "z_end.inner_vlan": gettext_noop("the inner VLAN of the Z end"),
+    "outer_vlan": gettext_noop("the outer VLAN"),
+    "inner_vlan": gettext_noop("the inner VLAN"),
+}
+
+
+@wording.register
+def _vlan_refused(
+    error: vlan_tags.VlanMissing | vlan_tags.VlanNotWanted | vlan_tags.VlanOutOfRange,
+) -> str:
+    which = _(_VLANS.get(error.field, error.field))
+    match error:
+        case vlan_tags.VlanMissing():
+            return _("Write {which}: a number from {minimum} to {maximum}.").format(
+                which=which, minimum=vlan_tags.MIN_VLAN, maximum=vlan_tags.MAX_VLAN
+            )
+        case vlan_tags.VlanNotWanted():
+            return _("Leave out {which}: with the tagging {tagging} nobody looks at it.").format(
+                which=which, tagging=error.tagging
+            )
+        case _:
+            return _("{value} cannot be {which}: write a number from {minimum} to {maximum}.").format(
+                value=error.value, which=which, minimum=error.minimum, maximum=error.maximum
+            )
 
 
 @wording.register
@@ -189,12 +218,36 @@ def _lines_affected(error: errors.LinesAffected) -> str:
 
 @wording.register
 def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
-    text = _(
-        "Link {link} has an IP MTU of {available} bytes; {required} are needed, {shortfall} more."
-    ).format(
-        link=error.link.name, available=error.available, required=error.required, shortfall=error.shortfall
+    """One number for what was asked for, and one sentence where another transport carries more."""
+    link = _("link {link} has an IP MTU of {available} bytes, and {required} are needed").format(
+        link=error.link.name, available=error.available, required=error.required
     )
-    return f"{text} {_what_fits(error)}"
+    largest = {each.transport: each.largest_svc_mtu for each in error.capacities}
+    asked = largest.get(error.requested) if error.requested else max(largest.values(), default=None)
+    if asked is None:
+        text = _("Packets this large do not fit this path: {link}, {shortfall} more.").format(
+            link=link, shortfall=error.shortfall
+        )
+        return f"{text} {_what_fits(error)}"
+    text = _("This path carries packets of up to {asked} bytes, {shortfall} fewer than asked for: {link}.")
+    if error.requested:
+        text = _(
+            "With {transport} this path carries packets of up to {asked} bytes, {shortfall} fewer than asked"
+            " for: {link}."
+        )
+    told = text.format(
+        asked=asked,
+        shortfall=error.shortfall,
+        link=link,
+        transport=error.requested.in_words if error.requested else "",
+    )
+    best = max(largest, key=lambda transport: largest[transport])
+    if largest[best] <= asked:
+        return told
+    more = _("{transport} would carry up to {largest}.").format(
+        transport=best.in_words, largest=largest[best]
+    )
+    return f"{told} {more}"
 
 
 @wording.register
@@ -266,12 +319,14 @@ def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
 
 
 def _what_fits(error: underlay.TransportRefused) -> str:
-    """Alternatives to order: encapsulations that fit, else the largest packet that some would carry."""
+    """Alternatives to order: transports that fit, else the largest packet that any would carry."""
     if error.fits:
-        return _("These would fit: {transports}.").format(transports=", ".join(t.value for t in error.fits))
+        return _("It would be carried by {transports}.").format(
+            transports=", ".join(transport.in_words for transport in error.fits)
+        )
     if error.capacities:
         largest = max(error.capacities, key=lambda capacity: capacity.largest_svc_mtu)
-        return _("No encapsulation fits; the largest svc-mtu would be {largest} with {transport}.").format(
-            largest=largest.largest_svc_mtu, transport=largest.transport.value
+        return _("Packets of up to {largest} bytes would be carried by {transport}.").format(
+            largest=largest.largest_svc_mtu, transport=largest.transport.in_words
         )
-    return _("No encapsulation fits. Ask the NOC.")
+    return _("Nothing else would carry it either. Ask the NOC.")

@@ -121,12 +121,13 @@ class RouterIsDead(Conflict):
 
 
 class FrameTooLargeForPort(DomainError):
-    """The frame on the UNI's wire, tags included, is larger than the port takes."""
+    """The frame on the UNI's wire, tags included, is larger than the port takes. In bytes."""
 
     field: str
     port: str
     frame: int
     max_frame: int
+    largest_svc_mtu: int
 
 
 class OrderIsOpen(Conflict):

@@ -24,7 +24,9 @@ from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import Option, SelectedTransport, options
 from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
+from portal.vll.errors import EndsAreTheSame
 from portal.vll.gre_key_rules import gre_key_families, same_tunnel
+from portal.vll.operations.end_validation import named_first
 from portal.vll.operations.feasibility_rules import (
     AUTO,
     LineCheck,
@@ -53,7 +55,8 @@ class LinkFeasibility:
 
 @dataclass(frozen=True, slots=True)
 class EndFeasibility:
-    """The room left on one port. ``vlans``: the lowest free outer VLANs of ``vlans_free`` for this tagging.
+    """The room left on one port. ``vlans``: free outer VLANs of ``vlans_free`` for this tagging, those first
+    that "any" takes first.
 
     ``free_after_bps``: what would be left once the line had what is asked for; below 0 where it does not fit.
     """
@@ -181,12 +184,14 @@ def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | Non
     taken: dict[int, list[Keys]] = {}
     booked: dict[int, int] = {}
     own = leased.owner if leased else None
-    for side, end in request.ends.items():
+    same = any(isinstance(refusal, EndsAreTheSame) for refusal in found.refusals)
+    for side, end in named_first(request.ends):
         port = found.ports.get(side)
-        if port is None or port.customer is None or _tags_refused(found, side):
+        if port is None or port.customer is None or found.tags_refused(side):
             continue
         before = taken.setdefault(port.pk, [])
-        beside = vlans_taken(port, side=side, own=own) + before
+        # That both ends want the same frames has been said.
+        beside = vlans_taken(port, side=side, own=own) + ([] if same else before)
         with found.noting():
             outer = vlan_choose(
                 port=port,
@@ -227,11 +232,6 @@ def _look_at_transport(selected: SelectedTransport, ports: Mapping[str, Port], l
         gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
 
 
-def _tags_refused(found: LineCheck, side: str) -> bool:
-    names = {f"{side}_end.{name}" for name in ("outer_vlan", "inner_vlan", "exact_match")}
-    return any(refusal.field in names for refusal in found.refusals)
-
-
 def _booked_already(leased: Leased | None, side: str, port: Port) -> int:
     return leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
 
@@ -245,7 +245,7 @@ def _ends(found: LineCheck, request: LineRequest, leased: Leased | None) -> dict
         end = found.ends[side]
         free: list[int] = []
         # An inner VLAN that is missing or out of range is refused already; nothing can be offered under it.
-        if end.tagging is not Tagging.UNTAGGED and not _tags_refused(found, side):
+        if end.tagging is not Tagging.UNTAGGED and not found.tags_refused(side):
             free = free_outer_vlans(
                 vlans_taken(port), tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match
             )
@@ -270,8 +270,6 @@ def _links(selected: SelectedTransport | None, topology: Topology) -> list[LinkF
 
 def _largest_svc_mtu(found: LineCheck, request: LineRequest, offered: tuple[Option, ...]) -> int | None:
     asked = [option for option in offered if request.transport in (AUTO, option.transport)]
-    if request.transport == AUTO:
-        asked = [option for option in asked if option.transport.encapsulation is not Encapsulation.GRE]
     carried = [option.largest_svc_mtu for option in asked if option.largest_svc_mtu is not None]
     if not carried:
         return None

@@ -20,9 +20,6 @@ from portal.web.forms.order import OrderForm
 from portal.web.order_diff_rows import asked_between
 from portal.web.path_drawing import LinePath, line_path
 
-# What stands for ``auto`` in the path of a line that is refused: the cheapest tunnel of each family.
-_STANDS_FOR_AUTO = (Transport.VXLAN4, Transport.VXLAN6)
-
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     """Of a new line."""
@@ -79,5 +76,7 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
 def _looked_at(found: Feasibility, request: LineRequest) -> Transport | None:
     if request.transport != AUTO:
         return Transport(request.transport)
-    carrying = {option.transport for option in found.options if option.largest_svc_mtu is not None}
-    return next((transport for transport in _STANDS_FOR_AUTO if transport in carrying), None)
+    # That which carries most: the refusal is about it.
+    carrying = [option for option in found.options if option.largest_svc_mtu is not None]
+    best = max(carrying, key=lambda option: option.largest_svc_mtu or 0, default=None)
+    return best.transport if best else None

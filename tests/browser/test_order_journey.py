@@ -55,6 +55,8 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     assert int(graph.get_attribute("data-points") or 0) > 0
 
     page.get_by_role("link", name="Remove this line").click()
+    page.get_by_role("radio", name="At once").check()
+    page.get_by_role("checkbox", name="for good").check()
     page.get_by_role("button", name="Remove this line").click()
     expect(status.get_by_text("Terminated")).to_be_visible(timeout=A_MINUTE_MS)
     assert alice.complaints == []

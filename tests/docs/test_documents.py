@@ -54,8 +54,8 @@ def settings() -> dict[str, str | None]:
     """Names of the variables that are read, and the default where it is a literal."""
     found: dict[str, str | None] = {}
     for name, rest in re.findall(r'env\.\w+\(\s*"(\w+)"(.*)', SETTINGS):
-        default = re.search(r"default=(\d[\d.]*)", rest)
-        found[name] = default[1] if default else found.get(name)
+        default = re.search(r"default=(\d[\d._]*)", rest)
+        found[name] = default[1].replace("_", "") if default else found.get(name)
     return found
 
 

@@ -91,14 +91,13 @@ def test_gre_leases_the_pair_of_loopbacks_once(isp: Isp, alice: User) -> None:
 
 
 def test_any_vlan_takes_the_first_free_one(isp: Isp, alice: User) -> None:
-    order(
-        isp, alice, a_end=end(isp, "rhino:host-cust1", outer=1), z_end=end(isp, "hippo:host-cust1", outer=9)
-    )
+    """From 100 up: VLAN 1 is native on most switches, and the next few are often their management's."""
+    order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=9))
     vll = order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"), z_end=end(isp, "hippo:host-cust1")
     ).vll
     a_end = vll.ends.get(side="a")
-    assert (a_end.outer_vlan, a_end.requested_outer_vlan) == (2, None)
+    assert (a_end.outer_vlan, a_end.requested_outer_vlan) == (101, None)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +229,7 @@ def test_the_refusal_names_link_mtu_shortfall_and_what_fits(isp: Isp, alice: Use
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1550)
     assert order(isp, alice, svc_mtu=1500, a_end=end(isp, "rhino:host-cust2")).vll.transport == "vxlan4"
     with pytest.raises(PathTooNarrow) as refusal:
-        order(isp, alice, svc_mtu=1501, z_end=end(isp, "hippo:host-cust2"))
+        order(isp, alice, svc_mtu=1501, z_end=end(isp, "hippo:host-cust2"), transport="vxlan4")
     error = refusal.value
     assert (error.link.id, error.available, error.required, error.shortfall) == (
         isp.links["panda-otter"].pk,
@@ -239,6 +238,23 @@ def test_the_refusal_names_link_mtu_shortfall_and_what_fits(isp: Isp, alice: Use
         1,
     )
     assert [t.value for t in error.fits] == ["gre4"]
+    assert error.sentence == (
+        "With VXLAN over IPv4 this path carries packets of up to 1500 bytes, 1 fewer than asked for:"
+        f" link {error.link.name} has an IP MTU of 1550 bytes, and 1551 are needed."
+        " GRE over IPv4 would carry up to 1504."
+    )
+
+
+def test_automatic_takes_whatever_carries_the_packet_and_says_one_number(isp: Isp, alice: User) -> None:
+    BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1550)
+    with pytest.raises(PathTooNarrow) as refusal:
+        order(isp, alice, svc_mtu=1505)
+    error = refusal.value
+    assert error.sentence == (
+        "This path carries packets of up to 1504 bytes, 1 fewer than asked for:"
+        f" link {error.link.name} has an IP MTU of 1550 bytes, and 1551 are needed."
+    )
+    assert order(isp, alice, svc_mtu=1504).vll.transport == "gre4"
 
 
 def test_a_frame_larger_than_the_port_takes_is_refused(isp: Isp, alice: User) -> None:

@@ -214,7 +214,7 @@ def test_an_mtu_that_does_not_fit_names_link_shortfall_and_what_would_fit(isp: I
     entry = answer.json()["errors"][0]
     assert (entry["code"], entry["field"]) == ("path-too-narrow", "svc_mtu")
     facts = entry["facts"]
-    assert (facts["available"], facts["required"], facts["shortfall"]) == (9000, 9008, 8)
+    assert (facts["available"], facts["required"], facts["shortfall"]) == (9000, 9004, 4)
     assert "rhino:bb-next — hippo:bb-prev" in entry["detail"]
     assert {"transport": "vxlan4", "largest_svc_mtu": 8942} in facts["capacities"]
 

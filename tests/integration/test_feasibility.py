@@ -14,14 +14,17 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
 from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
+from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Hold, Order, Vll
 from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
-from tests.integration.orders import end, order
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
+SIDES = (("a", "rhino"), ("z", "hippo"))
 
 
 def ask(isp: Isp, user: User, hold: Any = None, **changes: Any) -> Feasibility:
@@ -55,9 +58,10 @@ def test_it_says_how_a_line_would_go_and_writes_nothing(isp: Isp, alice: User) -
         )
     ]
     assert sum(each.backup for each in found.links) == 4
-    assert found.largest_svc_mtu == 9000 - 36 - 14
+    # Automatic takes GRE over IPv4 for it.
+    assert found.largest_svc_mtu == 9000 - 32 - 14
     assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
-    assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [1, 2, 3])
+    assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [100, 101, 102])
     assert found.ends["z"].free_bps == 10 * GBIT
     for model in (Vll, Order, VniLease, PortVlanLease, Hold, Event, Outbox):
         assert not model.objects.exists()
@@ -185,3 +189,81 @@ def test_over_750_random_orders_it_says_what_ordering_then_does(
     assert accepted > 5
     assert len(reasons) > 10, reasons
     assert ("router-full" in reasons) is (state == "few cores left")
+
+
+class TestRefusalsAreTrueAndSaidOnce:
+    def sentences(self, isp: Isp, alice: User, **asked: Any) -> list[str]:
+        return [refusal.sentence for refusal in ask(isp, alice, **asked).refusals]
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ({"outer": 100}, {"outer": 100}),
+            ({"tagging": "untagged"}, {"outer": 100}),
+            ({"tagging": "untagged"}, {"outer": "any"}),
+            ({"tagging": "untagged"}, {"tagging": "untagged"}),
+            ({"outer": 100, "exact_match": False}, {"tagging": "qinq", "outer": 100, "inner_vlan": 7}),
+        ],
+    )
+    def test_ends_that_pick_the_same_frames_are_no_other_line(
+        self, isp: Isp, alice: User, first: dict[str, Any], second: dict[str, Any]
+    ) -> None:
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", **first),
+            "z_end": end(isp, "rhino:host-cust1", **second),
+        }
+        assert self.sentences(isp, alice, **ends) == [
+            "Both ends pick the same frames of rhino:host-cust1."
+            " Choose another port or other VLANs for one of them."
+        ]
+        with pytest.raises(EndsAreTheSame):
+            order(isp, alice, **ends)
+
+    def test_any_vlan_is_none_that_the_other_end_names(self, isp: Isp, alice: User) -> None:
+        port = "rhino:host-cust1"
+        ends = {"a_end": end(isp, port, outer="any"), "z_end": end(isp, port, outer=100)}
+        assert self.sentences(isp, alice, **ends) == []
+        vll = order(isp, alice, **ends).vll
+        assert [each.outer_vlan for each in vll.ends.order_by("side")] == [101, 100]
+
+    def test_a_port_with_lines_is_not_free_as_a_whole(self, isp: Isp, alice: User) -> None:
+        order(isp, alice)
+        assert self.sentences(isp, alice, a_end=end(isp, "rhino:host-cust1", tagging="untagged"))[0] == (
+            "Other lines use VLANs of rhino:host-cust1, so it is not free as a whole."
+            " Choose another port, or a VLAN of this one."
+        )
+
+    def test_a_port_that_is_taken_as_a_whole_has_no_other_vlan(self, isp: Isp, alice: User) -> None:
+        ends = {f"{side}_end": end(isp, f"{name}:host-cust1", tagging="untagged") for side, name in SIDES}
+        order(isp, alice, **ends)
+        assert self.sentences(isp, alice)[0] == (
+            "All of rhino:host-cust1 is taken by another line. Choose another port."
+        )
+
+    def test_a_packet_size_that_nothing_carries_is_refused_once(self, isp: Isp, alice: User) -> None:
+        assert self.sentences(isp, alice, svc_mtu=20) == [
+            "Packets of 20 bytes are never carried. Write a size from 68 to 65513 bytes."
+        ]
+
+    def test_a_missing_vlan_says_which_end_it_is_of(self, isp: Isp, alice: User) -> None:
+        ends = {f"{side}_end": end(isp, f"{name}:host-cust1", outer=None) for side, name in SIDES}
+        assert self.sentences(isp, alice, **ends) == [
+            "Write the outer VLAN of the A end: a number from 1 to 4094.",
+            "Write the outer VLAN of the Z end: a number from 1 to 4094.",
+        ]
+
+    def test_less_than_the_least_bandwidth_is_not_sold_and_may_be_kept(
+        self, isp: Isp, alice: User, settings: Any
+    ) -> None:
+        line = order(isp, alice, cir_bps=100).vll
+        activate(line)
+        settings.LONGLINE_MIN_CIR_BPS = 10**6
+        fresh = {f"{side}_end": end(isp, f"{name}:host-cust1", outer=7) for side, name in SIDES}
+        assert self.sentences(isp, alice, cir_bps=999_999, **fresh) == [
+            "999.999 kbit/s is outside 1 Mbit/s to 1 Tbit/s."
+        ]
+        assert self.sentences(isp, alice, cir_bps=10**6, **fresh) == []
+        modify(alice, line, svc_mtu=1400)
+        activate(line)
+        with pytest.raises(CirOutOfRange):
+            modify(alice, line, cir_bps=200)

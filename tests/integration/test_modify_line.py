@@ -161,7 +161,7 @@ def test_a_vlan_that_was_left_to_us_stays_with_another_change(isp: Isp, alice: U
     activate(line)
     modify(alice, line, cir_bps=2 * GBIT)
     activate(line)
-    assert line.ends.get(side="a").outer_vlan == 1
+    assert line.ends.get(side="a").outer_vlan == 100
 
 
 def test_the_transport_changes_and_the_vni_stays_or_goes(isp: Isp, alice: User, vll: Vll) -> None:

@@ -40,7 +40,7 @@ def test_a_plugin_that_a_vpp_lacks_is_not_offered(isp: Isp, alice: User, name: s
     refusal = refused(isp, alice, EncapsulationMissing, transport="vxlan4")
     assert refusal.sentence == (
         f"The VPP of {name} cannot do vxlan4: it lacks the plugin."
-        " These would fit: geneve4, geneve6, gre4, gre6."
+        " It would be carried by GENEVE over IPv4, GENEVE over IPv6, GRE over IPv4, GRE over IPv6."
     )
     found = ask(isp, alice)
     assert {o.transport.value for o in found.options if o.barred} == {"vxlan4", "vxlan6"}

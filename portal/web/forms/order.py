@@ -118,7 +118,7 @@ class LineForm(TablerForm):
     svc_mtu = forms.IntegerField(
         label=_("Service MTU"),
         initial=1500,
-        help_text=_("The largest IP packet, in bytes: 1500 for the Internet's, 9000 for jumbo frames"),
+        help_text=_("The largest IP packet, in bytes: 1500 for the Internet's; the path may carry more"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
             "required": _("Say which packet is the largest."),
@@ -130,7 +130,7 @@ class LineForm(TablerForm):
         label=_("Transport"),
         choices=TRANSPORTS,
         initial=AUTO,
-        help_text=_("Automatic takes the cheapest that fits the MTU and the routers"),
+        help_text=_("Automatic takes what fits the packet size and the routers, the cheapest first"),
     )
 
     eir = forms.DecimalField(

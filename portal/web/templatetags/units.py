@@ -39,13 +39,7 @@ def transport(value: str) -> str:
     """``vxlan4`` -> ``VXLAN over IPv4``; ``auto`` stays a request."""
     if value == "auto":
         return _("automatic")
-    known = Transport(value)
-    if known.family is None:
-        return _("local cross-connect")
-    return _("%(encapsulation)s over IPv%(family)d") % {
-        "encapsulation": known.encapsulation.upper(),
-        "family": known.family,
-    }
+    return Transport(value).in_words
 
 
 @register.simple_tag

@@ -41,7 +41,7 @@ def test_a_possible_change_says_what_differs_and_how_it_would_go(isp: Isp, alice
 def test_every_reason_against_it_is_listed(isp: Isp, alice: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll, cir="11", svc_mtu="9000"))
     assert "As it stands this cannot be ordered." in said
-    assert "Missing 50 bytes" in said
+    assert "Missing 46 bytes" in said
     assert "Left on" not in said
 
 

@@ -50,7 +50,7 @@ def test_asked_for_it_is_made_and_the_form_keeps_what_was_written(isp: Isp, alic
     answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make"))
     made = Hold.objects.get()
     assert answer.status_code == 200
-    assert "rhino:host-cust1, 802.1Q 1 – hippo:host-cust1, 802.1Q 1 (100 Mbit/s) is yours until" in text(
+    assert "rhino:host-cust1, 802.1Q 100 – hippo:host-cust1, 802.1Q 100 (100 Mbit/s) is yours until" in text(
         answer
     )
     assert f'name="hold" value="{made.pk}"' in answer.content.decode()

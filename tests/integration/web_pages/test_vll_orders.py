@@ -231,7 +231,7 @@ class TestServiceabilityWhileTyping:
         said = text(self.check(alice, fields(isp)))
         assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in said.replace("s,", "s ,")
         assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
-        assert "Packets of up to 8950 bytes would fit." in said
+        assert "Packets of up to 8954 bytes would fit." in said
         # 1500 and the Ethernet header, no tag carried; IP, UDP and VXLAN headers.
         assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in said
         assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
@@ -240,7 +240,7 @@ class TestServiceabilityWhileTyping:
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
         said = text(self.check(alice, fields(isp, svc_mtu="9000")))
         assert "As it stands this cannot be ordered." in said
-        assert "is already taken" in said
+        assert "is taken by another line" in said
         assert "rhino:bb-next" in said
 
     def test_the_path_is_drawn_with_the_mtu_of_each_link_and_its_detour_listed(
@@ -254,7 +254,7 @@ class TestServiceabilityWhileTyping:
 
     def test_a_refused_line_shows_the_path_that_is_too_narrow(self, isp: Isp, alice: User) -> None:
         said = self.check(alice, fields(isp, svc_mtu="9000"))
-        assert "Missing 50 bytes" in text(said)
+        assert "Missing 46 bytes" in text(said)
         assert "ll-draw-line ll-draw-danger" in said.content.decode()
 
     def test_every_transport_says_what_it_would_carry(self, isp: Isp, alice: User) -> None:
