@@ -67,7 +67,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    Vll: "oper_status in_sync",
+    Vll: "oper_status oper_since in_sync in_sync_since",
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
     " path_state path_since_ms drift contested changed_since_report",
     # The events' own context has the request id of every change.

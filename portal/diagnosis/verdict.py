@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -84,20 +85,34 @@ class Verdict:
     advice: str
 
 
+def broken_sentence(
+    finding: Finding, *, side: str = "", router: str = "", port: str = "", at: datetime | None = None
+) -> str:
+    """What is wrong, in one sentence. ``side``: "a" or "z", with router and port, of what is at one end."""
+    facts = {
+        "end": _(_SIDES[side]) if side else "",
+        "router": router,
+        "port": port,
+        "at": f"{at:%H:%M} UTC" if at else "",
+    }
+    return _(SENTENCES[finding]).format(**facts)
+
+
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     """The first check that is broken decides; where none is, what nobody knows is said."""
     checks = list(checks)
     broken = next((check for check in checks if check.state == CheckState.BROKEN), None)
     if broken is not None:
         end = line.ends.get(broken.side)
-        facts = {
-            "end": _(_SIDES[broken.side]) if broken.side else "",
-            "router": end.router if end else "",
-            "port": end.port if end else "",
-            "at": f"{broken.at:%H:%M} UTC" if broken.at else "",
-        }
+        sentence = broken_sentence(
+            broken.finding,
+            side=broken.side,
+            router=end.router if end else "",
+            port=end.port if end else "",
+            at=broken.at,
+        )
         code = f"{broken.side}-{broken.finding}" if broken.side else broken.finding.value
-        return Verdict(code, _(SENTENCES[broken.finding]).format(**facts), _(ADVICE[broken.finding]))
+        return Verdict(code, sentence, _(ADVICE[broken.finding]))
     unheard = [check for check in checks if check.state == CheckState.UNKNOWN and check.side]
     if any(check.code.endswith(("_router", "_port_link")) for check in unheard):
         return Verdict(

@@ -13,6 +13,7 @@ from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.policing_status import unpoliced, unpoliced_text
 from portal.vll.states import (
     CALLED_OFF,
+    TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
     Lifecycle,
     OperStatus,
@@ -70,6 +71,8 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
 
 
 def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
+    if vll.lifecycle in TERMINAL_LIFECYCLES and end.status == VllEnd.Status.UNASKED:
+        return EndStep(end, _("Never built"), "muted", note="", unpoliced=_unpoliced(end))
     if order is not None and order.state == OrderState.HELD and end.status == VllEnd.Status.UNASKED:
         label, tone = END_LOOKS[VllEnd.Status.UNASKED]
         return EndStep(end, _(label), tone, note="", unpoliced=_unpoliced(end))

@@ -56,12 +56,12 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
         status = page.locator("#vll-status")
         # Alice's page follows by itself once it moves; a held order does not, so she looks again.
         page.reload()
-        expect(status.get_by_text("Active", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
+        expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
         page.get_by_role("link", name="Remove this line").click()
         page.get_by_role("radio", name="At once").check()
         page.get_by_role("checkbox", name="for good").check()
         page.get_by_role("button", name="Remove this line").click()
-        expect(status.get_by_text("Terminated")).to_be_visible(timeout=A_MINUTE_MS)
+        expect(status.locator(".ll-health").get_by_text("Removed")).to_be_visible(timeout=A_MINUTE_MS)
     finally:
         limit(nina, ALPINE_DAIRY, "")
     assert alice.complaints == []

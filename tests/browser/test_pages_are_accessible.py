@@ -528,11 +528,11 @@ def test_the_overview_follows_an_order_and_stops_when_it_is_settled(
     person.sign_in("alice", PASSWORD)
     page = person.page
     row = page.locator(".ll-table tr", has=page.get_by_role("link", name="new")).last
-    expect(row.get_by_text("Pending active")).to_be_visible()
+    expect(row.get_by_text("Setting up")).to_be_visible()
     link = row.get_by_role("link", name="new")
     link.focus()
     activate(vll)
-    expect(row.get_by_text("Active", exact=True)).to_be_visible()
+    expect(row.get_by_text("Unknown", exact=True)).to_be_visible()
     # Whoever goes through the table by keyboard stays where they were.
     expect(link).to_be_focused()
     expect(page.locator("#overview")).not_to_have_attribute("hx-trigger", re.compile("every"))

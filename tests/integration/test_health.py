@@ -1,79 +1,216 @@
-"""Alive, and able to work: what load balancers and container engines ask."""
+"""One health for each line: what its facts come to, and what is told with it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.db import connection
-from django.test import Client
 
-from portal.processes import health_checks
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.diagnosis.health import Health, known_health, with_health
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import TunnelPath, Vll
+from portal.vll.operations import (
+    order_approve,
+    order_cancel,
+    order_delete,
+    order_restore,
+    order_resume,
+    order_suspend,
+)
+from portal.vll.operations.oper_status import Turn, lines_lock, statuses_write
+from portal.vll.operations.state_transitions import sync_move
+from portal.vll.states import OperStatus
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, modify, order
+from tests.integration.router_answers import activate, answer, refuse
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def stranger(monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(health_checks, "_broker", health_checks._Broker())
-    monkeypatch.setattr(health_checks, "_migrations", health_checks._Migrations())
-    return Client()
+def vll(isp: Isp, alice: User) -> Vll:
+    """In service, and up."""
+    placed = order(isp, alice, description="Milk run").vll
+    activate(placed)
+    turn(placed, OperStatus.UP)
+    return placed
 
 
-def test_a_process_that_answers_is_alive_whatever_is_away(
-    stranger: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "cursor", _away)
-    answer = stranger.get("/healthz")
-    assert (answer.status_code, answer.content) == (200, b"ok\n")
+def turn(vll: Vll, status: OperStatus, **of_its_ends: Any) -> None:
+    vll.ends.update(**of_its_ends)
+    lines_lock([vll.pk])
+    statuses_write([Turn(vll.pk, status, clock.now())])
 
 
-def test_it_is_ready_with_a_database_and_its_tables(stranger: Client) -> None:
-    answer = stranger.get("/readyz")
-    assert answer.status_code == 200
-    assert answer.json() == {"ready": True, "database": "ok", "migrations": "applied", "broker": "ok"}
+def health(vll: Vll) -> Health | None:
+    """As it is read now."""
+    return known_health(Vll.objects.get(pk=vll.pk))
 
 
-def test_it_is_not_ready_before_its_migrations_ran(stranger: Client) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM django_migrations WHERE id ="
-            " (SELECT max(id) FROM django_migrations WHERE app = 'vll')"
+def told(vll: Vll) -> tuple[str, str]:
+    found = health(vll)
+    assert found is not None
+    return found.state.value, found.cause
+
+
+def test_a_line_that_carries_is_up_since_then(vll: Vll) -> None:
+    found = health(vll)
+    assert found is not None
+    assert (found.state, found.cause) == ("up", "")
+    assert found.since is not None
+    assert clock.now() - found.since < timedelta(minutes=1)
+
+
+def test_a_first_order_is_set_up_or_waits_or_is_taken_away(isp: Isp, alice: User, dairy: Customer) -> None:
+    building = order(isp, alice)
+    assert told(building.vll) == ("setting_up", "It is being built and tested.")
+    refuse(building.vll, "a")
+    assert told(building.vll)[1] == "Its order failed, and what was built is being taken away."
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    alice.refresh_from_db()
+    ends = {f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)}
+    held = order(isp, alice, cir_bps=2 * GBIT, **ends)
+    assert told(held.vll) == ("setting_up", "It waits for the NOC's approval.")
+    order_cancel(user=alice, order=held, now=clock.now())
+    assert health(held.vll) is None
+
+
+def _others(isp: Isp) -> list[Any]:
+    return [end(isp, f"{name}:host-cust2") for name in ("rhino", "hippo")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "cause"),
+    [
+        ({"link_up": False}, "The port host-cust1 at the A end has no link."),
+        ({"path_state": "down"}, "The network's path between the two ends is down."),
+        ({"reachable": False}, "The network's path between the two ends is down."),
+        ({}, "Nobody hears from rhino, at the A end; the line may be up."),
+    ],
+)
+def test_a_line_that_is_down_says_why(vll: Vll, facts: dict[str, Any], cause: str) -> None:
+    turn(vll, OperStatus.DOWN, **facts)
+    assert told(vll) == ("down", cause)
+
+
+def test_a_vpp_that_is_gone_is_the_nearest_cause(isp: Isp, vll: Vll) -> None:
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(vpp_connected=False)
+    turn(vll, OperStatus.DOWN, link_up=False)
+    assert told(vll) == ("down", "hippo, at the Z end, forwards nothing.")
+
+
+def test_down_outweighs_a_change_and_a_change_outweighs_the_rest(alice: User, vll: Vll) -> None:
+    modify(alice, vll, cir_bps=2 * GBIT)
+    assert told(vll) == ("changing", "An order for this line is under way.")
+    turn(vll, OperStatus.UNKNOWN)
+    assert told(vll)[0] == "changing"
+    turn(vll, OperStatus.DOWN, link_up=False)
+    assert told(vll)[0] == "down"
+    activate(vll)
+    turn(vll, OperStatus.UP, link_up=True)
+    assert told(vll) == ("up", "")
+
+
+def test_a_held_change_leaves_the_line_as_it_is(alice: User, nora: User, dairy: Customer, vll: Vll) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    alice.refresh_from_db()
+    held = modify(alice, vll, cir_bps=2 * GBIT)
+    assert (held.state, told(vll)[0]) == ("held", "up")
+    order_approve(user=nora, order=held, now=clock.now())
+    assert told(vll)[0] == "changing"
+
+
+def test_a_suspended_line_is_never_up(alice: User, vll: Vll) -> None:
+    order_suspend(user=alice, vll=vll, now=clock.now())
+    assert told(vll)[0] == "changing"
+    activate(vll)
+    assert vll.oper_status == "op-up"
+    assert told(vll) == ("suspended", "This line is suspended, so it carries nothing.")
+    order_resume(user=alice, vll=vll, now=clock.now())
+    assert told(vll)[0] == "changing"
+
+
+def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll) -> None:
+    order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(days=7))
+    activate(vll)
+    until = f"{vll.decommission_at:%Y-%m-%d %H:%M}"
+    assert told(vll) == ("removing", f"Its removal is ordered, and can be taken back until {until} UTC.")
+    order_restore(user=alice, vll=vll, now=clock.now())
+    activate(vll)
+    assert told(vll)[0] == "up"
+    order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(0))
+    assert told(vll) == ("removing", "It is being taken off its routers.")
+    for side in "az":
+        answer(vll, side, "removed")
+    assert health(vll) is None
+
+
+def test_what_nobody_reports_is_unknown(vll: Vll) -> None:
+    turn(vll, OperStatus.UNKNOWN)
+    assert told(vll) == ("unknown", "Its routers have not reported it lately.")
+
+
+def test_a_router_that_holds_something_else_degrades_the_line(vll: Vll) -> None:
+    vll.ends.filter(side="z").update(drift=[{"object": "x", "field": "y", "desired": "1", "actual": "2"}])
+    sync_move(vll.pk, False, now=clock.now())
+    assert told(vll) == ("degraded", "hippo, at the Z end, does not hold what was ordered.")
+
+
+class TestAPathThatLoses:
+    @pytest.fixture
+    def path(self, vll: Vll) -> TunnelPath:
+        a, z = sorted(end.port.router_id for end in vll.ends.select_related("port"))
+        return TunnelPath.objects.create(
+            a_router_id=a, z_router_id=z, family=4, round_trips_due_at=clock.now(), probed_at=clock.now()
         )
-    answer = stranger.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json()["migrations"] == "pending"
+
+    def test_large_frames_degrade_those_lines_that_have_them(self, vll: Vll, path: TunnelPath) -> None:
+        now, packet = clock.now(), vll.frame + 36
+        for proven, state in ((packet - 1, "degraded"), (packet, "up")):
+            TunnelPath.objects.update(
+                finding="large_frames_lost", proven_ip_mtu=proven, proven_at=now, black_hole_since=now
+            )
+            assert told(vll)[0] == state
+        TunnelPath.objects.update(proven_ip_mtu=1500)
+        assert told(vll)[1] == "The network loses this line's large frames; smaller ones pass."
+
+    def test_frames_of_any_size_degrade_all(self, vll: Vll, path: TunnelPath) -> None:
+        TunnelPath.objects.update(finding="lossy")
+        assert told(vll) == ("degraded", "The network loses frames between the two ends.")
 
 
-def test_it_is_not_ready_without_its_database(stranger: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "cursor", _away)
-    answer = stranger.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json() == {
-        "ready": False,
-        "database": "unreachable",
-        "migrations": "unknown",
-        "broker": "ok",
-    }
-
-
-def test_it_is_ready_without_redis_because_orders_are(
-    stranger: Client, monkeypatch: pytest.MonkeyPatch
+def test_the_health_of_many_lines_costs_two_statements(
+    isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr(settings, "CELERY_BROKER_URL", "redis://127.0.0.1:1/0")
-    answer = stranger.get("/readyz")
-    assert answer.status_code == 200
-    assert answer.json()["broker"] == "unreachable"
+    order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
+    lines = list(Vll.objects.prefetch_related("ends__port__router__observed").order_by("created_at"))
+    with django_assert_num_queries(2):
+        with_health(lines)
+        assert [known_health(line).state for line in lines] == ["up", "setting_up"]  # type: ignore[union-attr]
 
 
-def test_strangers_make_it_ask_redis_no_more_often_than_every_five_seconds(
-    stranger: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert stranger.get("/readyz").json()["broker"] == "ok"
-    monkeypatch.setattr(settings, "CELERY_BROKER_URL", "redis://127.0.0.1:1/0")
-    assert stranger.get("/readyz").json()["broker"] == "ok"
+def test_the_api_and_the_pages_tell_it(alice: User, vll: Vll) -> None:
+    turn(vll, OperStatus.DOWN, link_up=False)
+    [listed] = client(alice).get("/api/v1/vlls").json()["results"]
+    one = client(alice).get(f"/api/v1/vlls/{vll.pk}").json()
+    vll.refresh_from_db()
+    assert vll.oper_since is not None
+    assert listed["health"] == one["health"]
+    assert (one["health"]["state"], one["health"]["cause"]) == (
+        "down",
+        "The port host-cust1 at the A end has no link.",
+    )
+    assert one["health"]["since"] is not None
+    for address in ("/", f"/vlls/{vll.pk}/", "/search/?q=Milk"):
+        assert "The port host-cust1 at the A end has no link." in text(signed_in(alice).get(address)), address
 
 
-def _away(*_: Any, **__: Any) -> Any:
-    from django.db import OperationalError
-
-    raise OperationalError("connection refused")
+def test_what_an_order_answers_tells_it_without_asking(isp: Isp, alice: User, vll: Vll) -> None:
+    said = client(alice).patch(
+        f"/api/v1/vlls/{vll.pk}", {"cir_bps": 2 * GBIT}, format="json", headers={"If-Match": "*"}
+    )
+    assert said.status_code == 202
+    assert said.json()["vll"]["health"]["state"] == "changing"

@@ -33,6 +33,9 @@ class Vll(models.Model):
     admin_status = models.CharField(max_length=15, choices=AdminStatus, default=AdminStatus.UP)
     oper_status = models.CharField(max_length=15, choices=OperStatus, default=OperStatus.UNKNOWN)
     in_sync = models.BooleanField(default=False)
+    # Since when these two are so; null: it was not noted then.
+    oper_since = models.DateTimeField(null=True)
+    in_sync_since = models.DateTimeField(null=True)
 
     # Requested. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null: as
     # portal.core.bandwidth_profile chooses them. Only the CIR is booked.

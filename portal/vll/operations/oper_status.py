@@ -60,8 +60,8 @@ FROM jsonb_to_recordset(%(said)s)
 WHERE id = said.pk
 """
 _TURN = """
-UPDATE vll_vll SET oper_status = turned.status
-FROM unnest(%(lines)s::uuid[], %(statuses)s::text[]) AS turned (line, status)
+UPDATE vll_vll SET oper_status = turned.status, oper_since = turned.at
+FROM unnest(%(lines)s::uuid[], %(statuses)s::text[], %(times)s::timestamptz[]) AS turned (line, status, at)
 WHERE id = turned.line AND oper_status <> turned.status
 """
 
@@ -439,8 +439,13 @@ def statuses_write(turns: Sequence[Turn]) -> None:
     """
     if not turns:
         return
-    last = {turn.line: turn.status for turn in turns}
+    last = {turn.line: turn for turn in turns}
+    columns: dict[str, Any] = {
+        "lines": list(last),
+        "statuses": [turn.status for turn in last.values()],
+        "times": [turn.at for turn in last.values()],
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_TURN, {"lines": list(last), "statuses": list(last.values())})
+        cursor.execute(_TURN, columns)
     for status in (OperStatus.UNKNOWN, OperStatus.DOWN, OperStatus.UP):
         announce_of_lines(f"vll.{status}", {turn.line: turn.at for turn in turns if turn.status == status})

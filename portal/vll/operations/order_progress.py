@@ -109,7 +109,7 @@ def _settle_present(
     elif vll.lifecycle in IN_SERVICE:
         sync_move(vll.pk, verified, now=now)
     elif vll.in_sync != verified:
-        Vll.objects.filter(pk=vll.pk).update(in_sync=verified)
+        Vll.objects.filter(pk=vll.pk).update(in_sync=verified, in_sync_since=now)
     if order is None:
         # One that was ended by force left its last move to be made.
         if verified and vll.lifecycle != _lifecycle_of(vll):

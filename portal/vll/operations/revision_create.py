@@ -52,7 +52,7 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
             EndMove.objects.create(vll=vll, side=end.side, router_id=old_router, left_at=now)
             left.add(old_router)
     Vll.objects.filter(pk=vll.pk).update(
-        **content.line, revision=revision, wanted_present=True, in_sync=False
+        **content.line, revision=revision, wanted_present=True, in_sync=False, in_sync_since=now
     )
     vll.refresh_from_db()
     converge_routers_of(vll, now=now)

@@ -46,5 +46,6 @@ def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", 
 
 def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
     """Note whether both routers are as wanted. Drift in service is announced, however it was found."""
-    if Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE).update(in_sync=in_sync):
+    turned = Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE)
+    if turned.update(in_sync=in_sync, in_sync_since=now):
         announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=vll_id)

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.diagnosis.checks import CheckState
+from portal.diagnosis.health import HealthState, known_health
 from portal.vll.models import Order, Vll
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
@@ -96,6 +97,34 @@ def fact(name: str, value: Any) -> dict[str, str]:
     """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
     look = LOOKS[name][value]
     return {"label": _(look.label), "tone": look.tone}
+
+
+HEALTH_TONES = {
+    HealthState.UP: "success",
+    HealthState.DEGRADED: "warning",
+    HealthState.DOWN: "danger",
+    HealthState.SUSPENDED: "muted",
+    HealthState.SETTING_UP: "info",
+    HealthState.CHANGING: "info",
+    HealthState.REMOVING: "muted",
+    HealthState.UNKNOWN: "muted",
+}
+
+
+@register.inclusion_tag("ui/_health.html")
+def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
+    """The health of a line, or that it has ended; ``whole``: with its cause and since when it is so."""
+    found = known_health(vll)
+    if found is None:
+        removed = vll.lifecycle == Lifecycle.TERMINATED
+        return {"label": _("Removed") if removed else _("Cancelled"), "tone": "muted", "whole": whole}
+    return {
+        "label": found.state.label,
+        "tone": HEALTH_TONES[found.state],
+        "cause": found.cause,
+        "since": found.since,
+        "whole": whole,
+    }
 
 
 @register.inclusion_tag("ui/badge.html")

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
+from portal.diagnosis.health import with_health
 from portal.telemetry.last_hour import recent_of
 from portal.vll import queries
 from portal.vll.models import Order
@@ -25,7 +26,7 @@ OPEN_ORDERS_SHOWN = 10
 def overview(request: SignedInRequest) -> HttpResponse:
     """``?show=all`` adds the VLLs that are gone; ``?after=`` pages on."""
     mine = customers_named(request.user)
-    everything = queries.with_last_order(queries.vlls(request.user).filter(mine))
+    everything = queries.vlls(request.user).filter(mine)
     current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
     in_service = queries.vlls(request.user).filter(mine, lifecycle=Lifecycle.ACTIVE)
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
@@ -36,6 +37,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     page = newest_first(
         everything if show_all else current, by="created_at", after=request.GET.get("after", "")
     )
+    with_health(page.rows)
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
     # Each is read from an index of its own.
@@ -54,7 +56,6 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "may_order": permissions.may_order_for_anyone(request.user),
         "active": active,
         "up": active - not_up,
-        "out_of_sync": out_of_sync,
         "open_orders": orders,
         "open_order_count": open_orders.count(),
     }

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
 from portal.inventory.search import found
 from portal.vll import queries
@@ -42,9 +43,9 @@ def search(request: SignedInRequest) -> HttpResponse:
     context: dict[str, Any] = {"q": q}
     if q:
         lines = queries.vlls(request.user).filter(vlls_found(q, user=request.user))
-        first = list(queries.with_last_order(lines)[: SHOWN + 1])
+        first = list(lines[: SHOWN + 1])
         context |= {
-            "vlls": first[:SHOWN],
+            "vlls": with_health(first[:SHOWN]),
             "more_vlls": len(first) > SHOWN,
             "shown": SHOWN,
             "others": [each for each in _others(request.user, q) if each.rows],

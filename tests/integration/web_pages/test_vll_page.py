@@ -7,12 +7,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
-from portal.vll.operations import order_delete
+from portal.vll.operations import order_delete, order_reject
 from portal.vll.router_actions import router_hold_set, router_maintenance_set
 from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
@@ -85,6 +85,22 @@ def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: V
     shown = text(page_of(alice, vll))
     assert "Waiting for rhino" in shown
     assert "Waiting for hippo" in shown
+
+
+def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
+    isp: Isp, alice: User, nora: User, dairy: Customer
+) -> None:
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
+    alice.refresh_from_db()
+    held = order(
+        isp,
+        alice,
+        **{f"{side}_end": end(isp, f"{name}:host-cust2") for side, name in (("a", "rhino"), ("z", "hippo"))},
+    )
+    order_reject(user=nora, order=held, reason="No", now=clock.now())
+    shown = text(page_of(alice, held.vll))
+    assert shown.count("Never built") == 2
+    assert "Waiting for" not in shown
 
 
 def test_a_failed_order_names_the_router_and_its_reason(alice: User, vll: Vll) -> None:
@@ -218,7 +234,10 @@ def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User,
     answer(vll, "a", "removed")
     answer(vll, "z", "removed")
     shown = text(page_of(alice, vll))
-    assert "Terminated Admin status – Oper status – Sync – Remove order Completed" in shown
+    assert (
+        "Removed What this is made of Lifecycle Terminated Admin status – Oper status – Sync – Remove order"
+        in shown
+    )
     assert "Remove this line" not in shown
 
 

@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.event_data import FactsField
+from portal.diagnosis.health import Health, HealthState, known_health
 from portal.vll.models import Vll, VllEnd
 from portal.vll.path_status import PathStatus, Unwatched, path_status
 from portal.vll.policing_status import unpoliced, unpoliced_text
@@ -26,6 +27,14 @@ class PathStatusSerializer(serializers.Serializer[PathStatus]):
     since = serializers.DateTimeField(allow_null=True)
     why = serializers.ChoiceField(choices=[why.value for why in Unwatched], allow_null=True)
     message = serializers.CharField()
+
+
+class HealthSerializer(serializers.Serializer[Health]):
+    """The line in a word; ``cause`` is a sentence, null where nothing is the matter."""
+
+    state = serializers.ChoiceField(choices=HealthState.values)
+    cause = serializers.CharField(allow_null=True)
+    since = serializers.DateTimeField(allow_null=True)
 
 
 class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
@@ -63,8 +72,12 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
 
 
 class VllSerializer(serializers.ModelSerializer[Vll]):
-    """Five independent facts, then what was asked for and what was allocated. Bytes and bit/s."""
+    """Its health, the five facts behind that, what was asked for and what was allocated. Bytes and bit/s.
 
+    Who writes many calls ``with_health`` first.
+    """
+
+    health = serializers.SerializerMethodField()
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
     policed = serializers.BooleanField(read_only=True)
@@ -81,6 +94,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "customer",
             "description",
             "created_at",
+            "health",
             "lifecycle",
             "decommission_at",
             "admin_status",
@@ -104,6 +118,14 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "a_end",
             "z_end",
         ]
+
+    @extend_schema_field(HealthSerializer(allow_null=True))
+    def get_health(self, vll: Vll) -> dict[str, Any] | None:
+        """Null for a line that has ended."""
+        found = known_health(vll)
+        if found is None:
+            return None
+        return {"state": found.state.value, "cause": found.cause or None, "since": found.since}
 
     @extend_schema_field(PathStatusSerializer(allow_null=True))
     def get_path(self, vll: Vll) -> dict[str, Any] | None:

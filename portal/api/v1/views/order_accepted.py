@@ -8,6 +8,7 @@ from rest_framework.reverse import reverse
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.api.v1.serializers.vlls import VllSerializer
+from portal.diagnosis.health import with_order
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 
@@ -23,7 +24,10 @@ def accepted(request: Request, order: Order, vll: Vll | None = None) -> Response
     if vll is None:
         vll = queries.vlls(caller(request)).get(pk=order.vll_id)
     return Response(
-        {"order": _ORDER.to_representation(order), "vll": _VLL.to_representation(vll)},
+        {
+            "order": _ORDER.to_representation(order),
+            "vll": _VLL.to_representation(with_order(vll, order)),
+        },
         status=status.HTTP_202_ACCEPTED,
         headers={"Location": reverse("api-v1:order", args=[order.pk], request=request), "Retry-After": "1"},
     )

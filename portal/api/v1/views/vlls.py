@@ -1,6 +1,7 @@
 """VLLs: listing, ordering, removing, and their graphs. Each view makes one domain call."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -31,6 +32,7 @@ from portal.api.v1.serializers.throughput import (
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
+from portal.diagnosis.health import with_health
 from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
 from portal.telemetry.round_trips import latency
@@ -51,6 +53,9 @@ class VllsView(generics.ListAPIView[Vll]):
 
     def get_queryset(self) -> QuerySet[Vll]:
         return queries.vlls(caller(self.request))
+
+    def paginate_queryset(self, queryset: Any) -> list[Any]:
+        return with_health(super().paginate_queryset(queryset) or [])
 
     @extend_schema(request=OrderAddSerializer, responses={202: AcceptedSerializer})
     @once_per_key

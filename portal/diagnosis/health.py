@@ -1,0 +1,223 @@
+"""One health for each line: what its independent facts come to, in a word, with its cause and since when.
+
+For people, and derived anew each time: nothing stores it. The first row that fits decides:
+
+===============  ===================================================================
+``removing``     its removal is ordered, the cooling-off included
+``setting_up``   its first order is not done
+``suspended``    nobody wants it to carry, and no order is about to change that
+``down``         it is op-down
+``changing``     an order is changing or testing it
+``unknown``      nobody reports of it
+``degraded``     a router holds something else than ordered, or its path loses frames
+``up``           none of these
+===============  ===================================================================
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.core.path_watch import is_path_down
+from portal.diagnosis.checks import Finding
+from portal.diagnosis.verdict import broken_sentence
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import Order, TunnelPath, Vll, VllEnd
+from portal.vll.states import (
+    TERMINAL_LIFECYCLES,
+    TERMINAL_ORDER_STATES,
+    Lifecycle,
+    OperStatus,
+    OrderAction,
+    OrderState,
+)
+
+
+class HealthState(models.TextChoices):
+    UP = "up", gettext_lazy("Up")
+    DEGRADED = "degraded", gettext_lazy("Degraded")
+    DOWN = "down", gettext_lazy("Down")
+    SUSPENDED = "suspended", gettext_lazy("Suspended")
+    SETTING_UP = "setting_up", gettext_lazy("Setting up")
+    CHANGING = "changing", gettext_lazy("Changing")
+    REMOVING = "removing", gettext_lazy("Removing")
+    UNKNOWN = "unknown", gettext_lazy("Unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """``cause``: a sentence, "" where there is nothing to say; ``since``: None where nobody noted it."""
+
+    state: HealthState
+    cause: str = ""
+    since: datetime | None = None
+
+
+def with_health(lines: list[Vll]) -> list[Vll]:
+    """The same lines, so that ``known_health`` of each asks nothing more."""
+    for line, health in zip(lines, healths_of(lines).values(), strict=True):
+        vars(line)["health"] = health
+    return lines
+
+
+def with_order(line: Vll, order: Order) -> Vll:
+    """The same line with its newest order at hand: where that decides, ``known_health`` asks nothing more."""
+    decides = order.state != OrderState.HELD or line.lifecycle == Lifecycle.PENDING_ACTIVE
+    if decides and not order.is_terminal:
+        vars(line)["health"] = health_of(line, order=order, path=None)
+    return line
+
+
+def known_health(line: Vll) -> Health | None:
+    """As it was found before, or as it is now."""
+    if "health" not in vars(line):
+        with_health([line])
+    found: Health | None = vars(line)["health"]
+    return found
+
+
+def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
+    """The health of each; None for a line that has ended. Two statements, however many lines there are.
+
+    Their ends with ``port.router.observed`` are best prefetched.
+    """
+    current = [line for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
+    orders = _open_orders(current)
+    tunnelled = [line for line in current if line.family and line.lifecycle == Lifecycle.ACTIVE]
+    paths = _troubled_paths(tunnelled)
+    return {line.pk: health_of(line, order=orders.get(line.pk), path=_of(line, paths)) for line in lines}
+
+
+def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Health | None:
+    """``order``: the line's open one; ``path``: that of its tunnel, where frames were lost on it lately."""
+    if line.lifecycle in TERMINAL_LIFECYCLES:
+        return None
+    if line.lifecycle == Lifecycle.PENDING_TERMINATE:
+        return _removing(line, order)
+    if line.lifecycle == Lifecycle.PENDING_ACTIVE:
+        return _setting_up(order)
+    moving = order is not None and order.state != OrderState.HELD
+    if line.lifecycle == Lifecycle.SUSPENDED and not moving:
+        return Health(HealthState.SUSPENDED, _said(Finding.SUSPENDED), line.in_sync_since)
+    if line.lifecycle == Lifecycle.ACTIVE and line.oper_status == OperStatus.DOWN:
+        return Health(HealthState.DOWN, _why_down(line), line.oper_since)
+    if order is not None and moving:
+        test = order.action == OrderAction.TEST
+        cause = _said(Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY)
+        return Health(HealthState.CHANGING, cause, order.ordered_at)
+    if line.oper_status == OperStatus.UNKNOWN:
+        return Health(HealthState.UNKNOWN, _("Its routers have not reported it lately."), line.oper_since)
+    if not line.in_sync:
+        return Health(HealthState.DEGRADED, _why_not_as_wanted(line), line.in_sync_since)
+    if path is not None and (lost := _lost_on(path, line)):
+        return Health(HealthState.DEGRADED, _said(lost), path.black_hole_since or path.probed_at)
+    known = [at for at in (line.oper_since, line.in_sync_since) if at is not None]
+    return Health(HealthState.UP, since=max(known, default=None))
+
+
+def _removing(line: Vll, order: Order | None) -> Health:
+    since = order.ordered_at if order is not None else line.in_sync_since
+    if line.decommission_at is not None and line.wanted_present:
+        text = _("Its removal is ordered, and can be taken back until {until} UTC.")
+        cause = text.format(until=f"{line.decommission_at:%Y-%m-%d %H:%M}")
+        return Health(HealthState.REMOVING, cause, since)
+    return Health(HealthState.REMOVING, _("It is being taken off its routers."), since)
+
+
+def _setting_up(order: Order | None) -> Health:
+    if order is None:
+        return Health(HealthState.SETTING_UP)
+    match order.state:
+        case OrderState.HELD:
+            cause = _("It waits for the NOC's approval.")
+        case OrderState.PENDING_CANCELLATION:
+            cause = _("Its order is cancelled, and what was built is being taken away.")
+        case _ if order.failure:
+            cause = _("Its order failed, and what was built is being taken away.")
+        case _:
+            cause = _("It is being built and tested.")
+    return Health(HealthState.SETTING_UP, cause, order.ordered_at)
+
+
+def _why_down(line: Vll) -> str:
+    """The nearest cause that its ends tell, in the words of the diagnosis."""
+    ends = sorted(line.ends.all(), key=lambda end: end.side)
+    checks: tuple[tuple[Finding, Callable[[VllEnd], bool]], ...] = (
+        (Finding.VPP_DOWN, _is_without_vpp),
+        (Finding.PORT_DOWN, lambda end: end.link_up is False),
+    )
+    for finding, is_so in checks:
+        for end in ends:
+            if is_so(end):
+                return _said(finding, end)
+    states = [end.path_state for end in ends]
+    if is_path_down(states) or any(end.reachable is False for end in ends):
+        return _said(Finding.PATH_DOWN)
+    # A silence that counts as down.
+    return _said(Finding.ROUTER_SILENT, min(ends, key=_last_heard))
+
+
+def _observed(end: VllEnd) -> ObservedRouter | None:
+    return getattr(end.port.router, "observed", None)
+
+
+def _is_without_vpp(end: VllEnd) -> bool:
+    seen = _observed(end)
+    return seen is not None and (not seen.vpp_connected or seen.vpp_hangs)
+
+
+def _last_heard(end: VllEnd) -> float:
+    seen = _observed(end)
+    return seen.reported_at.timestamp() if seen is not None else 0
+
+
+def _why_not_as_wanted(line: Vll) -> str:
+    ends = sorted(line.ends.all(), key=lambda end: end.side)
+    differs = (end for end in ends if end.status != VllEnd.Status.VERIFIED or end.drift)
+    return _said(Finding.NOT_AS_WANTED, next(differs, ends[0]))
+
+
+def _said(finding: Finding, end: VllEnd | None = None) -> str:
+    if end is None:
+        return broken_sentence(finding)
+    return broken_sentence(finding, side=end.side, router=end.port.router.name, port=end.port.interface)
+
+
+def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
+    """What the path loses of this line: large frames, if it has such, or some of all."""
+    if path.black_hole_since is None:
+        return Finding.PATH_LOSES if path.finding else None
+    gre_key = line.gre_key is not None
+    packet = line.frame + overhead(Transport(line.transport), MtuPolicy.EXACT, gre_key=gre_key)
+    return Finding.LARGE_FRAMES_LOST if packet > (path.proven_ip_mtu or 0) else None
+
+
+def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
+    found = Order.objects.filter(vll__in=[line.pk for line in lines]).exclude(state__in=TERMINAL_ORDER_STATES)
+    return {order.vll_id: order for order in found}
+
+
+def _troubled_paths(lines: Sequence[Vll]) -> dict[tuple[int, int, int | None], TunnelPath]:
+    """The paths of these lines on which frames were lost when they were last sent."""
+    if not lines:
+        return {}
+    routers = {end.port.router_id for line in lines for end in line.ends.all()}
+    troubled = TunnelPath.objects.filter(
+        Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True, a_router__in=routers
+    )
+    return {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
+
+
+def _of(line: Vll, paths: dict[tuple[int, int, int | None], TunnelPath]) -> TunnelPath | None:
+    if not paths or line.family is None:
+        return None
+    a, z = sorted(end.port.router_id for end in line.ends.all())
+    return paths.get((a, z, line.family))
