@@ -1,5 +1,6 @@
 """Reading the inventory: which router a certificate speaks for, what its agent is to watch, and the links."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from portal.inventory.certificate_identity import Identity
 from portal.inventory.models import (
     BackboneLink,
     ObservedInterface,
+    Port,
     Router,
     RouterCertificate,
     TopologyVersion,
@@ -104,6 +106,22 @@ def reported_ip_mtu(link: Any) -> int | None:
 def interface_missing(link: Any) -> bool:
     """Whether an agent does not see the interface of such a link."""
     return bool(link.a_missing or link.z_missing)
+
+
+def routers_without_links() -> QuerySet[Router]:
+    """The routers, by name, that no link joins to another: new ones, mostly."""
+    links = BackboneLink.objects.filter(Q(a_router=OuterRef("pk")) | Q(z_router=OuterRef("pk")))
+    return Router.objects.filter(~Exists(links), retired_at=None).order_by("name")
+
+
+def interfaces_not_reported(ports: Collection[Port]) -> list[Port]:
+    """Those whose router's agent has seen a VPP without such an interface."""
+    there = ObservedInterface.objects.filter(router=OuterRef("router"), name=OuterRef("interface"))
+    missing = Port.objects.filter(
+        ~Exists(there), pk__in=[port.pk for port in ports], router__observed__encapsulations__isnull=False
+    )
+    ids = set(missing.values_list("pk", flat=True))
+    return [port for port in ports if port.pk in ids]
 
 
 def _observed_ip_mtu(side: str) -> Subquery:

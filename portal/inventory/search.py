@@ -32,7 +32,20 @@ def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
     anywhere = Q()
     for place in _PLACES[rows.model]:
         anywhere |= Q(**{f"{place}__icontains": text})
+    if rows.model is Port:
+        anywhere |= port_as_shown(text)
     return rows.filter(anywhere)
+
+
+def port_as_shown(text: str) -> Q:
+    """Whether a port is what ``text`` may mean as ports are shown everywhere: ``rhino:host-cust1``.
+
+    The router whole or its end, the interface whole or its beginning. A text without a colon is no such.
+    """
+    router, colon, interface = (part.strip() for part in text.partition(":"))
+    if not colon or not (router or interface):
+        return Q(pk__in=())
+    return Q(router__name__iendswith=router, interface__istartswith=interface)
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:

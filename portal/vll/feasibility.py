@@ -39,6 +39,7 @@ from portal.vll.operations.feasibility_rules import (
 from portal.vll.operations.holds import hold_look
 from portal.vll.operations.modify_line import check_tombstones
 from portal.vll.operations.resource_leases import Leased
+from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
@@ -84,6 +85,8 @@ class Feasibility:
     ends: dict[str, EndFeasibility]
     routers: list[RouterCapacity]
     assumptions: list[Assumption]
+    # What an order would wait for, accepted or not.
+    waits: list[Wait]
     gre_keys: frozenset[Family] = frozenset()
 
     @property
@@ -174,6 +177,7 @@ def feasibility_of(
         ends=ends,
         routers=capacities,
         assumptions=assumed,
+        waits=waits_of(list({port.pk: port for port in found.ports.values()}.values())),
         gre_keys=gre_keys,
     )
 

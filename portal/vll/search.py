@@ -12,11 +12,13 @@ from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
 from portal.allocation.models import LAST_GRE_KEY
 from portal.inventory.models import Port
+from portal.inventory.search import port_as_shown
 from portal.vll.models import Order, Vll, VllEnd
 
 _TRIGRAM = 3
 _FEW_PORTS = 500
 _KEY_DIGITS = len(str(LAST_GRE_KEY))
+_ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 
 
 def vlls_found(text: str, *, user: User) -> Q:
@@ -34,7 +36,8 @@ def _found(text: str) -> Q:
     other.
     """
     text = text.strip()
-    ports = Port.objects.filter(Q(interface__icontains=text) | Q(router__name__icontains=text))
+    named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)
+    ports = Port.objects.filter(named)
     ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
     # As a list PostgreSQL counts them; as a query it guesses far too many.
     lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
@@ -50,8 +53,11 @@ def _found(text: str) -> Q:
         return reduce(or_, lines, Q(IsNull(Subquery(one_end), False)))
     found: list[QuerySet[Any, Any]] = [Vll.objects.filter(line).values("pk") for line in lines]
     found += [VllEnd.objects.filter(end).values("vll") for end in ends]
-    if row := _uuid(text):
-        found += [Vll.objects.filter(pk=row).values("pk"), Order.objects.filter(pk=row).values("vll")]
+    if between := _uuids(text):
+        found += [
+            Vll.objects.filter(pk__range=between).values("pk"),
+            Order.objects.filter(pk__range=between).values("vll"),
+        ]
     return Q(pk__in=found[0].union(*found[1:]))
 
 
@@ -62,8 +68,9 @@ def _described(text: str) -> Q:
     return Q(description__istartswith=text) | Q(description__icontains=f" {text}")
 
 
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
+def _uuids(text: str) -> tuple[UUID, UUID] | None:
+    """The first and the last id that begins with ``text``: eight digits of one are shown, and enough."""
+    digits = text.lower().replace("-", "")
+    if not _ID_DIGITS_SHOWN <= len(digits) <= _ID_DIGITS or set(digits) - set("0123456789abcdef"):
         return None
+    return UUID(digits.ljust(_ID_DIGITS, "0")), UUID(digits.ljust(_ID_DIGITS, "f"))

@@ -22,6 +22,7 @@ from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.order_waits import waits_of
 from portal.vll.proven_link_mtus import proven_link_mtus
 from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
@@ -54,6 +55,8 @@ class Kind:
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
+    # What is odd about a new row although it was taken, by what its form said.
+    doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
     # What rows of it lost (portal.web.loss_rows), below the form of one.
     losses: Callable[[Any, datetime], list[LossRow]] | None = None
 
@@ -106,6 +109,13 @@ SITES = Kind(
     change=operations.site_change,
     remove=operations.site_remove,
 )
+
+
+def _port_doubts(wanted: dict[str, Any]) -> list[str]:
+    port = Port.objects.select_related("router").get(router=wanted["router"], interface=wanted["interface"])
+    return [wait.message for wait in waits_of([port])]
+
+
 ROUTERS = Kind(
     slug="routers",
     title=_("Routers"),
@@ -163,6 +173,7 @@ PORTS = Kind(
     ),
     create_form=forms.PortCreateForm,
     change_form=forms.PortChangeForm,
+    doubts=_port_doubts,
     create=operations.port_create,
     change=port_change,
     remove=port_remove,

@@ -12,7 +12,12 @@ from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
 from portal.inventory.models import Router
-from portal.inventory.queries import interface_missing, mtu_mismatch, reported_ip_mtu
+from portal.inventory.queries import (
+    interface_missing,
+    mtu_mismatch,
+    reported_ip_mtu,
+    routers_without_links,
+)
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.booked_link_loads import LinkLoad, link_loads
@@ -71,8 +76,10 @@ class NetworkMap:
     loads_at: datetime | None
 
 
-def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
-    """Of these rows of ``links_with_observed_mtu`` and the routers that they join."""
+def network_map(links: list[Any], *, unlinked: bool, now: datetime) -> NetworkMap:
+    """Of these rows of ``links_with_observed_mtu`` and the routers that they join; ``unlinked``: and of the
+    first ``LINKS_SHOWN`` routers that have no link.
+    """
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
     traffic = link_traffic([link.pk for link in links], since=now - FRESH)
@@ -81,6 +88,8 @@ def network_map(links: list[Any], *, now: datetime) -> NetworkMap:
         _link_row(link, topology, loads, traffic.get(link.pk), proven.get(link.pk)) for link in links
     ]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
+    if unlinked:
+        ids |= set(routers_without_links().values_list("pk", flat=True)[:LINKS_SHOWN])
     routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
     use = core_use_of([router for router in routers if router.has_agent])
     router_rows = [_router_row(router, use.get(router.pk), now) for router in routers]

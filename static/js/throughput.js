@@ -1,5 +1,6 @@
 // Draws what the REST API says of a VLL's throughput: in and out of each end, in bit/s or packet/s.
-// A null breaks the line: nothing was measured then, which is not zero.
+// A null breaks the line: nothing was measured then, which is not zero. Out is drawn below in, so that the
+// same traffic both ways does not hide one of them.
 // What is shown is one of the ranges up to now, or a window of its own: chosen by its times, or dragged over.
 (() => {
   const section = document.getElementById("throughput");
@@ -34,11 +35,10 @@
     const digits = Math.abs(value / factor) >= 100 || factor === 1 ? 0 : Math.abs(value / factor) >= 10 ? 1 : 2;
     return `${(value / factor).toFixed(digits)} ${prefix}${shownUnit}`;
   };
-  const tick = (bps) => (bps === 0 ? "0" : rate(bps).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
+  const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps)).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  const span = () => (chosen ? chosen.to - chosen.from : RANGES[range].span);
-  const format = () => FORMATS.find(([longest]) => span() <= longest)[1];
+  const format = ({ from, to }) => FORMATS.find(([longest]) => to - from <= longest)[1];
   const zoom = (plot) => {
     const { left, width } = plot.select;
     if (width < SHORTEST_DRAG) return;
@@ -48,17 +48,37 @@
     choose({ from: from - Math.ceil(missing / 2), to: to + Math.ceil(missing / 2) });
   };
 
-  const options = (width) => ({
+  // What was measured where the pointer is, in both graphs: their cursors move together.
+  const hover = (line) => (plot) => {
+    const at = plot.cursor.idx;
+    if (at === null || at === undefined) {
+      line.textContent = "";
+      return;
+    }
+    const [time, inward, outward] = plot.data.slice(0, 3).map((column) => column[at]);
+    const when = new Date(time * 1000).toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+    const out = outward === null ? null : -outward;
+    line.textContent = `${when} · ${texts.in} ${rate(inward)} · ${texts.out} ${rate(out)}`;
+  };
+  const widest = (low, high) => {
+    const reach = (value) => (value > 0 ? value * 1.1 : 0);
+    return low < 0 || high > 0 ? [-reach(-low), reach(high)] : [-1000, 1000];
+  };
+
+  const options = (width, figure, window) => ({
     width,
     height: HEIGHT,
     cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false, setScale: false } },
-    hooks: { setSelect: [zoom] },
+    hooks: { setSelect: [zoom], setCursor: [hover(figure.querySelector("[data-hover]"))] },
     legend: { show: false },
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1000] } },
+    scales: {
+      x: { range: () => [window.from, window.to] },
+      y: { range: (_plot, low, high) => widest(low, high) },
+    },
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          uPlot.fmtDate(format())(new Date(at * 1000))) },
+          uPlot.fmtDate(format(window))(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 90, values: (_plot, splits) => splits.map(tick) },
     ],
@@ -66,12 +86,14 @@
       {},
       { label: "in", stroke: colour("--ll-in"), fill: colour("--ll-in-fill"), width: 1.5, spanGaps: false,
         points: { show: false } },
-      { label: "out", stroke: colour("--ll-out"), width: 1.5, dash: [6, 3], spanGaps: false, points: { show: false } },
+      { label: "out", stroke: colour("--ll-out"), fill: colour("--ll-out-fill"), width: 1.5, spanGaps: false,
+        points: { show: false } },
+      { label: "95th percentile", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
       { label: "95th percentile", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
     ],
   });
 
-  const draw = (answer) => {
+  const draw = (answer, window) => {
     const figures = [...section.querySelectorAll("[data-chart]")];
     // Both take their place before either is measured: the grid's columns depend on both.
     for (const figure of figures) {
@@ -81,11 +103,17 @@
     for (const figure of figures) {
       const end = figure.dataset.chart;
       const target = figure.querySelector("[data-plot]");
-      const data = [0, 1, 2].map((column) => answer[end].map((row) => row[column]));
+      const below = (value) => (value === null ? null : -value);
       const p95 = answer.p95?.[end]?.max ?? null; // null where its 5 minutes are no longer kept
-      data.push(answer[end].map(() => p95));
+      const data = [
+        answer[end].map((row) => row[0]),
+        answer[end].map((row) => row[1]),
+        answer[end].map((row) => below(row[2])),
+        answer[end].map(() => p95),
+        answer[end].map(() => below(p95)),
+      ];
       figure.querySelector("[data-p95]").hidden = p95 === null;
-      plots[end] = new uPlot(options(target.clientWidth), data, target);
+      plots[end] = new uPlot(options(target.clientWidth, figure, window), data, target);
     }
   };
 
@@ -112,7 +140,7 @@
     message.textContent = text;
     message.hidden = !text;
   };
-  const show = (answer) => {
+  const show = (answer, window) => {
     shownUnit = answer.unit;
     const anything = ["a_end", "z_end"].some((end) => answer[end].some((row) => row[1] !== null || row[2] !== null));
     section.querySelector("[data-simulated]").hidden = !answer.simulated;
@@ -127,27 +155,31 @@
     }
     say("");
     section.querySelector("[data-zoom]").hidden = false;
-    draw(answer);
+    draw(answer, window);
     tabulate(answer);
   };
 
-  let last = null;
+  let last = null; // { answer, window }
   let lastAt = 0;
   const csv = section.querySelector("[data-csv]");
   const csvUrl = csv.getAttribute("href");
   const shown = () => {
     if (chosen) return chosen;
     const to = Math.floor(Date.now() / 1000);
-    return { from: to - RANGES[range].span, to };
+    // Before there was the line there is nothing to see, and what there is would be a speck at the rim.
+    const from = Math.max(to - RANGES[range].span, Number(section.dataset.since));
+    return { from: Math.min(from, to - SHORTEST_WINDOW_S), to };
   };
-  const query = ({ from, to }) =>
-    `?from=${from}&to=${to}${chosen ? "" : `&step=${RANGES[range].step}`}&unit=${unit}`;
+  // That of the shortest range which holds it all. For a window of one's own the portal chooses.
+  const step = ({ from, to }) =>
+    chosen ? "" : `&step=${Object.values(RANGES).find(({ span }) => to - from <= span).step}`;
+  const query = (window) => `?from=${window.from}&to=${window.to}${step(window)}&unit=${unit}`;
   const refresh = async () => {
     const mine = ++asked;
     const window = shown();
     const wanted = query(window);
     // Other graphs of the line show the same time.
-    document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format() } }));
+    document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format(window) } }));
     try {
       const answer = await fetch(`${section.dataset.url}${wanted}`, {
         headers: { Accept: "application/json" },
@@ -155,11 +187,11 @@
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
       if (mine !== asked) return; // something else was chosen meanwhile
-      last = body;
+      last = { answer: body, window };
       lastAt = Date.now();
       csv.href = `${csvUrl}${wanted}`;
       document.dispatchEvent(new CustomEvent("longline:back"));
-      show(body);
+      show(body, window);
     } catch (error) {
       if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
       if (mine !== asked) return;
@@ -184,10 +216,8 @@
     chosen = window;
     press("range", chosen ? "" : range);
     reset.hidden = !chosen;
-    if (chosen) {
-      custom.elements.from.value = written(chosen.from);
-      custom.elements.to.value = written(chosen.to);
-    }
+    custom.elements.from.value = chosen ? written(chosen.from) : "";
+    custom.elements.to.value = chosen ? written(chosen.to) : "";
     refresh();
   };
   for (const button of section.querySelectorAll("[data-range]")) {
@@ -215,7 +245,7 @@
   reset.addEventListener("click", () => choose(null));
   section.querySelector("[data-more]").hidden = false;
   section.querySelector("[data-ranges]").hidden = false;
-  const redraw = () => { if (last) show(last); };
+  const redraw = () => { if (last) show(last.answer, last.window); };
   document.addEventListener("longline:theme", redraw);
   let width = window.innerWidth;
   window.addEventListener("resize", () => {

@@ -25,12 +25,12 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture
 def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
-    """A line of ten days, counted for three hours of today and on the last five days."""
+    """A line of more than a year, counted for three hours of today and on the last five days."""
     now = clock.now()
     partitions_keep(now=now)
     made = order(isp, alice, description="Milk run").vll
     activate(made)
-    Vll.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=10))
+    Vll.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=400))
     for minutes in range(10, 190, 5):
         _count(made, "five_minutes", now - timedelta(minutes=minutes), 300)
     for days in range(1, 6):
@@ -81,6 +81,32 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     assert alice.complaints == []
 
 
+def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    Vll.objects.filter(pk=vll.pk).update(created_at=clock.now() - timedelta(hours=4))
+    alice = reader(live_server.url, viewport={"width": 1280, "height": 1200})
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/")
+    page = alice.page
+    figures = page.locator("#throughput")
+    page.get_by_role("button", name="Year").click()
+    expect(figures).to_have_attribute("data-points", "72")
+    link = figures.get_by_role("link", name="These figures as CSV")
+    assert "step=300" in (link.get_attribute("href") or "")
+
+    plot = figures.locator('[data-chart="a_end"] .u-over')
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    # An hour ago. The other end's graph is read at the same time.
+    page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + 50)
+    hover = figures.locator("[data-hover]")
+    expect(hover.first).to_contain_text("in 8.00 Mbit/s · out 4.00 Mbit/s")
+    expect(hover.last).to_contain_text("in 4.00 Mbit/s · out 8.00 Mbit/s")
+    assert alice.complaints == []
+
+
 def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
@@ -112,6 +138,7 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     reset.click()
     expect(figures).to_have_attribute("data-points", "72")
     expect(reset).to_be_hidden()
+    expect(figures.get_by_label("From")).to_have_value("")
 
     page.get_by_role("button", name="packet/s").click()
     expect(figures.get_by_role("row", name="A end, in").get_by_role("cell").first).to_contain_text("packet/s")

@@ -97,7 +97,7 @@ def _observe(routers: Sequence[Router], now: datetime) -> None:
     ObservedInterface.objects.bulk_create(
         ObservedInterface(router=router, name=name, admin_up=True, link_up=True)
         for router in routers
-        for name in ("bb-next", "bb-prev")
+        for name in ("bb-next", "bb-prev", "host-cust1", "host-cust2")
     )
     TunnelAddress.objects.bulk_create(
         TunnelAddress(router=router, address=router.loopback(family))

@@ -13,15 +13,19 @@ from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event, Outbox
-from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
+from portal.inventory.models import BackboneLink, ObservedInterface, ObservedRouter, Port, Router
 from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Hold, Order, Vll
 from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
+from portal.vll.router_actions import router_hold_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import body, client
+from tests.integration.web_pages.browser import signed_in, text
+from tests.integration.web_pages.test_order_page import fields
 
 pytestmark = pytest.mark.django_db
 SIDES = (("a", "rhino"), ("z", "hippo"))
@@ -267,3 +271,36 @@ class TestRefusalsAreTrueAndSaidOnce:
         activate(line)
         with pytest.raises(CirOutOfRange):
             modify(alice, line, cir_bps=200)
+
+
+class TestWhatAnOrderWouldWaitFor:
+    def test_a_router_that_the_noc_holds(self, isp: Isp, alice: User, nora: User) -> None:
+        router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+        found = ask(isp, alice)
+        assert found.feasible
+        assert [wait.code for wait in found.waits] == ["router-held"]
+        assert "The NOC is working on hippo" in found.waits[0].message
+
+    def test_an_interface_that_vpp_does_not_have(self, isp: Isp, alice: User) -> None:
+        ObservedInterface.objects.filter(router=isp.routers["rhino"]).delete()
+        found = ask(isp, alice)
+        assert [(wait.code, wait.message) for wait in found.waits] == [
+            (
+                "interface-not-reported",
+                "rhino reports no interface host-cust1. A line there would wait until it has one.",
+            )
+        ]
+        # Of a router whose VPP nobody has seen yet, none is known to be missing.
+        ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(encapsulations=None)
+        assert ask(isp, alice).waits == []
+
+    def test_nothing_where_all_is_there(self, isp: Isp, alice: User) -> None:
+        assert ask(isp, alice).waits == []
+
+    def test_the_preview_and_the_api_say_so(self, isp: Isp, alice: User, nora: User) -> None:
+        router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
+        shown = text(signed_in(alice).post("/orders/new/check/", fields(isp)))
+        assert "Possible, and would wait" in shown
+        assert "It would not be built at once: The NOC is working on hippo" in shown
+        [wait] = client(alice).post("/api/v1/vlls/validate", body(isp), format="json").json()["waits"]
+        assert wait["code"] == "router-held"

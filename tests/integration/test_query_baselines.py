@@ -27,7 +27,8 @@ API = {
     # One of them: that its routers, which have no such VPP, cannot test it.
     "order": 23,
     "order with a key": 30,
-    "validate": 14,
+    # One of them: which interfaces their routers do not report.
+    "validate": 15,
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,
@@ -73,9 +74,9 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     "/noc/vni-ranges/": 4,
-    # Four of them: whether the topology that orders count with is still the newest, what links carry, which
-    # paths lines take, and what is proven of these.
-    "/noc/map/": 10,
+    # Five of them: whether the topology that orders count with is still the newest, what links carry, which
+    # paths lines take, what is proven of these, and which routers have no links.
+    "/noc/map/": 11,
     "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,

@@ -92,5 +92,9 @@ OUTLOOK: dict[str, Any] = _object(
             **_list(_object({"router": _TEXT, "about": _TEXT, "detail": _TEXT})),
             "description": "What is taken as it is declared, because no agent has reported it yet.",
         },
+        "waits": {
+            **_list(_object({"code": _TEXT, "message": _TEXT})),
+            "description": "What an order would wait for, although it is accepted.",
+        },
     }
 )

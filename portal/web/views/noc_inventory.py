@@ -40,6 +40,8 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     operation = partial(kind.create, user=request.user, now=clock.now())
     if request.method == "POST" and do(form, operation):
         messages.success(request, _("It is added."))
+        for doubt in kind.doubts(form.cleaned_data):
+            messages.warning(request, doubt)
         return redirect(f"web:noc-{kind.slug}")
     return _form(request, kind, form, None)
 

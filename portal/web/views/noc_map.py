@@ -14,13 +14,13 @@ from portal.web.network_map import LINKS_SHOWN, network_map
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """The first ``LINKS_SHOWN`` links, as the search and the filter say."""
+    """The first ``LINKS_SHOWN`` links, as the search and the filter say; without these, lone routers too."""
     looked = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
     links = list(looked.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
     context = {
         "kinds": KINDS,
         "filtered": looked,
-        "map": network_map(links[:LINKS_SHOWN], now=clock.now()),
+        "map": network_map(links[:LINKS_SHOWN], unlinked=not looked.is_filtered, now=clock.now()),
         "shown": LINKS_SHOWN,
         "more": len(links) > LINKS_SHOWN,
     }

@@ -84,4 +84,4 @@ def _found(
 
 def _port_page(port: Port) -> str:
     """A port has no page of its own: the list, filtered to it."""
-    return f"{reverse('web:ports')}?{urlencode({'q': port.interface})}"
+    return f"{reverse('web:ports')}?{urlencode({'q': str(port)})}"

@@ -66,6 +66,15 @@ def another_line_comes(isp: Isp, nora: User) -> None:
     order(isp, nora, cir_bps=1000, description="Another", **ends)
 
 
+def test_the_lines_page_leads_the_noc_to_the_decision_and_nobody_else(
+    held: Order, nora: User, alice: User
+) -> None:
+    address = f'href="/noc/orders/{held.pk}/"'
+    page = f"/vlls/{held.vll_id}/"
+    assert address in signed_in(nora).get(page).content.decode()
+    assert address not in signed_in(alice).get(page).content.decode()
+
+
 def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nora: User) -> None:
     page = signed_in(nora)
     assert "To approve (1)" in text(page.get("/"))

@@ -170,3 +170,23 @@ def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> No
     assert "nearly full" not in on_the_map(nora)[1]
     ObservedLoad.objects.filter(side="z").update(tx_bps=8 * GBIT)
     assert "rhino:bb-next — hippo:bb-prev nearly full 9000" in on_the_map(nora)[1]
+
+
+def test_a_router_without_links_is_on_the_map_unless_something_is_looked_for(isp: Isp, nora: User) -> None:
+    site = isp.routers["rhino"].site
+    Router.objects.create(name="newcomer", site=site, loopback4="10.255.0.99")
+    Router.objects.create(name="forgotten", site=site, loopback4="10.255.0.98", retired_at=clock.now())
+    shown = signed_in(nora).get("/noc/map/").content.decode()
+    assert "newcomer" in shown.split("</svg>")[0]
+    assert "newcomer" in text(signed_in(nora).get("/noc/map/"))
+    assert "forgotten" not in shown
+    assert "newcomer" not in text(signed_in(nora).get("/noc/map/", {"q": "rhino"}))
+
+
+def test_the_page_of_a_router_that_never_reported_has_no_holes(isp: Isp, nora: User) -> None:
+    newcomer = Router.objects.create(
+        name="newcomer", site=isp.routers["rhino"].site, agent_url="https://newcomer.example:8443"
+    )
+    assert "Generation wanted, held, applied 0 , – , –" in text(
+        signed_in(nora).get(f"/noc/routers/{newcomer.pk}/")
+    ).replace("0,", "0 ,").replace("–,", "– ,")

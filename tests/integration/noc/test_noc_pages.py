@@ -73,6 +73,15 @@ def test_rates_are_written_in_mbit(isp: Isp, nora: User) -> None:
     assert 'value="1000"' in signed_in(nora).get(f"/noc/ports/{port.pk}/change/").content.decode()
 
 
+def test_a_port_that_its_router_does_not_report_is_taken_with_a_warning(isp: Isp, nora: User) -> None:
+    warning = "rhino reports no interface x2. A line there would wait until it has one."
+    page, sent = signed_in(nora), filled(isp)["ports"]
+    assert warning in text(page.post("/noc/ports/add/", sent, follow=True))
+    Port.objects.get(interface="x2").delete()
+    ObservedInterface.objects.create(router=isp.routers["rhino"], name="x2", admin_up=True, link_up=True)
+    assert warning not in text(page.post("/noc/ports/add/", sent, follow=True))
+
+
 def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"]
     address = f"/noc/links/{link.pk}/change/"

@@ -32,6 +32,18 @@ def test_a_line_is_found_by_whatever_is_known_of_it(placed: Order, alice: User) 
     assert [q for q in known if "Milk run" not in looked_for(alice, q)] == []
 
 
+def test_ports_and_ids_are_found_as_they_are_shown(placed: Order, alice: User) -> None:
+    shown = ("rhino:host-cust1", "RHINO:host", str(placed.pk)[:8], str(placed.vll_id)[:13])
+    assert [q for q in shown if "Milk run" not in looked_for(alice, q)] == []
+    for q in ("rhino:host-cust1", "rhino:"):
+        listed = text(signed_in(alice).get("/ports/", {"q": q}))
+        assert "rhino:host-cust1" in listed, q
+        assert "hippo:host-cust1" not in listed, q
+    # Fewer digits than are shown of an id are no id, and what is none is not one either.
+    for q in (str(placed.pk)[:7], "rhino:host-cust9", "zebra:host-cust1", ":"):
+        assert "Milk run" not in looked_for(alice, q), q
+
+
 @pytest.mark.parametrize("q", ["123", "nothing like it", "%", "_"])
 def test_what_is_not_there_is_said(placed: Order, alice: User, q: str) -> None:
     shown = looked_for(alice, q)

@@ -44,6 +44,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
             {"router": each.router.name, "about": each.what, "detail": assumed(each)}
             for each in feasibility.assumptions
         ],
+        "waits": [asdict(wait) for wait in feasibility.waits],
     }
 
 

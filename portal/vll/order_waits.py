@@ -1,0 +1,30 @@
+"""What an order would wait for although nothing refuses it: accepted is not built."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from portal.inventory.models import Port
+from portal.inventory.queries import interfaces_not_reported
+from portal.vll.maintenance_notice import maintenance_notice
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """``code`` for programs, ``message`` for people."""
+
+    code: str
+    message: str
+
+
+def waits_of(ports: Collection[Port]) -> list[Wait]:
+    """The reasons why a line to these ports would not be built at once; their routers come with them."""
+    routers = {port.router_id: port.router for port in ports}
+    notices = [maintenance_notice(router) for router in routers.values() if router.held_since is not None]
+    waits = [Wait(notice["code"], notice["message"]) for notice in notices if notice is not None]
+    text = _("{router} reports no interface {interface}. A line there would wait until it has one.")
+    for port in interfaces_not_reported(ports):
+        message = text.format(router=port.router.name, interface=port.interface)
+        waits.append(Wait("interface-not-reported", message))
+    return waits
