@@ -12,7 +12,7 @@
     year: { span: 365 * 86400, step: 86400, fresh: 3600 },
   };
   const FORMATS = [ // up to so many seconds shown
-    [86400, "{HH}:{mm}"], [3 * 86400, "{MMM} {D} {HH}:{mm}"], [62 * 86400, "{MMM} {D}"], [Infinity, "{MMM} {YYYY}"],
+    [600, "{HH}:{mm}:{ss}"], [86400, "{HH}:{mm}"], [3 * 86400, "{MMM} {D} {HH}:{mm}"], [62 * 86400, "{MMM} {D}"], [Infinity, "{MMM} {YYYY}"],
   ];
   // What is dragged over in less than so many pixels was a click.
   const SHORTEST_DRAG = 8;

@@ -64,7 +64,7 @@ def test_an_order_takes_over_what_was_held(isp: Isp, alice: User) -> None:
         hold=made.pk,
     ).vll
     assert holders() == {vll.pk}
-    assert vlans(vll.pk) == [("a", "rhino:host-cust1", 1), ("z", "hippo:host-cust1", 1)]
+    assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
     assert not Hold.objects.exists()
     assert sums_are_right()
     activate(vll)

@@ -72,7 +72,7 @@ def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
     if vll.lifecycle not in IN_SERVICE:
         return [CoolingOff(_AT_ONCE, now, agreed=False)]
     agreed = agreed_cooling_off(vll.customer)
-    lasting = [agreed, *sorted({*_OTHERS, _AT_ONCE} - {agreed}, reverse=True)]
+    lasting = [agreed, *(each for each in (*_OTHERS, _AT_ONCE) if each != agreed)]
     return [CoolingOff(each, now + each, agreed=each == agreed) for each in lasting]
 
 
