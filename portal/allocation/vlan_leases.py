@@ -35,13 +35,15 @@ def vlan_lease(
     exact_match: bool,
     now: datetime,
     own: UUID | None = None,
+    preferred: Collection[int] = (),
 ) -> int | None:
     """Lease these tags for ``holder``; the outer VLAN, or None for a whole port.
 
     Raises VlanTaken, NoVlanFree.
 
-    ``outer`` None on a tagged service means any free one. ``own`` is who may hold frames of this end already:
-    where its lease overlaps, that is widened until ``vlans_settle`` says which of both values stays.
+    ``outer`` None on a tagged service means any free one, of those ``preferred`` where one is free. ``own``
+    is who may hold frames of this end already: where its lease overlaps, that is widened until
+    ``vlans_settle`` says which of both values stays.
 
     The caller holds the port's row lock, which makes "any" deterministic; uniqueness itself is the
     constraint's work and needs no lock.
@@ -57,6 +59,7 @@ def vlan_lease(
             inner=inner,
             exact_match=exact_match,
             taken=taken,
+            preferred=preferred,
         )
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
     if mine is not None and overlap(_keys(mine), keys):
@@ -77,6 +80,7 @@ def vlan_choose(
     inner: int | None,
     exact_match: bool,
     taken: list[Keys],
+    preferred: Collection[int] = (),
 ) -> int | None:
     """The outer VLAN that a lease beside ``taken`` would get; writes nothing.
 
@@ -86,7 +90,7 @@ def vlan_choose(
         free = free_outer_vlans(taken, tagging=tagging, inner=inner, exact_match=exact_match)
         if not free:
             raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
-        return free[0]
+        return next((vlan for vlan in free if vlan in preferred), free[0])
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
     if any(overlap(keys, others) for others in taken):
         raise _taken(port, side, tagging, outer, inner)

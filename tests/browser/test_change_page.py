@@ -38,10 +38,10 @@ def test_what_a_change_would_make_follows_what_is_typed(
     expect(said.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")
     expect(said.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
     assert alice.accessibility_violations() == []
-    page.get_by_label("Service MTU").fill("9100")
+    page.get_by_label("Largest packet (MTU)").fill("9100")
     expect(said).to_contain_text("Not possible as it stands")
     assert alice.accessibility_violations() == []
-    page.get_by_label("Service MTU").fill("1500")
+    page.get_by_label("Largest packet (MTU)").fill("1500")
     expect(said).to_contain_text("This change is possible.")
     assert not Order.objects.filter(action="modify").exists()
     page.get_by_role("button", name="Order this change").click()

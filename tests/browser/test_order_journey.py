@@ -22,20 +22,20 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     for side, router in (("A end", "rhino"), ("Z end", "hippo")):
         end = page.get_by_role("group", name=side)
         end.get_by_label("Port").select_option(str(live_stack.port(router, "host-cust2")))
-        end.get_by_label("Tagging").select_option("qinq")
+        end.get_by_label("What it carries").select_option("qinq")
         end.get_by_label("Outer VLAN").fill("any")
         end.get_by_label("Inner VLAN").fill("30")
     page.get_by_label("Bandwidth", exact=True).fill("250")
     page.get_by_label("Name or reference").fill("Milk run")
 
     # First with a mistake: the form stays, and the summary leads to the field.
-    page.get_by_label("Service MTU").fill("9100")
+    page.get_by_label("Largest packet (MTU)").fill("9100")
     page.get_by_role("button", name="Order this line").click()
     page.get_by_role("alert").get_by_role("link").click()
-    expect(page.get_by_label("Service MTU")).to_be_focused()
+    expect(page.get_by_label("Largest packet (MTU)")).to_be_focused()
     expect(page.get_by_role("group", name="Z end").get_by_label("Inner VLAN")).to_have_value("30")
 
-    page.get_by_label("Service MTU").fill("1500")
+    page.get_by_label("Largest packet (MTU)").fill("1500")
     page.get_by_role("button", name="Order this line").click()
     expect(page.get_by_role("heading", name="Milk run", level=1)).to_be_visible()
 

@@ -44,7 +44,7 @@ _BUTTONS_AND_PARTS = {
     f"web:{name}"
     for name in (
         *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
-        *("vll-status", "vll-change-check", "vll-suspend", "vll-resume", "vll-restore", "vll-cancel"),
+        *("vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
         *("line-test-call-off", "trouble-report", "trouble-close"),
         *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
@@ -248,6 +248,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/nowhere/",
             *(f"/vlls/{vll.pk}/" for vll in lines.values()),
             f"/vlls/{lines['active'].pk}/remove/",
+            f"/vlls/{lines['active'].pk}/suspend/",
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
             f"/vlls/{lines['active'].pk}/test/",
@@ -470,7 +471,7 @@ def test_the_order_form_offers_only_the_vlans_that_the_tagging_needs(
     end_a = alice.page.get_by_role("group", name="A end")
     offered = {}
     for tagging in ("untagged", "dot1q", "qinq", "dot1ad"):
-        end_a.get_by_label("Tagging").select_option(tagging)
+        end_a.get_by_label("What it carries").select_option(tagging)
         offered[tagging] = [end_a.get_by_label(f"{which} VLAN").is_visible() for which in ("Outer", "Inner")]
     assert offered == {
         "untagged": [False, False],

@@ -152,6 +152,7 @@ def test_the_other_router_is_asked_where_the_first_is_not_heard(
     vll: Vll, path: TunnelPath, agents: Agents
 ) -> None:
     now = path.round_trips_due_at
+    ObservedRouter.objects.filter(router=path.z_router).update(reported_at=now)
     ObservedRouter.objects.filter(router=path.a_router).update(reported_at=now - timedelta(hours=1))
     assert routers_to_ask(now=now) == [path.z_router_id]
     assert round_trips_measure(path.a_router_id, now=lambda: now) == 0

@@ -51,6 +51,7 @@ _BY_NAME: dict[str, Any] = {
     "loopback4": "10.255.0.1",
     "loopback6": "fd00:255::1",
     "failure": None,
+    "cause": None,
     "reason": None,
     "unpoliced_reason": None,
     "next": None,

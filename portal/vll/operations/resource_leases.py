@@ -26,7 +26,13 @@ from portal.allocation.models import (
     PortVlanLease,
     VniLease,
 )
-from portal.allocation.vlan_leases import vlan_lease, vlans_release, vlans_settle
+from portal.allocation.vlan_leases import (
+    free_outer_vlans,
+    vlan_lease,
+    vlans_release,
+    vlans_settle,
+    vlans_taken,
+)
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
 from portal.core.encapsulations import Encapsulation
@@ -62,6 +68,7 @@ def ends_lease(
     The caller holds the ports' locks. Raises VlanTaken, NoVlanFree, PortFull.
     """
     contents = {}
+    preferred = _free_at_the_other_end(ends, ports, leased)
     for side, end in named_first(ends):
         port, before = ports[side], leased.ends[side] if leased else None
         if before is not None and _same_frames(before, end):
@@ -77,7 +84,9 @@ def ends_lease(
                 exact_match=end.exact_match,
                 now=now,
                 own=leased.owner if leased else None,
+                preferred=preferred,
             )
+        preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
         if cir_bps > booked:
             bandwidth_book(port=port, holder=holder, side=side, cir_bps=cir_bps, own_bps=booked)
@@ -91,6 +100,20 @@ def ends_lease(
             tunnel_address=None,
         )
     return {side: contents[side] for side in ends}
+
+
+def _free_at_the_other_end(
+    ends: Mapping[str, EndRequest], ports: Mapping[str, Port], leased: Leased | None
+) -> Collection[int]:
+    """Those that the second end could have, where both leave their VLAN to us: so both get the same."""
+    if any(end.outer_vlan != "any" for end in ends.values()):
+        return ()
+    (_first, _), (second, end) = named_first(ends)
+    own = leased.owner if leased else None
+    taken = vlans_taken(ports[second], side=second, own=own)
+    return set(
+        free_outer_vlans(taken, tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

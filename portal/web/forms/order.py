@@ -18,11 +18,11 @@ from portal.core.mtu_arithmetic import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import Tagging
 from portal.vll import queries
 from portal.vll.errors import HoldUnknown
-from portal.vll.models import VllEnd
+from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.base import LookupField, TablerForm
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
-from portal.web.forms.vlan import OuterVlanField
+from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
 
 AUTO = "auto"
@@ -31,10 +31,10 @@ UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
 _LINE = ("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes")
 
 TAGGINGS = [
-    (Tagging.UNTAGGED, _("Whole port (EPL)")),
-    (Tagging.DOT1Q, _("802.1Q – one VLAN")),
-    (Tagging.QINQ, _("QinQ – 0x8100 over 0x8100")),
-    (Tagging.DOT1AD, _("802.1ad – 0x88a8 over 0x8100")),
+    (Tagging.DOT1Q, _("One VLAN")),
+    (Tagging.UNTAGGED, _("The whole port")),
+    (Tagging.QINQ, _("Two VLANs (QinQ)")),
+    (Tagging.DOT1AD, _("Two VLANs (802.1ad)")),
 ]
 TRANSPORTS = [
     (AUTO, _("Automatic")),
@@ -61,8 +61,12 @@ class EndForm(TablerForm):
             ),
         },
     )
-    tagging = forms.ChoiceField(label=_("Tagging"), choices=TAGGINGS, initial=Tagging.DOT1Q)
-    outer_vlan = OuterVlanField(label=_("Outer VLAN"), help_text=_("1–4094, or “any” for a free one"))
+    tagging = forms.ChoiceField(label=_("What it carries"), choices=TAGGINGS, initial=Tagging.DOT1Q)
+    outer_vlan = OuterVlanField(
+        label=_("Outer VLAN"),
+        initial=ANY,
+        help_text=_("1–4094, or “any” for a free one, the same at both ends where that can be"),
+    )
     inner_vlan = forms.IntegerField(
         label=_("Inner VLAN"),
         required=False,
@@ -88,13 +92,20 @@ class EndForm(TablerForm):
         self.has_more_ports = offer.more
         self.has_ports = bool(offer.choices) or offer.more
 
+    def sites_of(self, ports: list[int]) -> dict[int, str]:
+        """The ports among these that the user may order on, with the names of their sites."""
+        port: PortField = self.fields["port"]  # type: ignore[assignment]
+        return dict(port.ports.filter(pk__in=ports).values_list("pk", "router__site__name"))
+
     def request(self) -> EndRequest:
         """The operation's keywords."""
         end = self.cleaned_data
+        # Without scripts what the form proposes stays written for a whole port too.
+        nothing_meant = end["tagging"] == Tagging.UNTAGGED and end["outer_vlan"] == ANY
         return EndRequest(
             port=end["port"],
             tagging=Tagging(end["tagging"]),
-            outer_vlan=end["outer_vlan"],
+            outer_vlan=None if nothing_meant else end["outer_vlan"],
             inner_vlan=end["inner_vlan"],
             exact_match=not end["more_tags"],
         )
@@ -103,7 +114,12 @@ class EndForm(TablerForm):
 class LineForm(TablerForm):
     """The fields of the line between the ends."""
 
-    description = forms.CharField(label=_("Name or reference"), required=False, max_length=100)
+    description = forms.CharField(
+        label=_("Name or reference"),
+        required=False,
+        max_length=100,
+        help_text=_("Left empty, it is called by its places"),
+    )
     cir = forms.DecimalField(
         label=_("Bandwidth"),
         min_value=Decimal("0.000001"),
@@ -116,9 +132,9 @@ class LineForm(TablerForm):
     )
     cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
     svc_mtu = forms.IntegerField(
-        label=_("Service MTU"),
+        label=_("Largest packet (MTU)"),
         initial=1500,
-        help_text=_("The largest IP packet, in bytes: 1500 for the Internet's; the path may carry more"),
+        help_text=_("In bytes: 1500 for the Internet's; the path may carry more"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
             "required": _("Say which packet is the largest."),
@@ -173,8 +189,9 @@ class LineForm(TablerForm):
     @property
     def asks_excess(self) -> bool:
         """Whether something stands, or is wrong, in the part that is folded away otherwise."""
-        names = ("eir", "cbs_bytes", "ebs_bytes")
-        return any(self[name].value() not in (None, "", "0") or self[name].errors for name in names)
+        names = ("eir", "cbs_bytes", "ebs_bytes", "transport")
+        plain = (None, "", "0", AUTO)
+        return any(self[name].value() not in plain or self[name].errors for name in names)
 
 
 # Where the form asks otherwise than the REST shape.
@@ -231,6 +248,12 @@ class OrderForm:
             "hold": self.hold_id,
         }
 
+    def proposed_name(self) -> str:
+        """``Zurich – Basel``; only after ``is_valid``."""
+        ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
+        sites = self.a_end.sites_of(ports)
+        return " – ".join(sites[port] for port in ports)[:100]
+
     def asked(self) -> LineRequest:
         """The request for a feasibility check; only after ``is_valid``."""
         besides = ("description", "hold")
@@ -272,6 +295,22 @@ def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
     """The form as it would be filled in for what is held."""
     ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
     return {**ends, "line": rate_initial("cir", held.hold.cir_bps)}
+
+
+def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
+    """The form as it would be filled in for another line like this one: its own VLANs are taken."""
+    ends = {f"{end.side}_end": _end_initial(end) | _any_vlan(end) for end in vll.ends.all()}
+    line = {
+        **rate_initial("cir", vll.cir_bps),
+        **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
+        "svc_mtu": vll.svc_mtu,
+        "transport": vll.requested_transport,
+    }
+    return {**ends, "line": line}
+
+
+def _any_vlan(end: VllEnd) -> dict[str, str]:
+    return {} if end.tagging == Tagging.UNTAGGED else {"outer_vlan": ANY}
 
 
 def rate_initial(name: str, bps: int) -> dict[str, Any]:

@@ -77,9 +77,10 @@ def _grouped(ports: list[Port]) -> PortChoices:
 
 
 def _label(port: Port) -> str:
-    name = f"{port} {port.description}".strip()
-    return _("%(port)s – %(free)s of %(all)s free") % {
-        "port": name,
-        "free": rate_text(port.free_bps),
-        "all": rate_text(port.bookable_bps),
-    }
+    """The place first: that is what people know a port by."""
+    return _("{site} – {port} – {free} of {all} free").format(
+        site=port.router.site.name,
+        port=f"{port} {port.description}".strip(),
+        free=rate_text(port.free_bps),
+        all=rate_text(port.bookable_bps),
+    )

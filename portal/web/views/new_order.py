@@ -12,11 +12,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.feasibility_panel import feasibility_context
-from portal.web.forms.order import OrderForm, held_by, hold_initial, unjudged, uuid_of
+from portal.web.forms.order import OrderForm, held_by, hold_initial, like_initial, unjudged, uuid_of
 from portal.web.forms.port_choice import port_offer
 
 UNPROCESSABLE = 422
@@ -72,10 +73,18 @@ def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
 
 
 def order_form(request: SignedInRequest) -> OrderForm:
-    """An empty form, one for what ``?hold=`` holds, or what was written while ports are looked for."""
+    """An empty form, one for what ``?hold=`` holds, one for a line like that of ``?like=``, or what was
+    written while ports are looked for."""
     sent = request.POST or request.GET
     held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
-    initial = unjudged(request.POST) if request.POST else hold_initial(held) if held else None
+    like_id = uuid_of(sent.get("like", ""))
+    like = None if like_id is None else queries.vlls(request.user).filter(pk=like_id).first()
+    if request.POST:
+        initial: dict[str, dict[str, Any]] | None = unjudged(request.POST)
+    elif held is not None:
+        initial = hold_initial(held)
+    else:
+        initial = None if like is None else like_initial(like)
     form = OrderForm(user=request.user, initial=initial)
     form.use_hold(hold_id)
     return form
@@ -86,7 +95,9 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
     if not form.is_valid():
         return None
     try:
-        return order_add(user=request.user, now=clock.now(), **form.wanted())
+        wanted = form.wanted()
+        wanted["description"] = wanted["description"] or form.proposed_name()
+        return order_add(user=request.user, now=clock.now(), **wanted)
     except DomainError as error:
         form.refuse(error)
         return None

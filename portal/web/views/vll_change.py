@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
 from portal.accounts.models import User
@@ -93,9 +93,11 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
 
 
 @requires(permissions.may_order, of=visible_vll)
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Stop the line."""
+    """GET asks whether it is meant; POST stops the line."""
+    if request.method != "POST":
+        return render(request, "vll/suspend.html", {"vll": vll})
     with telling(request, done=_("The line is being suspended.")):
         order_suspend(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)

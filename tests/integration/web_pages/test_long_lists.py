@@ -115,8 +115,8 @@ def test_the_order_page_lists_few_ports_and_finds_the_others(many: list[Port], a
     assert "Choose a port." not in text(found)
     choices = found.context["form"].a_end.fields["port"].choices
     assert [str(label) for _group, ports in choices[1:] for _value, label in ports] == [
-        "lynx:eth099 – 1 Gbit/s of 1 Gbit/s free",
-        "hippo:host-cust1 – 10 Gbit/s of 10 Gbit/s free",
+        "Bern – lynx:eth099 – 1 Gbit/s of 1 Gbit/s free",
+        f"{isp.routers['hippo'].site.name} – hippo:host-cust1 – 10 Gbit/s of 10 Gbit/s free",
     ]
     assert 'value="25"' in found.content.decode()
     options = page.get("/orders/new/ports/", {"z_end-search": "eth099", "z_end-port": far.pk})

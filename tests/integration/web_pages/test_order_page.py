@@ -7,7 +7,7 @@ from portal.allocation.models import PortVlanLease
 from portal.inventory.models import BackboneLink
 from portal.vll.models import Order, Vll
 from tests.integration.isp import GBIT, Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +71,11 @@ def test_every_tagging_can_be_ordered(
     assert (end.outer_vlan, end.inner_vlan) == (int(outer) if outer else None, int(inner) if inner else None)
 
 
+def test_a_whole_port_is_ordered_although_the_form_proposed_a_vlan(isp: Isp, alice: User) -> None:
+    assert submit(alice, fields(isp, a_end__tagging="untagged", a_end__outer_vlan="any")).status_code == 302
+    assert Vll.objects.get().ends.get(side="a").outer_vlan is None
+
+
 def test_exact_match_can_be_turned_off(isp: Isp, alice: User) -> None:
     submit(alice, fields(isp, a_end__more_tags="on"))
     assert not Vll.objects.get().ends.get(side="a").exact_match
@@ -119,7 +124,7 @@ def test_the_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Cus
         ({"a_end__outer_vlan": ""}, "id_a_end-outer_vlan"),
         ({"z_end__tagging": "qinq"}, "id_z_end-inner_vlan"),
         ({"z_end__tagging": "qinq", "z_end__inner_vlan": "x"}, "id_z_end-inner_vlan"),
-        ({"z_end__tagging": "untagged"}, "id_z_end-outer_vlan"),
+        ({"z_end__tagging": "untagged", "z_end__outer_vlan": "7"}, "id_z_end-outer_vlan"),
         ({"a_end__tagging": "token ring"}, "id_a_end-tagging"),
         ({"svc_mtu": "67"}, "id_svc_mtu"),
         ({"svc_mtu": "1e309"}, "id_svc_mtu"),
@@ -194,3 +199,43 @@ def test_the_description_is_text_and_never_markup(isp: Isp, alice: User) -> None
 
 def test_other_methods_are_refused(alice: User) -> None:
     assert signed_in(alice).delete("/orders/new/").status_code == 405
+
+
+def test_the_form_proposes_any_vlan_and_both_ends_get_the_same(isp: Isp, alice: User) -> None:
+    # VLAN 100 is taken at one end, and 101 at the other.
+    for name, outer in (("rhino", 100), ("hippo", 101)):
+        ends = {"a_end": end(isp, f"{name}:host-cust1", outer=outer), "z_end": end(isp, f"{name}:host-cust2")}
+        order(isp, alice, cir_bps=10**6, **ends)
+    page = signed_in(alice).get("/orders/new/").content.decode()
+    assert page.count('value="any"') == 2
+    submit(alice, fields(isp, a_end__outer_vlan="any", description="", cir="1"))
+    placed = Vll.objects.order_by("-created_at")[0]
+    assert [each.outer_vlan for each in placed.ends.order_by("side")] == [102, 102]
+
+
+def test_any_vlan_is_that_of_the_other_end_where_it_is_free(isp: Isp, alice: User) -> None:
+    submit(alice, fields(isp, a_end__outer_vlan="any", z_end__outer_vlan="777"))
+    assert {each.outer_vlan for each in Vll.objects.get().ends.all()} == {777}
+
+
+def test_a_line_without_a_name_is_called_by_its_places(isp: Isp, alice: User) -> None:
+    submit(alice, fields(isp, description=""))
+    sites = [isp.routers[name].site.name for name in ("rhino", "hippo")]
+    assert Vll.objects.get().description == " – ".join(sites)
+
+
+def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice: User, charlie: User) -> None:
+    vll = order(isp, alice, description="Milk run", cir_bps=250 * 10**6, svc_mtu=1600).vll
+    form = signed_in(alice).get("/orders/new/", {"like": str(vll.pk)}).context["form"]
+    assert [form.a_end["port"].value(), form.z_end["port"].value()] == [
+        isp.ports["rhino:host-cust1"].pk,
+        isp.ports["hippo:host-cust1"].pk,
+    ]
+    assert (form.a_end["outer_vlan"].value(), form.line["description"].value()) == ("any", None)
+    assert (form.line["cir"].value(), form.line["svc_mtu"].value()) == ("250", 1600)
+    assert f"?like={vll.pk}" in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
+    # Another customer's line fills in nothing, and neither does what is no id.
+    for user, like in ((charlie, str(vll.pk)), (alice, "x")):
+        answer = signed_in(user).get("/orders/new/", {"like": like})
+        assert answer.status_code in (200, 403)
+        assert "1600" not in answer.content.decode()

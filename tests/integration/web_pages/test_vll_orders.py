@@ -125,6 +125,9 @@ def test_looking_for_ports_keeps_what_the_form_was_opened_on(
 
 
 def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
+    asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/suspend/"))
+    assert "Suspend Milk run? Its traffic stops within seconds." in asked
+    assert not vll.orders.filter(action="modify").exists()
     press(alice, vll, "suspend")
     activate(vll)
     page = shown(alice, vll)
