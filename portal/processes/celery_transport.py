@@ -6,7 +6,9 @@ and a worker with all places taken asks for nothing any more. Here the place is 
 delivers the message once more after `visibility_timeout`, which no task of ours minds.
 
 Nor does a worker end when Redis goes away while it has a message: to give it back, kombu 5.7 then asks the
-connection that it has just closed for its address. There is nobody to give it back to; see above.
+connection that it has just closed for its address. There is nobody to give it back to; see above. And a
+task that ends after its channel was closed has nobody to tell: kombu 5.7 asks the connection that the channel
+no longer has, which ends the worker too.
 """
 
 import logging
@@ -20,6 +22,8 @@ log = logging.getLogger(__name__)
 
 class PlaceFreeingQoS(redis.QoS):
     def ack(self, delivery_tag: str) -> None:
+        if self._is_closed():
+            return
         try:
             super().ack(delivery_tag)
         except Exception:
@@ -27,11 +31,17 @@ class PlaceFreeingQoS(redis.QoS):
             raise
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if self._is_closed():
+            return
         try:
             super().reject(delivery_tag, requeue=requeue)
         except Exception:
             LocalPlaces.ack(self, delivery_tag)
             raise
+
+    def _is_closed(self) -> bool:
+        """Whether the channel was closed, and what was at work on it given back or left to come again."""
+        return self.channel.connection is None
 
     def restore_unacked_once(self, stderr: Any = None) -> None:
         try:

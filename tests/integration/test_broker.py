@@ -48,14 +48,19 @@ def test_a_message_that_a_frozen_broker_does_not_let_go_keeps_no_place(broker: S
     assert [message.decode()["number"] for message in taken] == [1, 2]
 
 
-def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_worker(broker: Server) -> None:
+@pytest.mark.parametrize("how", ["acknowledged", "rejected", "requeued"])
+def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_worker(
+    broker: Server, how: str
+) -> None:
+    """Neither then, nor when the message's task ends after the worker has a new channel."""
+    taken: list[Message] = []
     with Connection(broker.url, transport=settings.CELERY_BROKER_TRANSPORT) as connection:
         channel = connection.default_channel
         queue = Queue("work", channel=channel)
         queue.declare()
         with connection.Producer() as producer:
             producer.publish({"number": 1}, routing_key="work")
-        with Consumer(connection, [queue], on_message=lambda message: None):
+        with Consumer(connection, [queue], on_message=taken.append):
             connection.drain_events(timeout=5)
             broker.child.end()
             with pytest.raises(connection.connection_errors):
@@ -64,6 +69,8 @@ def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_wor
             channel.connection.client = None
             connection.close()
     assert connection.connected is False
+    assert channel.connection is None
+    _let_go(taken[0], how)
 
 
 def _let_go(message: Message, how: str) -> None:
