@@ -140,8 +140,8 @@ func (f *vlanFrames) isLost(at time.Time) bool {
 
 func (f *vlanFrames) newAttempt() *vlanAttempt {
 	drops := f.last.dropsASecond(f.still)
-	before := 0.0
-	if len(f.flowing) > 0 {
+	before := 0.0 // of an end whose only interval with frames is that of the stop: what comes afterwards decides
+	if len(f.flowing) > 1 {
 		before = f.flowing[0]
 	}
 	return &vlanAttempt{f.access, f.last.at, f.still.at, drops, drops >= 2*before}

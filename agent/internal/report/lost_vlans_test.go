@@ -101,6 +101,11 @@ func TestAVLANThatVPPHasLostIsMadeAnewAndTold(t *testing.T) {
 			w.lost, w.away = true, 1
 			w.pass(2*time.Minute, 5, 0)
 		}, 1, 1},
+		"in the first interval in which frames come in": {func(w *wire) {
+			w.pass(20*time.Second, 2, 3) // of five a second, three were hers already
+			w.lost = true
+			w.pass(2*time.Minute, 5, 0)
+		}, 1, 1},
 		"beside a few of other VLANs": {func(w *wire) {
 			w.pass(time.Minute, 5, 2)
 			w.lost = true
