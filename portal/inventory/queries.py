@@ -84,10 +84,10 @@ def links_with_observed_mtu() -> QuerySet[BackboneLink]:
     ``a_missing`` and ``z_missing``: that router's agent does not see the interface.
     """
     return BackboneLink.objects.select_related("a_router", "z_router").annotate(
-        a_observed_ip_mtu=_observed_ip_mtu("a"),
-        z_observed_ip_mtu=_observed_ip_mtu("z"),
-        a_missing=_missing("a"),
-        z_missing=_missing("z"),
+        a_observed_ip_mtu=_observed_ip_mtu("a_"),
+        z_observed_ip_mtu=_observed_ip_mtu("z_"),
+        a_missing=_missing("a_"),
+        z_missing=_missing("z_"),
     )
 
 
@@ -116,25 +116,21 @@ def routers_without_links() -> QuerySet[Router]:
 
 def interfaces_not_reported(ports: Collection[Port]) -> list[Port]:
     """Those whose router's agent has seen a VPP without such an interface."""
-    there = ObservedInterface.objects.filter(router=OuterRef("router"), name=OuterRef("interface"))
-    missing = Port.objects.filter(
-        ~Exists(there), pk__in=[port.pk for port in ports], router__observed__encapsulations__isnull=False
-    )
+    missing = Port.objects.filter(_missing(""), pk__in=[port.pk for port in ports])
     ids = set(missing.values_list("pk", flat=True))
     return [port for port in ports if port.pk in ids]
 
 
-def _observed_ip_mtu(side: str) -> Subquery:
-    return Subquery(_seen(side).values("ip_mtu"))
+def _observed_ip_mtu(of: str) -> Subquery:
+    return Subquery(_seen(of).values("ip_mtu"))
 
 
-def _missing(side: str) -> "ExpressionWrapper[Any]":
-    has_agent = ~Q(**{f"{side}_router__agent_url": ""})
-    has_seen_vpp = Q(**{f"{side}_router__observed__encapsulations__isnull": False})
-    return ExpressionWrapper(has_agent & has_seen_vpp & ~Exists(_seen(side)), BooleanField())
+def _missing(of: str) -> "ExpressionWrapper[Any]":
+    has_agent = ~Q(**{f"{of}router__agent_url": ""})
+    has_seen_vpp = Q(**{f"{of}router__observed__encapsulations__isnull": False})
+    return ExpressionWrapper(has_agent & has_seen_vpp & ~Exists(_seen(of)), BooleanField())
 
 
-def _seen(side: str) -> QuerySet[ObservedInterface]:
-    return ObservedInterface.objects.filter(
-        router=OuterRef(f"{side}_router"), name=OuterRef(f"{side}_interface")
-    )
+def _seen(of: str) -> QuerySet[ObservedInterface]:
+    """The interface of a port (``of`` ""), or of a link's side ("a_", "z_")."""
+    return ObservedInterface.objects.filter(router=OuterRef(f"{of}router"), name=OuterRef(f"{of}interface"))

@@ -105,12 +105,11 @@ def ends_lease(
 def _free_at_the_other_end(
     ends: Mapping[str, EndRequest], ports: Mapping[str, Port], leased: Leased | None
 ) -> Collection[int]:
-    """Those that the second end could have, where both leave their VLAN to us: so both get the same."""
+    """Those that the Z end could have, where both leave their VLAN to us: so both get the same."""
     if any(end.outer_vlan != "any" for end in ends.values()):
         return ()
-    (_first, _), (second, end) = named_first(ends)
-    own = leased.owner if leased else None
-    taken = vlans_taken(ports[second], side=second, own=own)
+    end = ends["z"]
+    taken = vlans_taken(ports["z"], side="z", own=leased.owner if leased else None)
     return set(
         free_outer_vlans(taken, tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match)
     )
