@@ -26,7 +26,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-faults test-journeys test-go test-unit test-fast check bench \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench \
 	lock format openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test check-python check-types check-templates check-layers check-go check-migrations
 
@@ -44,14 +44,18 @@ compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker co
 
 test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
 	@$(BUILD_BOTH) dev-environment agent
-	@$(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target \
-		test-faults test-journeys test-rows test-go
+	@$(MAKE) --no-print-directory --keep-going --jobs=4 --output-sync=target \
+		test-lab test-faults test-journeys test-rows test-go
 
-# Lanes: what waits for faults and frames, what uses the product from outside, and all the rest in the gaps between.
+# Lanes: what waits for frames, what waits for faults, what uses the product from outside, and all the rest in the gaps.
 # The fuzzer makes most of its requests up when pytest collects it, and each of the rows' workers collects all rows.
-FAULTS := tests/faults tests/lab tests/watch
+LAB := tests/lab tests/watch
+FAULTS := tests/faults
 JOURNEYS := tests/browser tests/fuzz tests/journeys
 ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
+
+test-lab: dev-environment agent
+	@$(BIN)/python -m pytest $(LAB)
 
 test-faults: dev-environment agent
 	@$(BIN)/python -m pytest $(FAULTS)
