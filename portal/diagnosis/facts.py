@@ -6,8 +6,6 @@ from typing import Any
 
 from django.db.models import prefetch_related_objects
 
-from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import MtuPolicy, overhead
 from portal.core.vlan_tags import Tagging
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
@@ -237,9 +235,8 @@ def _path_mtu(vll: Vll) -> PathMtuFacts | None:
     path = path_of(vll)
     if path is None or path.probed_at is None:
         return None
-    gre_key = vll.gre_key is not None
     return PathMtuFacts(
-        needed=vll.frame + overhead(Transport(vll.transport), MtuPolicy.EXACT, gre_key=gre_key),
+        needed=vll.tunnel_packet,
         proven=path.proven_ip_mtu,
         finding=FramesFinding(path.finding) if path.finding else None,
         at=path.probed_at,

@@ -24,8 +24,6 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import MtuPolicy, overhead
 from portal.core.path_watch import is_path_down
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence
@@ -195,9 +193,7 @@ def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
     """What the path loses of this line: large frames, if it has such, or some of all."""
     if path.black_hole_since is None:
         return Finding.PATH_LOSES if path.finding else None
-    gre_key = line.gre_key is not None
-    packet = line.frame + overhead(Transport(line.transport), MtuPolicy.EXACT, gre_key=gre_key)
-    return Finding.LARGE_FRAMES_LOST if packet > (path.proven_ip_mtu or 0) else None
+    return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.proven_ip_mtu or 0) else None
 
 
 def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:

@@ -64,12 +64,7 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
     ends = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=routers)
     both = ends.values("vll").annotate(routers=Count("port__router", distinct=True)).filter(routers=2)
     lines = Vll.objects.filter(Exists(both), lifecycle__in=IN_SERVICE, family=path.family)
-    return [
-        line
-        for line in lines.order_by("created_at", "pk")
-        if line.frame + overhead(Transport(line.transport), MtuPolicy.EXACT, gre_key=line.gre_key is not None)
-        > ip_mtu
-    ]
+    return [line for line in lines.order_by("created_at", "pk") if line.tunnel_packet > ip_mtu]
 
 
 def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:

@@ -1,6 +1,7 @@
 """The customer's preview of an order: whether it is possible, over which path, and why not.
 
-Each function gives the context of orders/_feasibility.html for a valid form.
+Each function gives the context of orders/_feasibility.html for a valid form, and puts every refusal beside
+its field.
 """
 
 from datetime import datetime
@@ -28,7 +29,7 @@ def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     ends = [found.ends[side] for side in "az" if side in found.ends]
     customer = ends[0].port.customer if ends else None
     approval = customer is not None and needs_approval(user, customer, request.cir_bps + request.eir_bps)
-    return _context(found, request, now) | {"needs_approval": approval}
+    return _context(found, form, request, now) | {"needs_approval": approval}
 
 
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
@@ -37,14 +38,16 @@ def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[s
     found = change_feasibility_of(
         user=user, vll=vll, changes=form.changes(), now=now, expected_revision=form.revision
     )
-    return _context(found.feasibility, found.request, now) | {
+    return _context(found.feasibility, form, found.request, now) | {
         "change": found,
         "asked": asked_between(found.before, found.request),
         "needs_approval": found.needs_approval,
     }
 
 
-def _context(found: Feasibility, request: LineRequest, now: datetime) -> dict[str, Any]:
+def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: datetime) -> dict[str, Any]:
+    for refusal in found.refusals:
+        form.refuse(refusal)
     return {
         "feasibility": found,
         "reasons": [refusal.sentence for refusal in found.refusals],

@@ -23,7 +23,7 @@ _NAMES = {
     "requested_cbs_bytes": gettext_noop("Committed burst (CBS)"),
     "eir_bps": gettext_noop("Excess bandwidth (EIR)"),
     "requested_ebs_bytes": gettext_noop("Excess burst (EBS)"),
-    "svc_mtu": gettext_noop("Service MTU"),
+    "svc_mtu": gettext_noop("Largest packet (MTU)"),
     "requested_transport": gettext_noop("Transport asked for"),
     "encapsulation": gettext_noop("Encapsulation"),
     "family": gettext_noop("IP version"),
@@ -47,9 +47,9 @@ _OF_A_LINE = ("cir_bps", "cbs_bytes", "eir_bps", "ebs_bytes", "svc_mtu", "transp
 _SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
 _TAGGINGS = {
     Tagging.UNTAGGED: gettext_noop("whole port"),
-    Tagging.DOT1Q: "802.1Q",
-    Tagging.QINQ: "QinQ",
-    Tagging.DOT1AD: "802.1ad",
+    Tagging.DOT1Q: gettext_noop("one VLAN"),
+    Tagging.QINQ: gettext_noop("two VLANs (QinQ)"),
+    Tagging.DOT1AD: gettext_noop("two VLANs (802.1ad)"),
 }
 
 

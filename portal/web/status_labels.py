@@ -6,7 +6,7 @@ from portal.vll.models import VllEnd
 
 END_LOOKS = {
     VllEnd.Status.UNASKED: (gettext_noop("Not asked yet"), "muted"),
-    VllEnd.Status.VERIFIED: (gettext_noop("Applied and verified"), "success"),
+    VllEnd.Status.VERIFIED: (gettext_noop("In place"), "success"),
     VllEnd.Status.TESTING: (gettext_noop("Being tested"), "info"),
     VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
     VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),

@@ -1,5 +1,5 @@
 // Draws what the REST API says of a VLL's latency: the shortest, mean and longest round trip of each interval.
-// It shows the time that the graph of the throughput shows, and is asked for again when that one is.
+// It shows the time that the graph of the throughput shows, and is asked for again when that one is, while it is open.
 (() => {
   const section = document.getElementById("latency");
   const HEIGHT = 160;
@@ -71,22 +71,30 @@
     }
   };
 
-  document.addEventListener("longline:window", async ({ detail }) => {
+  let shown = null; // what the graph of the throughput shows
+  const refresh = async () => {
+    if (!section.open || !shown) return;
+    const { from, to, format } = shown;
     const mine = ++asked;
     try {
-      const answer = await fetch(`${section.dataset.url}?from=${detail.from}&to=${detail.to}`, {
+      const answer = await fetch(`${section.dataset.url}?from=${from}&to=${to}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
       if (mine !== asked) return; // something else was chosen meanwhile
-      last = { answer: body, format: detail.format };
+      last = { answer: body, format };
       show(last);
     } catch {
       if (mine === asked) say(texts.failed);
     }
+  };
+  document.addEventListener("longline:window", ({ detail }) => {
+    shown = detail;
+    refresh();
   });
-  const redraw = () => { if (last) show(last); };
+  section.addEventListener("toggle", refresh);
+  const redraw = () => { if (last && section.open) show(last); };
   document.addEventListener("longline:theme", redraw);
   let width = window.innerWidth;
   window.addEventListener("resize", () => {

@@ -14,7 +14,32 @@
     offer(end.querySelector('[data-field="inner_vlan"]'), count === 2);
     offer(end.querySelector("[data-advanced]"), count >= 1);
   };
-  const fitAll = () => document.querySelectorAll("[data-end]").forEach(fit);
+  const fitAll = () => {
+    document.querySelectorAll("[data-end]").forEach(fit);
+    leaveOut();
+  };
+  // A line goes elsewhere: the port of one end is not offered for the other.
+  const leaveOut = () => {
+    const [a, z] = ["a_end", "z_end"].map((end) => document.querySelector(`select[name="${end}-port"]`));
+    if (!a || !z) return;
+    for (const [select, other] of [[a, z], [z, a]]) {
+      for (const option of select.options) {
+        option.hidden = option.disabled = option.value !== "" && option.value === other.value && option.value !== select.value;
+      }
+    }
+  };
+  // What the answer put below a field belongs to it for those who do not see it, too.
+  const mark = () => {
+    for (const errors of document.querySelectorAll("form.ll-order .ll-error")) {
+      const control = document.getElementById(errors.id.replace(/_error$/, ""));
+      const wrong = errors.textContent.trim() !== "";
+      if (wrong) control?.setAttribute("aria-invalid", "true");
+      else control?.removeAttribute("aria-invalid");
+      control?.closest(".ll-field")?.classList.toggle("ll-field-invalid", wrong);
+      const others = (control?.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && id !== errors.id);
+      control?.setAttribute("aria-describedby", [...others, ...(wrong ? [errors.id] : [])].join(" "));
+    }
+  };
 
   // Browsers bring back some of a form, at a time of their own and without what was disabled meanwhile.
   const written = () => [...(document.querySelector("form.ll-order")?.elements ?? [])].filter(
@@ -45,11 +70,16 @@
 
   document.addEventListener("change", (event) => {
     if (event.target.matches('select[name$="-tagging"]')) fit(event.target.closest("[data-end]"));
+    if (event.target.matches('select[name$="-port"]')) leaveOut();
   });
   // A form that came back with its mistakes is a new one.
   document.addEventListener("htmx:load", () => {
     fitAll();
     document.getElementById("error-summary")?.focus();
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    leaveOut();
+    mark();
   });
   window.addEventListener("pagehide", keep);
   window.addEventListener("pageshow", (event) => {

@@ -17,8 +17,10 @@
   // What is dragged over in less than so many pixels was a click.
   const SHORTEST_DRAG = 8;
   const SHORTEST_WINDOW_S = 60;
+  // The bandwidth is drawn from this part of it on.
+  const LIMIT_FROM = 0.4;
   const REFRESH_MS = 10000;
-  const HEIGHT = 200;
+  const HEIGHT = 150;
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
   const plots = {};
@@ -36,6 +38,10 @@
     return `${(value / factor).toFixed(digits)} ${prefix}${shownUnit}`;
   };
   const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps)).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
+  // Of the line's bandwidth (CIR), where bits are counted.
+  const cir = Number(section.dataset.cir);
+  const ofCir = (value) =>
+    value === null || value === undefined || unit === "packets" ? "" : ` (${Math.round((value / cir) * 100)} %)`;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const format = ({ from, to }) => FORMATS.find(([longest]) => to - from <= longest)[1];
@@ -80,7 +86,7 @@
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
           uPlot.fmtDate(format(window))(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
-        size: 90, values: (_plot, splits) => splits.map(tick) },
+        size: 90, space: 24, values: (_plot, splits) => splits.map(tick) },
     ],
     series: [
       {},
@@ -88,13 +94,16 @@
         points: { show: false } },
       { label: "out", stroke: colour("--ll-out"), fill: colour("--ll-out-fill"), width: 1.5, spanGaps: false,
         points: { show: false } },
-      { label: "95th percentile", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
-      { label: "95th percentile", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
+      ...Array(2).fill({ stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } }),
+      ...Array(2).fill({ stroke: colour("--ll-danger"), width: 1, points: { show: false } }),
     ],
   });
 
   const draw = (answer, window) => {
     const figures = [...section.querySelectorAll("[data-chart]")];
+    // Beside much less traffic the bandwidth would press it flat; then the table's per cents have to do.
+    const peak = Math.max(...["a_end", "z_end"].flatMap((end) => answer[end].flatMap((row) => [row[1] ?? 0, row[2] ?? 0])));
+    const limit = answer.unit === "bit/s" && peak >= cir * LIMIT_FROM ? cir : null;
     // Both take their place before either is measured: the grid's columns depend on both.
     for (const figure of figures) {
       plots[figure.dataset.chart]?.destroy();
@@ -111,8 +120,11 @@
         answer[end].map((row) => below(row[2])),
         answer[end].map(() => p95),
         answer[end].map(() => below(p95)),
+        answer[end].map(() => limit),
+        answer[end].map(() => below(limit)),
       ];
       figure.querySelector("[data-p95]").hidden = p95 === null;
+      figure.querySelector("[data-limit]").hidden = limit === null;
       plots[end] = new uPlot(options(target.clientWidth, figure, window), data, target);
     }
   };
@@ -130,10 +142,22 @@
         p95: answer.p95?.[end]?.[direction],
       };
       for (const [name, value] of Object.entries(figures)) {
-        row.querySelector(`[data-figure="${name}"]`).textContent = rate(value);
+        row.querySelector(`[data-figure="${name}"]`).textContent = rate(value) + ofCir(value);
       }
     }
     table.hidden = false;
+  };
+
+  // Beside the ends above: the newest rates, as long as what is shown reaches to now.
+  const tellNow = () => {
+    if (!last) return;
+    for (const place of document.querySelectorAll("[data-rate]")) {
+      const [end, direction] = place.dataset.rate.split(" ");
+      const value = measured(last.answer[end].map((point) => point[direction === "in" ? 1 : 2])).at(-1);
+      place.textContent = rate(value) + ofCir(value);
+    }
+    const known = !chosen && ["a_end", "z_end"].some((end) => last.answer[end].some((row) => row[1] !== null));
+    for (const part of document.querySelectorAll("[data-now]")) part.hidden = !known;
   };
 
   const say = (text) => {
@@ -192,6 +216,7 @@
       csv.href = `${csvUrl}${wanted}`;
       document.dispatchEvent(new CustomEvent("longline:back"));
       show(body, window);
+      tellNow();
     } catch (error) {
       if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
       if (mine !== asked) return;
@@ -245,6 +270,8 @@
   reset.addEventListener("click", () => choose(null));
   section.querySelector("[data-more]").hidden = false;
   section.querySelector("[data-ranges]").hidden = false;
+  // The ends are swapped with the rest of the live part.
+  document.addEventListener("htmx:load", tellNow);
   const redraw = () => { if (last) show(last.answer, last.window); };
   document.addEventListener("longline:theme", redraw);
   let width = window.innerWidth;

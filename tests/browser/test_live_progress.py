@@ -51,7 +51,7 @@ def test_every_step_of_an_order_comes_to_the_screen(
     page.evaluate(_NOTE_WHAT_IS_SEEN)
     status_part = page.locator("#vll-status")
     for ask, status, said in (
-        (None, "verified", "Applied and verified"),
+        (None, "verified", "In place"),
         (order_delete, "removed", "Removed"),
     ):
         if ask is not None:

@@ -40,8 +40,9 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     expect(page.get_by_role("heading", name="Milk run", level=1)).to_be_visible()
 
     status = page.locator("#vll-status")
-    expect(status.get_by_text("Applied and verified")).to_have_count(2)
     expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
+    expect(status.get_by_text("In place")).to_have_count(2)
+    expect(status.locator(".ll-path-end").get_by_text("link up")).to_have_count(2)
     # Settled: the page asks no more for steps, but whether the watched path turned.
     expect(status).not_to_have_attribute("hx-get", re.compile("seen="), timeout=A_MINUTE_MS)
 
@@ -49,6 +50,7 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     for end in ("a_end", "z_end"):
         expect(graph.locator(f'[data-chart="{end}"] canvas')).to_be_visible(timeout=A_MINUTE_MS)
     expect(graph.get_by_text("Simulated traffic")).to_be_visible()
+    graph.get_by_text("Current, average, maximum").click()
     maximum = graph.get_by_role("row", name="A end, in").locator('[data-figure="maximum"]')
     expect(maximum).to_contain_text("bit/s", timeout=A_MINUTE_MS)
     assert int(graph.get_attribute("data-points") or 0) > 0

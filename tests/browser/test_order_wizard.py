@@ -62,7 +62,7 @@ def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Re
     alice_there.open("/orders/new/")
     assert fill_by_keyboard(page, isp) <= MAX_INPUTS
     expect(page.get_by_text("This line is possible.")).to_be_visible()
-    expect(page.get_by_text("VXLAN over IPv4 (chosen: the cheapest that fits)")).to_be_visible()
+    expect(page.get_by_text("Packets of up to 8954 bytes would fit.")).to_be_visible()
     expect(page.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
     tab_to(page, "Order this line")
     page.keyboard.press("Enter")
@@ -79,7 +79,7 @@ def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Re
 def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/orders/new/")
-    expect(page.get_by_text("Still to be filled in, or corrected:")).to_be_visible()
+    expect(page.get_by_text("Not yet:")).to_be_visible()
     fill_by_keyboard(page, isp)
     mtu = page.get_by_label("Largest packet (MTU)")
     mtu.fill("9100")

@@ -550,7 +550,7 @@ def test_drift_is_repaired_from_the_routers_page(
     person.sign_in("nora", PASSWORD)
     person.open(f"/noc/routers/{rhino.pk}/")
     assert person.accessibility_violations() == []
-    row = person.page.get_by_role("row", name="active host-cust1, 802.1Q 101")
+    row = person.page.get_by_role("row", name="active host-cust1, VLAN 101")
     expect(row.get_by_role("cell").nth(2)).to_have_text("true")
     asked = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
     before = asked.count()

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, User
-from portal.api.v1.pagination import NewestVllFirst, walked
+from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.streaming_limit import alone
 from portal.core import clock
 from portal.vll.models import Vll
@@ -65,6 +65,11 @@ def test_it_has_a_row_for_each_line_newest_first(lines: list[Vll], alice: User) 
     )
     assert (oldest["z_outer_vlan"], oldest["z_inner_vlan"], oldest["cir_bps"]) == ("100", "", "1000")
     assert oldest["description"] == "'=1+1"
+    assert (oldest["health"], oldest["health_cause"]) == (
+        "unknown",
+        "Its routers have not reported it lately.",
+    )
+    assert {row["health"] for row in found[:-1]} == {"setting_up"}
 
 
 def test_what_narrows_the_list_narrows_it_too(lines: list[Vll], alice: User) -> None:
@@ -92,7 +97,8 @@ def test_read_in_parts_nothing_is_left_out_or_comes_twice(lines: list[Vll], at_a
     # All of one moment: the order within it is by id.
     Vll.objects.update(created_at=clock.now())
     with CaptureQueriesContext(connection) as sent:
-        found = [vll.pk for vll in walked(Vll.objects.all(), NewestVllFirst.ordering, at_a_time=at_a_time)]
+        parts = parts_of(Vll.objects.all(), NewestVllFirst.ordering, at_a_time=at_a_time)
+        found = [vll.pk for part in parts for vll in part]
     assert found == sorted((vll.pk for vll in lines), reverse=True)
     assert len(sent) == 5 // at_a_time + 1
 

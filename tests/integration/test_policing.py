@@ -93,14 +93,17 @@ def test_each_end_tells_whether_it_is_policed_and_the_line_is_when_both_are(
     assert shown(alice, line)["policed"] is True
 
 
-def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, line: Vll) -> None:
+def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, nora: User, line: Vll) -> None:
     polices(isp, "hippo", "port")
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified")
-    page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    page = text(signed_in(nora).get(f"/vlls/{line.pk}/"))
     assert "Policed yes: what comes in here is held to the bandwidth profile" in page
     assert "Policed no hippo polices whole ports only: its VPP, 25.10-release, or its agent lacks" in page
-    assert "1 Gbit/s, not policed" in page
+    assert "1 Gbit/s, not held to it at both ends" in page
+    hers = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "1 Gbit/s, not held to it at both ends" in hers
+    assert "25.10" not in hers
 
 
 @pytest.fixture

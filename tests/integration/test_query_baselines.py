@@ -32,7 +32,7 @@ API = {
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,
-    "list as CSV": 3,
+    "list as CSV": 4,
     "search": 6,
     "orders": 2,
     "detail": 4,
@@ -47,8 +47,8 @@ PAGES = {
     "/": 17,
     "/?q=milk": 17,
     # One of them: whether its path is watched.
-    "/vlls/{vll}/": 19,
-    "/vlls/{vll}/status/": 8,
+    "/vlls/{vll}/": 17,
+    "/vlls/{vll}/status/": 9,
     # One of them: since when the line was in service; another: what is undecided.
     "/vlls/{vll}/months/": 13,
     "/vlls/{vll}/change/": 7,

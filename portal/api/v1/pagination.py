@@ -87,15 +87,15 @@ class KeysetPagination(BasePagination):
         ]
 
 
-def walked(rows: QuerySet[Row], ordering: tuple[str, ...], *, at_a_time: int = 1000) -> Iterator[Row]:
-    """All rows, read in parts by key: no cursor of the database's stays open for a slow reader.
+def parts_of(rows: QuerySet[Row], ordering: tuple[str, ...], *, at_a_time: int = 1000) -> Iterator[list[Row]]:
+    """All rows, in parts that are read by key: no cursor of the database's stays open for a slow reader.
 
     ``ordering`` must be total. What is made meanwhile before the place reached is left out.
     """
     rows = rows.order_by(*ordering)
     part = list(rows[:at_a_time])
     while part:
-        yield from part
+        yield part
         if len(part) < at_a_time:
             return
         part = list(rows.filter(_behind(ordering, _place_of(part[-1], ordering)))[:at_a_time])

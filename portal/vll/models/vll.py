@@ -8,6 +8,8 @@ from django.db.models.functions import Upper
 from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
+from portal.core.encapsulations import Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
 from portal.core.path_watch import PathState
 from portal.core.tenant_scope import TenantQuerySet
 from portal.core.vlan_tags import Tagging
@@ -162,6 +164,12 @@ class Vll(models.Model):
             cbs_bytes=self.requested_cbs_bytes,
             ebs_bytes=self.requested_ebs_bytes,
         )
+
+    @property
+    def tunnel_packet(self) -> int:
+        """The largest IP packet that its tunnel makes of a frame, in bytes."""
+        gre_key = self.gre_key is not None
+        return self.frame + overhead(Transport(self.transport), MtuPolicy.EXACT, gre_key=gre_key)
 
     @property
     def policed(self) -> bool:

@@ -8,7 +8,8 @@ from portal.accounts.models import User
 from portal.core.vlan_tags import Tagging
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
-from portal.web.forms.order import OrderForm, rate_initial, unjudged
+from portal.web.forms.bandwidth import rate_initial
+from portal.web.forms.order import OrderForm, unjudged
 from portal.web.forms.version_field import OUTDATED, digest, it_is_now
 
 

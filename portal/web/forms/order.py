@@ -20,14 +20,13 @@ from portal.vll import queries
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
+from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, rate_initial
 from portal.web.forms.base import LookupField, TablerForm
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
 
 AUTO = "auto"
-MBIT, GBIT = 10**6, 10**9
-UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
 _LINE = ("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes")
 
 TAGGINGS = [
@@ -111,8 +110,10 @@ class EndForm(TablerForm):
         )
 
 
-class LineForm(TablerForm):
+class LineForm(BandwidthForm):
     """The fields of the line between the ends."""
+
+    rates = ("cir", "eir")
 
     description = forms.CharField(
         label=_("Name or reference"),
@@ -120,17 +121,6 @@ class LineForm(TablerForm):
         max_length=100,
         help_text=_("Left empty, it is called by its places"),
     )
-    cir = forms.DecimalField(
-        label=_("Bandwidth"),
-        min_value=Decimal("0.000001"),
-        max_value=Decimal(10**9),
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        error_messages={
-            "required": _("Say how much bandwidth."),
-            "invalid": _("Write a number, such as 100."),
-        },
-    )
-    cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
     svc_mtu = forms.IntegerField(
         label=_("Largest packet (MTU)"),
         initial=1500,
@@ -176,22 +166,18 @@ class LineForm(TablerForm):
         error_messages={"invalid": _("Write a whole number of bytes, or nothing.")},
     )
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        for name in ("cir", "eir"):
-            if name in cleaned and f"{name}_unit" in cleaned:
-                bps = (cleaned[name] or 0) * (cleaned[f"{name}_unit"] or MBIT)
-                if bps != int(bps):
-                    self.add_error(name, _("This is no whole number of bit/s."))
-                cleaned[f"{name}_bps"] = int(bps)
-        return cleaned
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # How a line is made is the NOC's matter, unless somebody has chosen already.
+        if not user.is_noc and self["transport"].value() in (None, AUTO):
+            self.fields["transport"].widget = forms.HiddenInput()
 
     @property
     def asks_excess(self) -> bool:
         """Whether something stands, or is wrong, in the part that is folded away otherwise."""
-        names = ("eir", "cbs_bytes", "ebs_bytes", "transport")
+        fields = [self[name] for name in ("eir", "cbs_bytes", "ebs_bytes", "transport")]
         plain = (None, "", "0", AUTO)
-        return any(self[name].value() not in plain or self[name].errors for name in names)
+        return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
 
 
 # Where the form asks otherwise than the REST shape.
@@ -213,6 +199,18 @@ class Problem:
     text: str
 
 
+# Fields that stand beside another and have no place of their own for a mistake.
+BESIDE = ("search", "_unit")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenField:
+    """``html_id``: that of the control, which its mistakes stand below."""
+
+    html_id: str
+    errors: list[str]
+
+
 class OrderForm:
     """Both ends and the line between them, as one form of one page.
 
@@ -225,7 +223,7 @@ class OrderForm:
         start = initial or {}
         self.a_end = EndForm(data, prefix="a_end", user=user, initial=start.get("a_end"))
         self.z_end = EndForm(data, prefix="z_end", user=user, initial=start.get("z_end"))
-        self.line = LineForm(data, initial=start.get("line"))
+        self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
         self._user = user
         self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
@@ -267,6 +265,14 @@ class OrderForm:
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = _FIELDS.get(name, name)
         form.add_error(field if field in form.fields else None, error.sentence)
+
+    def written_fields(self) -> Iterator[WrittenField]:
+        """Every field with its mistakes so far: what is still empty is no mistake yet."""
+        for form in (self.a_end, self.z_end, self.line):
+            for field in form.visible_fields():
+                if field.name.endswith(BESIDE):
+                    continue
+                yield WrittenField(field.auto_id, list(field.errors) if field.value() else [])
 
     def problems(self) -> Iterator[Problem]:
         """Every mistake, in the order of the page."""
@@ -311,12 +317,6 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 def _any_vlan(end: VllEnd) -> dict[str, str]:
     return {} if end.tagging == Tagging.UNTAGGED else {"outer_vlan": ANY}
-
-
-def rate_initial(name: str, bps: int) -> dict[str, Any]:
-    """A rate (bit/s) as the number and the unit of the form's field."""
-    unit = GBIT if bps % GBIT == 0 else MBIT
-    return {name: format((Decimal(bps) / unit).normalize(), "f"), f"{name}_unit": unit}
 
 
 def _end_initial(end: VllEnd) -> dict[str, Any]:

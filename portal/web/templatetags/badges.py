@@ -59,8 +59,8 @@ LOOKS: dict[str, dict[Any, Look]] = {
     },
     "end": {status: Look(*look) for status, look in END_LOOKS.items()},
     "in_sync": {
-        True: Look(gettext_noop("In sync"), "success"),
-        False: Look(gettext_noop("Not in sync"), "warning"),
+        True: Look(gettext_noop("As ordered"), "success"),
+        False: Look(gettext_noop("Not as ordered"), "warning"),
     },
 }
 
@@ -73,8 +73,9 @@ ACTIONS = {
 
 
 CHANGES = {
+    ChangeKind.DESCRIPTION: gettext_noop("name"),
     ChangeKind.BANDWIDTH: gettext_noop("bandwidth"),
-    ChangeKind.SVC_MTU: gettext_noop("service MTU"),
+    ChangeKind.SVC_MTU: gettext_noop("packet size"),
     ChangeKind.TRANSPORT: gettext_noop("transport"),
     ChangeKind.ENCAPSULATION: gettext_noop("encapsulation"),
     ChangeKind.VLAN: gettext_noop("VLAN"),
@@ -134,6 +135,16 @@ def status(name: str, vll: Vll) -> dict[str, str]:
         return {"label": "–", "tone": ""}
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     return fact(name, values[name])
+
+
+@register.inclusion_tag("ui/badge.html")
+def link_state(is_up: bool | None) -> dict[str, str]:
+    """The link of a port as its router reported it last; None: it reported none."""
+    if is_up is None:
+        return {"label": _("link not reported"), "tone": "muted"}
+    if is_up:
+        return {"label": _("link up"), "tone": "success"}
+    return {"label": _("link down"), "tone": "danger"}
 
 
 @register.inclusion_tag("ui/badge.html")

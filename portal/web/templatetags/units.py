@@ -5,6 +5,7 @@ from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from portal.core import units
 from portal.core.encapsulations import Transport
@@ -16,7 +17,12 @@ from portal.vll.models import VllEnd
 
 register = template.Library()
 
-_TAGGINGS = {Tagging.DOT1Q: "802.1Q", Tagging.QINQ: "QinQ", Tagging.DOT1AD: "802.1ad"}
+_TAGS = {
+    Tagging.UNTAGGED: gettext_noop("whole port"),
+    Tagging.DOT1Q: gettext_noop("VLAN %(outer)s"),
+    Tagging.QINQ: gettext_noop("VLAN %(outer)s, inner VLAN %(inner)s"),
+    Tagging.DOT1AD: gettext_noop("S-VLAN %(outer)s, C-VLAN %(inner)s"),
+}
 
 
 @register.filter
@@ -27,11 +33,9 @@ def rate(bps: float) -> str:
 
 @register.filter
 def tags(end: VllEnd) -> str:
-    """``802.1Q 100``, ``QinQ 100.200`` or the whole port."""
-    if end.tagging == Tagging.UNTAGGED:
-        return _("whole port")
-    vlans = ".".join(str(vlan) for vlan in (end.outer_vlan, end.inner_vlan) if vlan is not None)
-    return f"{_TAGGINGS[Tagging(end.tagging)]} {vlans}"
+    """``VLAN 100``, ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad) or the whole port."""
+    vlans = {"outer": end.outer_vlan, "inner": end.inner_vlan}
+    return _(_TAGS[Tagging(end.tagging)]) % vlans
 
 
 @register.filter

@@ -62,7 +62,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
 def check(request: SignedInRequest) -> HttpResponse:
     """Whether the form as it stands would be accepted, and over which path; nothing is written."""
     form = OrderForm(user=request.user, data=request.POST)
-    return render(request, "orders/_feasibility.html", _feasibility(form, request))
+    return render(request, "orders/_feasibility_answer.html", {"form": form} | _feasibility(form, request))
 
 
 def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:

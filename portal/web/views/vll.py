@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django_htmx.http import trigger_client_event
 
 from portal.accounts import permissions
 from portal.audit.history import vll_history
@@ -17,12 +18,14 @@ from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.forms.bandwidth import BandwidthForm, rate_initial
 from portal.web.line_progress import progress_of
 from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 _LATELY = timedelta(days=1)
 _TESTS_SHOWN = 10
+_ORDERS_SHOWN = 20
 
 
 @requires(permissions.may_see, of=visible_vll)
@@ -32,12 +35,13 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     context = {
         "vll": vll,
         "may_order": permissions.may_order(request.user, vll.customer),
+        "bandwidth": BandwidthForm(initial=rate_initial("cir", vll.cir_bps)),
         "diagnosable": vll.lifecycle not in TERMINAL_LIFECYCLES,
         "profile": vll.profile,
-        "history": vll_history(vll),
+        "orders": vll.orders.order_by("-ordered_at", "-id")[:_ORDERS_SHOWN],
+        "history": vll_history(vll) if request.user.is_noc else [],
         "tests": vll.line_tests.order_by("-created_at", "-id")[:_TESTS_SHOWN],
         "path": _path(vll, now),
-        "tunnel_path": path_of(vll),
         "policed": policed(vll=vll, since=now - _LATELY, until=now, now=now),
         "drops": end_drops(vll=vll, since=now - _LATELY, until=now, now=now),
         **_live_part(request, vll),
@@ -56,7 +60,8 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     live = _live_part(request, vll)
     if request.GET.get("seen") == live["seen"]:
         return HttpResponse(status=HTTP_NO_CHANGE)
-    return render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
+    answer = render(request, "vll/_status.html", {"vll": vll, "announce": True, **live})
+    return trigger_client_event(answer, "longline:line-changed")
 
 
 def _path(vll: Vll, now: datetime) -> LinePath | None:
@@ -84,10 +89,12 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "progress": progress,
         "may_order": permissions.may_order(request.user, vll.customer),
         "path_watch": path_status(vll),
+        "tunnel_path": path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
     return {
         "progress": progress,
+        "tunnel_path": context["tunnel_path"],
         "live": live.body,
         "seen": f"{live.seen}{progress.settled:d}{progress.asked_every}",
         "turn": _turn(vll) if any(end.path_state for end in vll.ends.all()) else "",

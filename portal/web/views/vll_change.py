@@ -69,7 +69,8 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """The outcome of the form as it stands; nothing is written."""
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
-    return render(request, "orders/_feasibility.html", _feasibility(form, request, vll))
+    context = {"form": form} | _feasibility(form, request, vll)
+    return render(request, "orders/_feasibility_answer.html", context)
 
 
 def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         "VLAN 100 is taken",
         "host-cust1.100 admin_up true false",
         "Repair now",
-        "Foreign conflicts Milk run (host-cust1, 802.1Q 100): VLAN 100 is taken",
+        "Foreign conflicts Milk run (host-cust1, VLAN 100): VLAN 100 is taken",
         "generation 7: Refused 25 times, last at",
         "busy",
         "9000 / 9000 1500 / – Mismatch",

@@ -50,7 +50,7 @@ def test_asked_for_it_is_made_and_the_form_keeps_what_was_written(isp: Isp, alic
     answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make"))
     made = Hold.objects.get()
     assert answer.status_code == 200
-    assert "rhino:host-cust1, 802.1Q 100 – hippo:host-cust1, 802.1Q 100 (100 Mbit/s) is yours until" in text(
+    assert "rhino:host-cust1, VLAN 100 – hippo:host-cust1, VLAN 100 (100 Mbit/s) is yours until" in text(
         answer
     )
     assert f'name="hold" value="{made.pk}"' in answer.content.decode()
@@ -98,7 +98,7 @@ def test_one_that_expired_is_said_and_the_next_try_goes_without(isp: Isp, alice:
 def test_the_list_shows_it_and_leads_to_a_filled_form(alice: User, hold: Hold) -> None:
     page = signed_in(alice)
     shown = page.get("/holds/")
-    assert "rhino:host-cust1 802.1Q 7 hippo:host-cust1 802.1Q 7 100 Mbit/s alice" in text(shown)
+    assert "rhino:host-cust1 VLAN 7 hippo:host-cust1 VLAN 7 100 Mbit/s alice" in text(shown)
     form = page.get(f"/orders/new/?hold={hold.pk}").context["form"]
     assert (form.a_end["outer_vlan"].value(), form.line["cir"].value(), form.held.hold) == (7, "100", hold)
 

@@ -30,13 +30,13 @@ def test_alice_sees_the_health_the_ends_and_the_bandwidth_of_her_line(isp: Isp, 
     shown = text(signed_in(alice).get("/"))
     row = shown[shown.index("Milk run") :]
     for fact in (
-        "rhino:host-cust1 802.1Q 100",
+        "rhino:host-cust1 VLAN 100",
         "hippo:host-cust1",
         "1 Gbit/s",
         "Unknown Its routers have not reported it lately.",
     ):
         assert fact in row
-    for fact in ("Active", "Admin up", "In sync", "Completed"):
+    for fact in ("Active", "Admin up", "As ordered", "Completed"):
         assert fact not in row
 
 

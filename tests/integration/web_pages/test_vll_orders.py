@@ -88,6 +88,33 @@ def described_in(page: Any) -> str:
     return found[1]
 
 
+def test_the_bandwidth_alone_is_changed_from_the_lines_page(alice: User, vll: Vll) -> None:
+    page = signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
+    assert f'action="/vlls/{vll.pk}/bandwidth/"' in page
+    assert "The new bandwidth is ordered." in text(press(alice, vll, "bandwidth", cir="2", cir_unit=GBIT))
+    assert vll.cir_bps == 2 * GBIT
+    assert vll.orders.filter(action="modify").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("cir", "said"),
+    [
+        ("", "Say how much bandwidth."),
+        ("fast", "Write a number"),
+        ("1", "there is nothing to order"),
+        ("50", "rhino:host-cust1"),
+    ],
+)
+def test_a_bandwidth_that_cannot_be_is_refused_beside_its_field(
+    alice: User, vll: Vll, cir: str, said: str
+) -> None:
+    refused = signed_in(alice).post(f"/vlls/{vll.pk}/bandwidth/", {"cir": cir, "cir_unit": GBIT})
+    assert refused.status_code == 422
+    assert said in text(refused)
+    vll.refresh_from_db()
+    assert vll.cir_bps == GBIT
+
+
 def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
     isp: Isp, ada: User, alice: User, vll: Vll
 ) -> None:
@@ -103,6 +130,7 @@ def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
     assert (vll.description, vll.cir_bps) == ("Cheese run", GBIT)
     press(alice, vll, "change", **renamed | {"described": described_in(refused)})
     assert (vll.description, vll.cir_bps) == ("Cream run", 2 * GBIT)
+    assert "Modify name, bandwidth" in text(signed_in(alice).get("/orders/"))
 
 
 def test_who_leaves_the_description_alone_does_not_bring_the_old_one_back(
@@ -209,7 +237,7 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
     page = shown(alice, placed.vll)
     assert "Held for approval" in page
     assert "waits for the NOC's approval" in page
-    assert "A rhino:host-cust1 Not asked yet" in page
+    assert "A Zürich Not asked yet" in page
     assert "Waiting for" not in page
     press(alice, placed.vll, "cancel")
     placed.refresh_from_db()
@@ -217,7 +245,7 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
 
 
 @pytest.mark.parametrize(
-    "button", ["change", "change/check", "suspend", "resume", "restore", "cancel", "retry"]
+    "button", ["change", "change/check", "bandwidth", "suspend", "resume", "restore", "cancel", "retry"]
 )
 def test_strangers_find_nothing_and_viewers_may_not(
     alice: User, bob: User, charlie: User, vll: Vll, button: str
@@ -226,19 +254,36 @@ def test_strangers_find_nothing_and_viewers_may_not(
     assert signed_in(bob).post(f"/vlls/{vll.pk}/{button}/").status_code == 403
 
 
+def errors_below(answer: Any) -> dict[str, str]:
+    """What an answer puts below each field, by the field's id in the page."""
+    below = re.findall(r'id="(\w+)_error"\s+hx-swap-oob="true">(.*?)</div>', answer.content.decode(), re.S)
+    return {field: re.sub(r"<[^>]+>", "", errors).strip() for field, errors in below}
+
+
 class TestServiceabilityWhileTyping:
     def check(self, user: User, sent: dict[str, Any]) -> Any:
         return signed_in(user).post("/orders/new/check/", sent, headers={"hx-request": "true"})
 
-    def test_a_possible_line_says_how_it_would_go(self, isp: Isp, alice: User) -> None:
+    def test_a_possible_line_says_how_it_would_go(self, isp: Isp, alice: User, nora: User) -> None:
         said = text(self.check(alice, fields(isp)))
         assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in said.replace("s,", "s ,")
-        assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
         assert "Packets of up to 8954 bytes would fit." in said
+        assert "VXLAN" not in said
+        said = text(self.check(nora, fields(isp)))
+        assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
         # 1500 and the Ethernet header, no tag carried; IP, UDP and VXLAN headers.
         assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in said
         assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
         assert not Vll.objects.exists()
+
+    def test_a_mistake_stands_below_its_field_while_it_is_written(self, isp: Isp, alice: User) -> None:
+        half = self.check(alice, fields(isp, svc_mtu="9000", cir=""))
+        assert errors_below(half)["id_cir"] == ""  # not written yet
+        assert "Not yet: Bandwidth." in text(half)
+        whole = self.check(alice, fields(isp, svc_mtu="9000"))
+        assert "rhino:bb-next" in errors_below(whole)["id_svc_mtu"]
+        assert "It would be refused:" in text(whole)
+        assert errors_below(self.check(alice, fields(isp)))["id_svc_mtu"] == ""
 
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
         said = text(self.check(alice, fields(isp, svc_mtu="9000")))
@@ -260,8 +305,8 @@ class TestServiceabilityWhileTyping:
         assert "Missing 46 bytes" in text(said)
         assert "ll-draw-line ll-draw-danger" in said.content.decode()
 
-    def test_every_transport_says_what_it_would_carry(self, isp: Isp, alice: User) -> None:
-        said = text(self.check(alice, fields(isp)))
+    def test_every_transport_says_what_it_would_carry(self, isp: Isp, nora: User) -> None:
+        said = text(self.check(nora, fields(isp)))
         assert "GENEVE over IPv6 72 bytes 8914 bytes" in said
 
     def test_an_order_that_will_be_held_says_so(self, isp: Isp, alice: User, dairy: Customer) -> None:
@@ -277,7 +322,7 @@ class TestServiceabilityWhileTyping:
 
     def test_half_a_form_is_told_what_is_missing(self, isp: Isp, alice: User) -> None:
         said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
-        assert "Still to be filled in, or corrected: A end: Port , Bandwidth" in said.replace(
+        assert "Not yet: A end: Port , Bandwidth" in said.replace(
             "Port,", "Port ,"
         )
         assert "possible" not in said

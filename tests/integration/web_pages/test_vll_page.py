@@ -40,12 +40,27 @@ def polls(answer_: Any) -> bool:
 def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
     shown = text(page_of(alice, vll))
     assert "Milk run" in shown
-    assert "A rhino:host-cust1 Waiting for rhino" in shown
-    assert "Z hippo:host-cust1 Waiting for hippo" in shown
-    assert f"VNI {vll.vni}" in shown
-    assert "1500 bytes" in shown
-    assert "not policed" in shown
+    assert "A Zürich Waiting for rhino Port rhino:host-cust1" in shown
+    assert "Z Zürich Waiting for hippo Port hippo:host-cust1" in shown
+    assert "packets of up to 1500 bytes" in shown
+    assert "not held to it at both ends" in shown
     assert "Order accepted (add) by alice" in shown
+
+
+def test_how_a_line_is_made_is_shown_to_the_noc_alone(alice: User, nora: User, vll: Vll) -> None:
+    activate(vll)
+    hers, the_nocs = text(page_of(alice, vll)), text(page_of(nora, vll))
+    for made_of in (
+        f"VNI {vll.vni}",
+        "VXLAN over IPv4",
+        "Tunnel address",
+        "Policed no",
+        "Transport asked for",
+        "History",
+    ):
+        assert made_of in the_nocs
+        assert made_of not in hers
+    assert "802.1Q" not in hers
 
 
 def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
@@ -53,8 +68,8 @@ def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
     answer(vll, "a", "verified")
     answer(vll, "z", "pending", reason=reason)
     shown = text(page_of(alice, vll))
-    assert "A rhino:host-cust1 Applied and verified" in shown
-    assert "Z hippo:host-cust1 Pending VPP has no such interface (host-cust1)" in shown
+    assert "A Zürich In place Port rhino:host-cust1" in shown
+    assert "Z Zürich Pending VPP has no such interface (host-cust1)" in shown
 
 
 @pytest.mark.parametrize(
@@ -69,7 +84,7 @@ def test_an_end_that_waits_for_the_nocs_work_says_so(
 ) -> None:
     doing(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
     shown = text(page_of(alice, vll))
-    assert f"A rhino:host-cust1 Waiting for rhino {said}" in shown
+    assert f"A Zürich Waiting for rhino {said}" in shown
     job = client(alice).get(f"/api/v1/jobs/{vll.orders.get().pk}").json()
     assert [said in step["reason"]["message"] if step["reason"] else None for step in job["steps"]] == [
         True,
@@ -103,13 +118,14 @@ def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
     assert "Waiting for" not in shown
 
 
-def test_a_failed_order_names_the_router_and_its_reason(alice: User, vll: Vll) -> None:
+def test_a_failed_order_names_the_router_and_its_reason(alice: User, nora: User, vll: Vll) -> None:
     refuse(vll, "a")
     shown = text(page_of(alice, vll))
     assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in shown
     # In the line's history too as people say it, not as it is kept.
-    assert "failure – → VLAN 100 is taken" in shown
-    assert "{'" not in shown
+    history = text(page_of(nora, vll))
+    assert "failure – → VLAN 100 is taken" in history
+    assert "{'" not in history
 
 
 def test_a_stranger_gets_404_for_every_address_of_alices_line(charlie: User, vll: Vll) -> None:
@@ -196,7 +212,7 @@ def test_a_poll_that_brings_nothing_new_changes_nothing(alice: User, vll: Vll) -
     answer(vll, "a", "verified")
     fragment = client.get(address[1])
     assert fragment.status_code == 200
-    assert "Applied and verified" in text(fragment)
+    assert "In place" in text(fragment)
     assert "Provisioning began" in text(fragment)  # the events come along
     assert "Add: In progress" in text(fragment)  # and so does what is read out
 
@@ -235,7 +251,7 @@ def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User,
     answer(vll, "z", "removed")
     shown = text(page_of(alice, vll))
     assert (
-        "Removed What this is made of Lifecycle Terminated Admin status – Oper status – Sync – Remove order"
+        "Status in detail Lifecycle Terminated Admin status – Oper status – Configuration – Remove order"
         in shown
     )
     assert "Remove this line" not in shown

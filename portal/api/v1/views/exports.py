@@ -12,8 +12,9 @@ from rest_framework.request import Request
 
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.list_filters import VllFilters
-from portal.api.v1.pagination import NewestVllFirst, walked
+from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permissions import caller
+from portal.diagnosis.health import Health, healths_of
 from portal.vll import queries
 from portal.vll.models import Vll, VllEnd
 
@@ -34,37 +35,44 @@ class VllsCsvView(generics.ListAPIView[Vll]):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
-        rows = walked(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
-        return csv_answer("vlls.csv", _rows(rows), unbounded=True)
+        parts = parts_of(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
+        return csv_answer("vlls.csv", _rows(parts), unbounded=True)
 
 
-def _rows(vlls: Iterator[Vll]) -> Iterator[list[object]]:
+def _rows(parts: Iterator[list[Vll]]) -> Iterator[list[object]]:
     """A heading, then a row per VLL; rates in bit/s, svc_mtu in bytes."""
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
-        *("admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
+        *("health", "health_cause", "admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
         *("svc_mtu", "cir_bps", "eir_bps"),
         *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
     ]
-    for vll in vlls:
-        yield [
-            str(vll.pk),
-            vll.customer.name,
-            vll.description,
-            vll.created_at.isoformat(),
-            vll.lifecycle,
-            vll.decommission_at and vll.decommission_at.isoformat(),
-            vll.admin_status,
-            vll.oper_status,
-            vll.in_sync,
-            vll.transport,
-            vll.vni,
-            vll.gre_key,
-            vll.svc_mtu,
-            vll.cir_bps,
-            vll.eir_bps,
-            *(fact for end in vll.ends.all() for fact in _end(end)),
-        ]
+    for part in parts:
+        healths = healths_of(part)
+        yield from (_row(vll, healths[vll.pk]) for vll in part)
+
+
+def _row(vll: Vll, health: Health | None) -> list[object]:
+    return [
+        str(vll.pk),
+        vll.customer.name,
+        vll.description,
+        vll.created_at.isoformat(),
+        vll.lifecycle,
+        vll.decommission_at and vll.decommission_at.isoformat(),
+        health and health.state.value,
+        health and health.cause,
+        vll.admin_status,
+        vll.oper_status,
+        vll.in_sync,
+        vll.transport,
+        vll.vni,
+        vll.gre_key,
+        vll.svc_mtu,
+        vll.cir_bps,
+        vll.eir_bps,
+        *(fact for end in vll.ends.all() for fact in _end(end)),
+    ]
 
 
 def _end(end: VllEnd) -> tuple[object, ...]:

@@ -1,0 +1,47 @@
+"""The rate fields of the forms: a number and its unit, cleaned to bit/s."""
+
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.web.forms.base import TablerForm
+
+MBIT, GBIT = 10**6, 10**9
+UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
+
+
+class BandwidthForm(TablerForm):
+    """The bandwidth of a line alone; cleans to ``cir_bps``, in bit/s."""
+
+    # The fields that are rates; each has its unit beside it.
+    rates: ClassVar[tuple[str, ...]] = ("cir",)
+
+    cir = forms.DecimalField(
+        label=_("Bandwidth"),
+        min_value=Decimal("0.000001"),
+        max_value=Decimal(10**9),
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        error_messages={
+            "required": _("Say how much bandwidth."),
+            "invalid": _("Write a number, such as 100."),
+        },
+    )
+    cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        for name in self.rates:
+            if name in cleaned and f"{name}_unit" in cleaned:
+                bps = (cleaned[name] or 0) * (cleaned[f"{name}_unit"] or MBIT)
+                if bps != int(bps):
+                    self.add_error(name, _("This is no whole number of bit/s."))
+                cleaned[f"{name}_bps"] = int(bps)
+        return cleaned
+
+
+def rate_initial(name: str, bps: int) -> dict[str, Any]:
+    """A rate (bit/s) as the number and the unit of the form's field."""
+    unit = GBIT if bps % GBIT == 0 else MBIT
+    return {name: format((Decimal(bps) / unit).normalize(), "f"), f"{name}_unit": unit}
