@@ -272,7 +272,8 @@ class OrderForm:
             for field in form.visible_fields():
                 if field.name.endswith(BESIDE):
                     continue
-                yield WrittenField(field.auto_id, list(field.errors) if field.value() else [])
+                mistakes = [str(each) for each in field.errors] if field.value() else []
+                yield WrittenField(field.auto_id, mistakes)
 
     def problems(self) -> Iterator[Problem]:
         """Every mistake, in the order of the page."""
