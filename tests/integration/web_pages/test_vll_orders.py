@@ -322,9 +322,7 @@ class TestServiceabilityWhileTyping:
 
     def test_half_a_form_is_told_what_is_missing(self, isp: Isp, alice: User) -> None:
         said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
-        assert "Not yet: A end: Port , Bandwidth" in said.replace(
-            "Port,", "Port ,"
-        )
+        assert "Not yet: A end: Port , Bandwidth" in said.replace("Port,", "Port ,")
         assert "possible" not in said
 
     def test_a_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
