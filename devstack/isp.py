@@ -28,6 +28,16 @@ class Port:
         return cls(interface=f"host-{linux}", customer=customer, linux=linux)
 
 
+# Latitude and longitude of each site, in degrees.
+COORDINATES = {
+    "Zurich": ("47.376900", "8.541700"),
+    "Basel": ("47.559600", "7.588600"),
+    "Bern": ("46.948000", "7.447400"),
+    "Geneva": ("46.204400", "6.143200"),
+    "Lugano": ("46.003700", "8.951100"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Router:
     number: int

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from devstack.isp import ALPINE_DAIRY, BACKBONE_IP_MTU, HARBOUR_PRESS, PORT_SPEED_BPS, Isp
+from devstack.isp import ALPINE_DAIRY, BACKBONE_IP_MTU, COORDINATES, HARBOUR_PRESS, PORT_SPEED_BPS, Isp
 from portal.accounts.models import Customer, Membership, User
 from portal.accounts.tokens import token_create
 from portal.inventory import models
@@ -44,11 +44,16 @@ def _user(username: str, *, customer: Customer | None = None, noc_role: str = "n
     return user, password
 
 
+def _site(name: str) -> models.Site:
+    latitude, longitude = COORDINATES[name]
+    return models.Site.objects.create(name=name, latitude=latitude, longitude=longitude)
+
+
 def _inventory(isp: Isp, customers: dict[str, Customer], agent_urls: dict[str, str]) -> dict[str, int]:
     rows = {
         router.name: models.Router.objects.create(
             name=router.name,
-            site=models.Site.objects.create(name=router.site),
+            site=_site(router.site),
             loopback4=router.loopback4,
             loopback6=router.loopback6,
             agent_url=agent_urls.get(router.name, ""),

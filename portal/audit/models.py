@@ -32,7 +32,7 @@ TRACKED: dict[type[models.Model], str] = {
     Authenticator: "id user type created_at",
     EmailAddress: "id user email verified primary",
     SocialAccount: "id user provider uid date_joined",
-    Site: "id name",
+    Site: "id name latitude longitude",
     Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps calibration"
     " maintenance_since drained_since held_since dead_since retired_at",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",

@@ -26,6 +26,9 @@ TEXTS |= {
         "Both sides are on {router}. A backbone link joins two different routers."
     ),
     errors.OutOfRange: gettext_noop("{value} is outside {minimum} to {maximum}."),
+    errors.CoordinateMissing: gettext_noop(
+        "A site has a latitude and a longitude, or neither. Write both, or leave both empty."
+    ),
     errors.NotAnInterfaceName: gettext_noop(
         "This is no interface name. Write it as VPP shows it: 1 to 63 visible ASCII characters."
     ),

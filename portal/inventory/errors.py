@@ -87,9 +87,15 @@ class BookableTwice(DomainError):
 class OutOfRange(DomainError):
     """A number outside what the inventory can mean by it."""
 
-    value: int
+    value: int | float
     minimum: int
     maximum: int
+    field: str
+
+
+class CoordinateMissing(DomainError):
+    """A site has a latitude and a longitude, or neither."""
+
     field: str
 
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from portal.inventory.errors import NotAnInterfaceName, OutOfRange
 from portal.inventory.models.port import MAX_OVERSUBSCRIPTION
 
 _MAX_RATE = 10**15
-# field: (smallest, largest); rates in bit/s, sizes in bytes.
+# field: (smallest, largest); rates in bit/s, sizes in bytes, coordinates in degrees.
 LIMITS: dict[str, tuple[int, int]] = {
     "speed_bps": (1, _MAX_RATE),
     "bookable_bps": (0, _MAX_RATE),
@@ -22,6 +23,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "z_metric": (1, 2**24 - 1),
     "a_ip_mtu": (68, 65535),
     "z_ip_mtu": (68, 65535),
+    "latitude": (-90, 90),
+    "longitude": (-180, 180),
 }
 _INTERFACES = ("interface", "a_interface", "z_interface")
 _INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")
@@ -38,6 +41,7 @@ def check_limits(values: Mapping[str, Any]) -> None:
         if value is not None and field in LIMITS:
             minimum, maximum = LIMITS[field]
             if not minimum <= value <= maximum:
-                raise OutOfRange(field=field, value=value, minimum=minimum, maximum=maximum)
+                told = float(value) if isinstance(value, Decimal) else value
+                raise OutOfRange(field=field, value=told, minimum=minimum, maximum=maximum)
         if field in _INTERFACES and not is_interface_name(value):
             raise NotAnInterfaceName(field=field, value=value)

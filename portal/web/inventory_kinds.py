@@ -74,6 +74,10 @@ def _at(moment: datetime | None) -> str:
     return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
+def _coordinates(site: Site) -> str:
+    return "–" if site.coordinates is None else "{}, {}".format(*site.coordinates)
+
+
 def _mtu(link: Any) -> Text:
     known = [link.a_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu, link.z_ip_mtu]
     text = " / ".join("–" if value is None else str(value) for value in known)
@@ -102,7 +106,7 @@ SITES = Kind(
     keyword="site",
     rows=Site.objects.all,
     by=("name", "pk"),
-    columns=(),
+    columns=((_("Latitude, longitude"), _coordinates),),
     create_form=forms.SiteForm,
     change_form=forms.SiteForm,
     create=operations.site_create,

@@ -1,26 +1,37 @@
 """Sites: points of presence."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
 from portal.accounts.models import User
-from portal.inventory.errors import ValueTaken
+from portal.inventory.errors import CoordinateMissing, ValueTaken
 from portal.inventory.models import Site
 from portal.inventory.operations.row_writes import Refusals, in_use, row_change, row_create, row_remove
 
 
-def site_create(*, name: str, user: User, now: datetime) -> Site:
-    """Raises ValueTaken."""
-    return row_create(Site(name=name), kind="site", refusals=_refusals(name), user=user, now=now)
+def site_create(
+    *,
+    name: str,
+    latitude: Decimal | None = None,
+    longitude: Decimal | None = None,
+    user: User,
+    now: datetime,
+) -> Site:
+    """Raises ValueTaken, OutOfRange, CoordinateMissing."""
+    site = Site(name=name, latitude=latitude, longitude=longitude)
+    refusals = _refusals(name, longitude_missing=longitude is None)
+    return row_create(site, kind="site", refusals=refusals, user=user, now=now)
 
 
 @transaction.atomic
 def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Site:
-    """``changes``: name. Raises ValueTaken."""
+    """``changes``: name, latitude, longitude. Raises ValueTaken, OutOfRange, CoordinateMissing."""
     locked = Site.objects.select_for_update().get(pk=site.pk)
-    refusals = _refusals(changes.get("name", locked.name))
+    longitude_missing = changes.get("longitude", locked.longitude) is None
+    refusals = _refusals(changes.get("name", locked.name), longitude_missing=longitude_missing)
     return row_change(locked, changes, kind="site", refusals=refusals, user=user, now=now)
 
 
@@ -33,5 +44,10 @@ def site_remove(*, site: Site, user: User, now: datetime) -> None:
     row_remove(locked, kind="site", user=user, now=now)
 
 
-def _refusals(name: str) -> Refusals:
-    return {"inventory_site_name_key": lambda: ValueTaken(what="site", value=name, field="name")}
+def _refusals(name: str, *, longitude_missing: bool) -> Refusals:
+    return {
+        "inventory_site_name_key": lambda: ValueTaken(what="site", value=name, field="name"),
+        "a_site_has_both_coordinates_or_none": lambda: CoordinateMissing(
+            field="longitude" if longitude_missing else "latitude"
+        ),
+    }

@@ -66,8 +66,26 @@ def _accept_affected() -> forms.BooleanField:
     )
 
 
+class DegreesField(forms.DecimalField):
+    """Degrees, to a tenth of a metre. What a latitude and a longitude can be is the operation's question."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=9, decimal_places=6, required=False, **kwargs)
+        self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{value:f}".rstrip("0").rstrip(".") if isinstance(value, Decimal) and value else value
+
+
 class SiteForm(VersionedForm):
     name = forms.CharField(label=_("Name"), max_length=100)
+    latitude = DegreesField(
+        label=_("Latitude (degrees)"),
+        help_text=_("North is positive; Zurich is 47.3769. With these of all sites the map is geographic"),
+    )
+    longitude = DegreesField(
+        label=_("Longitude (degrees)"), help_text=_("East is positive; Zurich is 8.5417")
+    )
 
 
 class CustomerForm(VersionedForm):

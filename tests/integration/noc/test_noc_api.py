@@ -37,7 +37,7 @@ def patch(user: User, address: str, document: dict[str, Any], etag: str = "*") -
 def documents(isp: Isp) -> dict[str, dict[str, Any]]:
     """One good document of each kind."""
     return {
-        "sites": {"name": "Bern"},
+        "sites": {"name": "Bern", "latitude": 46.948, "longitude": 7.4474},
         "routers": {"name": "koala", "site": "Zürich", "loopback4": "10.255.0.99", "cores": 8},
         "ports": {"router": "rhino", "interface": "x1", "speed_bps": GBIT, "customer": "Alpine Dairy"},
         "links": {
@@ -82,7 +82,7 @@ def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]
     numbers = {"a_metric": 20, "z_metric": 30, "a_ip_mtu": None, "z_ip_mtu": 1600}
     rates = {"speed_bps": 2 * GBIT, "bookable_bps": GBIT, "oversubscription_percent": 200}
     return {
-        "sites": (writes.SiteWriteSerializer, {"name": "Thun"}),
+        "sites": (writes.SiteWriteSerializer, {"name": "Thun", "latitude": -46.5, "longitude": 7.25}),
         "routers": (
             writes.RouterChangeSerializer,
             {

@@ -1,5 +1,6 @@
 """Writes to the inventory: what is unique stays unique, and what is in use stays."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from portal.events.models import Event
 from portal.inventory import operations
 from portal.inventory.errors import (
     BookableBelowBooked,
+    CoordinateMissing,
     InterfaceTaken,
     InUse,
     LinkInService,
@@ -57,6 +59,41 @@ def test_a_site_is_made_renamed_and_removed(nora: User) -> None:
         ("site.removed", "nora"),
     ]
     assert told[1].data["changes"] == {"name": ["Bern", "Bern West"]}
+
+
+def test_a_sites_place_is_kept_and_told(nora: User) -> None:
+    site = operations.site_create(name="Bern", **by(nora))
+    operations.site_change(site=site, latitude=Decimal("46.948"), longitude=Decimal("-7.4474"), **by(nora))
+    assert Site.objects.get().coordinates == (46.948, -7.4474)
+    told = Event.objects.get(kind="site.changed")
+    assert told.data["changes"] == {"latitude": [None, "46.948"], "longitude": [None, "-7.4474"]}
+    operations.site_change(site=site, latitude=None, longitude=None, **by(nora))
+    assert Site.objects.get().coordinates is None
+
+
+@pytest.mark.parametrize(
+    ("latitude", "longitude", "field"),
+    [
+        ("90.000001", "0", "latitude"),
+        ("0", "-180.000001", "longitude"),
+        ("1", None, "longitude"),
+        (None, "1", "latitude"),
+    ],
+)
+def test_no_site_is_where_nothing_can_be(
+    nora: User, latitude: str | None, longitude: str | None, field: str
+) -> None:
+    place = {
+        name: value and Decimal(value) for name, value in (("latitude", latitude), ("longitude", longitude))
+    }
+    with pytest.raises((OutOfRange, CoordinateMissing)) as refusal:
+        operations.site_create(name="Nowhere", **place, **by(nora))
+    assert refusal.value.field == field
+    assert refusal.value.sentence
+    site = operations.site_create(name="Bern", **by(nora))
+    with pytest.raises((OutOfRange, CoordinateMissing)) as refusal:
+        operations.site_change(site=site, **place, **by(nora))
+    assert refusal.value.field == field
 
 
 def test_two_sites_cannot_have_one_name(isp: Isp, nora: User) -> None:

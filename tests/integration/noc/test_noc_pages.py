@@ -73,6 +73,20 @@ def test_rates_are_written_in_mbit(isp: Isp, nora: User) -> None:
     assert 'value="1000"' in signed_in(nora).get(f"/noc/ports/{port.pk}/change/").content.decode()
 
 
+def test_a_sites_coordinates_are_shown_as_written_and_both_are_asked_for(isp: Isp, nora: User) -> None:
+    page, site = signed_in(nora), isp.routers["rhino"].site
+    address = f"/noc/sites/{site.pk}/change/"
+    sent = {"name": "Zürich", "latitude": "47.3769", "longitude": "8.5417"}
+    assert save(page, address, sent).status_code == 302
+    shown = page.get(address).content.decode()
+    assert 'value="47.3769"' in shown
+    assert 'value="8.5417"' in shown
+    assert "Zürich 47.3769, 8.5417" in text(page.get("/noc/sites/"))
+    refused = save(page, address, {**sent, "longitude": ""})
+    assert refused.status_code == 422
+    assert "A site has a latitude and a longitude, or neither." in text(refused)
+
+
 def test_a_port_that_its_router_does_not_report_is_taken_with_a_warning(isp: Isp, nora: User) -> None:
     warning = "rhino reports no interface x2. A line there would wait until it has one."
     page, sent = signed_in(nora), filled(isp)["ports"]

@@ -11,9 +11,14 @@ from portal.inventory.queries import mtu_mismatch
 
 
 class SiteSerializer(serializers.ModelSerializer[Site]):
+    """``latitude`` and ``longitude`` in degrees, north and east positive; null: not known."""
+
+    latitude = serializers.FloatField(allow_null=True)
+    longitude = serializers.FloatField(allow_null=True)
+
     class Meta:
         model = Site
-        fields = ["id", "name"]
+        fields = ["id", "name", "latitude", "longitude"]
 
 
 class RouterSerializer(serializers.ModelSerializer[Router]):

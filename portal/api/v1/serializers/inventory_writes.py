@@ -13,6 +13,7 @@ from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
     StrictCharField,
+    StrictDegreesField,
     StrictIntegerField,
     StrictSerializer,
 )
@@ -39,7 +40,11 @@ def _named(model: Any, **more: Any) -> AutocompleteField:
 
 
 class SiteWriteSerializer(StrictSerializer):
+    """``latitude`` and ``longitude`` in degrees, north and east positive: both, or neither."""
+
     name = StrictCharField(max_length=100)
+    latitude = StrictDegreesField(allow_null=True, required=False)
+    longitude = StrictDegreesField(allow_null=True, required=False)
 
 
 class CustomerWriteSerializer(StrictSerializer):

@@ -1,5 +1,7 @@
 """Fields that take JSON as it is written: DRF's own make 7 of ``"7"``, ``"7"`` of 7 and true of ``"yes"``."""
 
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +25,18 @@ class StrictIntegerField(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int):
             self.fail("not_integer")
         return super().to_internal_value(data)
+
+
+class StrictDegreesField(serializers.FloatField):
+    """A JSON number of degrees, kept to six decimal places: a tenth of a metre."""
+
+    default_error_messages = {"not_a_number": "Write a number, without quotes."}
+
+    def to_internal_value(self, data: Any) -> Decimal:  # type: ignore[override]
+        if isinstance(data, bool) or not isinstance(data, int | float) or not isfinite(data):
+            self.fail("not_a_number")
+        # A number with so many digits is out of range whatever the rest of them says.
+        return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
 
 
 class StrictLookupField(serializers.CharField):
