@@ -20,6 +20,10 @@ class LinkTraffic:
         """The busier direction."""
         return max(self.a_to_z_bps or 0, self.z_to_a_bps or 0)
 
+    def percent_of(self, bps: int | None) -> int | None:
+        """What so much is of the link, rounded; None where one of them is not known."""
+        return None if bps is None or self.speed_bps is None else round(100 * bps / self.speed_bps)
+
     @property
     def percent(self) -> int | None:
         """``part`` of 100, rounded."""

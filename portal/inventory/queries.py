@@ -91,6 +91,11 @@ def links_with_observed_mtu() -> QuerySet[BackboneLink]:
     )
 
 
+def links_at(links: Collection[Any], router: Router | None) -> Q:
+    """These links, by their ids, and those of ``router``."""
+    return Q(pk__in=links) | Q(a_router=router) | Q(z_router=router) if router else Q(pk__in=links)
+
+
 def mtu_mismatch(link: Any) -> bool:
     """Whether the known MTUs of such a link, declared or observed, contradict each other."""
     known = {link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu}

@@ -4,6 +4,7 @@ Routers and links are small integers here; the graph is directed (a metric belon
 have parallel links. Equal-cost shortest paths always count together, as ECMP uses them together.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -46,12 +47,14 @@ class Graph:
     def __init__(self, routers: int) -> None:
         self._out: list[list[Arc]] = [[] for _ in range(routers)]
         self._into: list[list[Arc]] = [[] for _ in range(routers)]
+        self._arcs_of: dict[int, list[Arc]] = defaultdict(list)
         self._distances_to = lru_cache(_KEPT_DISTANCES)(partial(_distances_to, self._into))
 
     def add(self, arc: Arc) -> None:
         """Metrics are at least 1. All arcs are added before the first question is asked."""
         self._out[arc.tail].append(arc)
         self._into[arc.head].append(arc)
+        self._arcs_of[arc.link].append(arc)
 
     def routes(self, start: int, target: int) -> Routes | None:
         """The shortest paths; None when there is no path."""
@@ -82,6 +85,19 @@ class Graph:
             links=tuple(arc.link for router in ordered for arc in arcs_from[router]),
             cut_links=tuple(cut_links),
             cut_routers=tuple(router for router in cut_routers if router not in (start, target)),
+        )
+
+    def crosses(self, start: int, target: int, *, link: int | None = None, router: int | None = None) -> bool:
+        """Whether this link or router is on one of the shortest paths; their ends are on all of them."""
+        distances = self._distances_to(target)
+        total = distances[start]
+        if total == UNREACHABLE:
+            return False
+        if router is not None and self._distances_to(router)[start] + distances[router] == total:
+            return True
+        return link is not None and any(
+            self._distances_to(arc.tail)[start] + arc.metric + distances[arc.head] == total
+            for arc in self._arcs_of[link]
         )
 
     def links_without(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from typing import TypedDict
 
 from portal.core.encapsulations import Family
 from portal.underlay.routers_and_links import Link, Router
@@ -32,6 +33,13 @@ class UsedLinks:
     fatal_routers: tuple[Router, ...] = ()
 
 
+class _Failed(TypedDict):
+    """The numbers of what is gone."""
+
+    link: int | None
+    router: int | None
+
+
 class Topology:
     """Never changes: a new version of the underlay is a new object, with new answers.
 
@@ -47,7 +55,8 @@ class Topology:
         self._validate()
         # The caches do not point back at the topology, so that a version which nobody uses any more is
         # freed at once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
-        graph = cache(partial(_graph, self._place, self._links))
+        graph = self._graph_of = cache(partial(_graph, self._place, self._links))
+        self._number_of = {link.id: number for number, link in enumerate(self._links)}
         # Families that are carried by the same links share their answers.
         self._carriers = {
             family: tuple(
@@ -85,6 +94,52 @@ class Topology:
         paths has failed (the two ends excepted). KeyError when a router is unknown.
         """
         return self._used_links(self._carriers[family], self._place[a], self._place[z], any_single_failure)
+
+    def crosses(
+        self,
+        a: Hashable,
+        z: Hashable,
+        *,
+        family: Family,
+        link: Hashable | None = None,
+        router: Hashable | None = None,
+    ) -> bool:
+        """Whether frames between two different routers may cross this link or router now, either way.
+
+        KeyError when a router is unknown.
+        """
+        graph = self._graph_of(self._carriers[family])
+        lost = self._failed(link, router)
+        here, there = self._place[a], self._place[z]
+        return graph.crosses(here, there, **lost) or graph.crosses(there, here, **lost)
+
+    def links_without(
+        self,
+        a: Hashable,
+        z: Hashable,
+        *,
+        family: Family,
+        link: Hashable | None = None,
+        router: Hashable | None = None,
+    ) -> tuple[Link, ...]:
+        """The links that frames between two different routers may cross, either way, once this link or router
+        is gone. Empty when no path is left in one direction, and where the router is one of the two.
+
+        KeyError when a router is unknown.
+        """
+        if router is not None and router in (a, z):
+            return ()
+        graph = self._graph_of(self._carriers[family])
+        lost = self._failed(link, router)
+        there = graph.links_without(self._place[a], self._place[z], **lost)
+        back = graph.links_without(self._place[z], self._place[a], **lost)
+        return tuple(self._links[number] for number in sorted(there | back)) if there and back else ()
+
+    def _failed(self, link: Hashable | None, router: Hashable | None) -> _Failed:
+        return _Failed(
+            link=None if link is None else self._number_of.get(link),
+            router=None if router is None else self._place[router],
+        )
 
     def _validate(self) -> None:
         if len(self._place) != len(self._routers):

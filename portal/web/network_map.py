@@ -1,5 +1,6 @@
 """The map of the backbone: links and routers as rows of two tables, and the same drawn."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,11 +25,14 @@ from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.proven_link_mtus import Proven, proven_link_mtus
+from portal.web.map_selection import MapSelection
 from portal.web.noc_alarms import NEARLY_FULL
-from portal.web.svg_map import Drawing, Join, Point, drawing_of
+from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
 # More are neither drawn nor read by anybody at once; a search narrows them.
 LINKS_SHOWN = 200
+# A link half full is drawn wider: with it lost its traffic may not fit another such one.
+BUSY = 0.5
 # Adding the lines up reads all of them; a minute old is new enough for what is sold.
 _LOADS_KEPT_S = 60
 NO_LOAD = LinkLoad(0, 0)
@@ -60,25 +64,35 @@ class LinkRow:
     tone: str
     load: LinkLoad | None
     traffic: LinkTraffic | None
+    is_missing: bool
+
+    @property
+    def is_used(self) -> bool:
+        return self.link.in_service and not self.is_missing
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkMap:
-    """``loads_at``: when the lines were added up; None where there are too many paths for that.
-
-    ``paths``: the first ``LINKS_SHOWN`` between these routers that lines take.
+    """``narrow_drawing``: for a narrow window, where there is room on it. ``loads_at``: when the lines were
+    added up; None where there are too many paths for that. ``usual_mtu``: that of most links (bytes), which
+    the drawing does not repeat at each. ``paths``: the first ``LINKS_SHOWN`` between these routers that lines
+    take.
     """
 
     routers: list[RouterRow]
     links: list[LinkRow]
     paths: list[TunnelPath]
     drawing: Drawing
+    narrow_drawing: Drawing | None
     loads_at: datetime | None
+    usual_mtu: int | None
 
 
-def network_map(links: list[Any], *, unlinked: bool, now: datetime) -> NetworkMap:
+def network_map(
+    links: list[Any], *, unlinked: bool, chosen: MapSelection, query: str, now: datetime
+) -> NetworkMap:
     """Of these rows of ``links_with_observed_mtu`` and the routers that they join; ``unlinked``: and of the
-    first ``LINKS_SHOWN`` routers that have no link.
+    first ``LINKS_SHOWN`` routers that have no link. ``query``: what each link of the drawing keeps.
     """
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
@@ -88,13 +102,20 @@ def network_map(links: list[Any], *, unlinked: bool, now: datetime) -> NetworkMa
         _link_row(link, topology, loads, traffic.get(link.pk), proven.get(link.pk)) for link in links
     ]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
+    ids |= {router.pk for router in (chosen.router, chosen.a, chosen.z) if router is not None}
     if unlinked:
         ids |= set(routers_without_links().values_list("pk", flat=True)[:LINKS_SHOWN])
     routers = list(Router.objects.filter(pk__in=ids).select_related("site", "observed").order_by("name"))
     use = core_use_of([router for router in routers if router.has_agent])
     router_rows = [_router_row(router, use.get(router.pk), now) for router in routers]
-    drawing = drawing_of([_spot(row) for row in router_rows], [_join(row) for row in link_rows])
-    return NetworkMap(router_rows, link_rows, list(_paths(ids)[:LINKS_SHOWN]), drawing, loads_at)
+    usual = Counter(row.ip_mtu for row in link_rows if row.ip_mtu is not None).most_common(1)
+    usual_mtu = usual[0][0] if usual else None
+    points = [_point(row, chosen, query) for row in router_rows]
+    joins = [_join(row, usual_mtu, chosen, query) for row in link_rows]
+    drawing = drawing_of(points, joins, width=WIDTH)
+    narrow = None if drawing.compact else drawing_of(points, joins, width=NARROW)
+    paths = list(_paths(ids)[:LINKS_SHOWN])
+    return NetworkMap(router_rows, link_rows, paths, drawing, narrow, loads_at, usual_mtu)
 
 
 def _paths(routers: set[int]) -> QuerySet[TunnelPath]:
@@ -136,7 +157,9 @@ def _link_row(
     load = None if loads is None else loads.get(link.pk, NO_LOAD)
     if traffic is not None and (traffic.part or 0) >= NEARLY_FULL and tone == "success":
         state, tone = _("nearly full"), "warning"
-    return LinkRow(link, ip_mtu, reported_ip_mtu(link), proven, state, tone, load, traffic)
+    return LinkRow(
+        link, ip_mtu, reported_ip_mtu(link), proven, state, tone, load, traffic, interface_missing(link)
+    )
 
 
 def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
@@ -151,34 +174,60 @@ def _link_state(link: Any, ip_mtu: int | None) -> tuple[str, str]:
     return _("in service"), "success"
 
 
-def _spot(row: RouterRow) -> Point:
+def _point(row: RouterRow, chosen: MapSelection, query: str) -> Point:
+    router, site = row.router, row.router.site
     note = row.state if row.cores is None else _("%(n)d %% of cores") % {"n": row.cores.percent}
     full = row.cores is not None and row.cores.part >= NEARLY_FULL
+    mark = chosen.mark_of_router(router.pk)
+    if mark == "end":
+        note = _("A end") if chosen.a is not None and router.pk == chosen.a.pk else _("Z end")
     return Point(
-        row.router.pk, row.router.name, note, "warning" if full and row.tone == "success" else row.tone
+        router.pk,
+        router.name,
+        note,
+        "warning" if full and row.tone == "success" else row.tone,
+        title=f"{router.name}, {site.name}: {row.state}",
+        href=f"?{query}router={router.pk}#map",
+        mark=mark,
+        site=site.name,
+        coordinates=site.coordinates,
     )
 
 
-def _join(row: LinkRow) -> Join:
-    label = _("MTU %(n)s") % {"n": "?" if row.ip_mtu is None else row.ip_mtu}
-    note = _carried(row)
+def _join(row: LinkRow, usual_mtu: int | None, chosen: MapSelection, query: str) -> Join:
+    mtu = _("MTU %(n)s") % {"n": "?" if row.ip_mtu is None else row.ip_mtu}
+    mark, traffic = chosen.mark_of_link(row.link.pk), row.traffic
+    sent = None
+    if row.link.in_service and not row.is_missing and traffic is not None:
+        sent = (
+            _sent(traffic, traffic.a_to_z_bps),
+            _sent(traffic, traffic.z_to_a_bps),
+        )
+    told = [] if sent else [_("not measured") if row.is_used else row.state]
+    if not sent and row.load is not None and row.load.lines:
+        told.append(_("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)})
+    if row.is_used and row.ip_mtu != usual_mtu:
+        told.append(mtu)
     return Join(
         row.link.a_router_id,
         row.link.z_router_id,
-        label,
-        f"{row.link}: {row.state}, {label} {note}".strip(),
-        note=note,
+        f"{row.link}: {row.state}, {mtu}",
+        tuple(told),
+        sent,
         tone=row.tone,
-        backup=not row.link.in_service,
+        level="" if sent else "unmeasured" if row.is_used else "missing" if row.is_missing else "off",
+        odd=bool(mark) or row.tone in ("warning", "danger"),
+        href=f"?{query}link={row.link.pk}#map",
+        mark=mark,
     )
 
 
-def _carried(row: LinkRow) -> str:
-    """The text below a link: what is measured on it, else what is sold over it."""
-    if row.traffic is not None:
-        if row.traffic.percent is not None:
-            return _("%(n)d %% used") % {"n": row.traffic.percent}
-        return _("%(rate)s used") % {"rate": measured_text(row.traffic.most_bps)}
-    if row.load is not None and row.load.lines:
-        return _("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)}
-    return ""
+def _sent(traffic: LinkTraffic, bps: int | None) -> Sent:
+    """In percent of the link, or at its rate where nobody knows how much the link carries."""
+    percent = traffic.percent_of(bps)
+    if bps is None:
+        return Sent("", "unmeasured")
+    if percent is None:
+        return Sent(measured_text(bps), "some")
+    level = "full" if percent >= NEARLY_FULL * 100 else "busy" if percent >= BUSY * 100 else "low"
+    return Sent(_("%(n)d %%") % {"n": percent}, level)

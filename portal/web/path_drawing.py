@@ -107,4 +107,4 @@ def _join(topology: Topology, link: Link, required: int) -> Join:
     ip_mtu = topology.ip_mtu(link)
     label = _("MTU ?") if ip_mtu is None else _("MTU %(n)d") % {"n": ip_mtu}
     tone = "warning" if ip_mtu is None else "danger" if ip_mtu < required else "success"
-    return Join(link.a.router, link.z.router, label, f"{link.name}: {label}", tone=tone)
+    return Join(link.a.router, link.z.router, f"{link.name}: {label}", (label,), tone=tone)

@@ -1,248 +1,392 @@
 """Drawings of routers and links as SVG: where everything goes. Pure, and the same for the same input.
 
-Routers stand in columns by their distance (in links) from a first one; within a column they are ordered by
-where their neighbours stand (the barycentre heuristic of Sugiyama, Tagawa and Toda, 1981), so that few links
-cross. What is not joined to the first router is drawn below, in the same way.
+Routers stand where their sites are (``geographic_layout``) when all of these have coordinates, else in
+columns (``column_layout``). Links go around routers (``link_curves``), labels stand beside them
+(``label_places``).
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-COLUMN, ROW, MARGIN = 240, 84, 2
-BOX_HEIGHT, LETTER, PADDING = 30, 8, 24
+from django.utils.safestring import SafeString, mark_safe
+
+from portal.web.column_layout import column_layout
+from portal.web.drawing_plane import Plane, Rect, Spot
+from portal.web.geographic_layout import CAPTION, Site, geographic_layout
+from portal.web.label_places import caption_place, label_places
+from portal.web.link_curves import Curve, curves
+
+# What the page of a wide window has room for, and that of a narrow one nearly, in CSS pixels.
+WIDTH, NARROW = 1160, 420
+MARGIN = 4
+BOX_HEIGHT, NOTED, COMPACT_HEIGHT, PADDING = 30, 14, 22, 24
+LETTER, SMALL_LETTER, SMALL_LINE = 8, 6.4, 15
 LONGEST_NAME = 14
-WIDEST = LONGEST_NAME * LETTER + PADDING
-SMALL_LETTER, SMALL_LINE = 6.6, 16
-_SWEEPS = 6
-_BEND = 22
+# With more than these routers are drawn small and without notes, and links without labels but odd ones.
+COMPACT_ROUTERS, COMPACT_LINKS = 24, 40
+_ROOM_FOR_LABELS = 110
+_ROW, _COMPACT_ROW, _COMPACT_COLUMN = 96, 48, 128
+_FARTHEST = 380
+# How far the middle of a link may be led aside, around routers, nearest first.
+_ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
+_ASIDE_COMPACT = (0, 30, -30, 66, -66)
+# Of each process.
+_KEPT = 16
+_SHAPES = {"danger": "◆ ", "warning": "▲ "}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A router: ``tone`` as of badges; ``note`` stands below its name."""
+    """A router: ``tone`` as of badges; ``note`` stands below its name, ``title`` is all in words.
+
+    ``site`` with its ``coordinates`` (latitude and longitude in degrees): where it stands. ``mark``:
+    ``end`` of a line that is shown, or ``chosen``.
+    """
 
     id: Hashable
     name: str
     note: str = ""
     tone: str = "muted"
+    title: str = ""
+    href: str = ""
+    mark: str = ""
+    site: str = ""
+    coordinates: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a router sends into a link: ``text`` in words, and how full that makes it (``level``)."""
+
+    text: str
+    level: str
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A link between two spots; ``label`` is written on it and ``note`` below, ``title`` is all in words."""
+    """A link between two points. ``title``: all in words; ``label``: lines of text beside it.
+
+    ``sent``: by its A and its Z router, drawn as one half of the link each; where nobody knows it, ``level``
+    is of the whole. ``odd``: its label is worth its place on a full map too. ``mark``: ``path`` of a line
+    that is shown, ``path-backup`` after a failure, or ``chosen``.
+    """
 
     a: Hashable
     z: Hashable
-    label: str
     title: str
-    note: str = ""
+    label: tuple[str, ...] = ()
+    sent: tuple[Sent, Sent] | None = None
     tone: str = "muted"
-    backup: bool = False
+    level: str = ""
+    odd: bool = True
+    href: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    at: SafeString
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A spot in its place; ``x`` and ``y`` are the middle."""
+    """A router in its place. ``label``: its name, or as much of it as fits."""
 
-    spot: Point
-    x: float
-    y: float
-    width: float
-
-    @property
-    def left(self) -> float:
-        return self.x - self.width / 2
-
-    @property
-    def top(self) -> float:
-        return self.y - self.height / 2
-
-    @property
-    def height(self) -> int:
-        return BOX_HEIGHT + (14 if self.spot.note else 0)
+    point: Point
+    rect: Rect
+    compact: bool
 
     @property
     def label(self) -> str:
-        """The name, or as much of it as fits."""
-        name = self.spot.name
-        return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        name = self.point.name
+        cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        return _SHAPES.get(self.point.tone, "") + cut if self.compact else cut
 
     @property
-    def label_y(self) -> float:
-        return self.y - (3 if self.spot.note else -4)
+    def note(self) -> str:
+        return "" if self.compact else self.point.note
 
     @property
-    def note_y(self) -> float:
-        return self.y + 13
+    def geometry(self) -> SafeString:
+        return _geometry(self.rect)
+
+    @property
+    def label_at(self) -> SafeString:
+        return _at(self._middle, self.rect.top + (18 if self.note else self._tall / 2 + 4))
+
+    @property
+    def note_at(self) -> SafeString:
+        return _at(self._middle, self.rect.top + 34)
+
+    @property
+    def _middle(self) -> float:
+        return (self.rect.left + self.rect.right) / 2
+
+    @property
+    def _tall(self) -> float:
+        return self.rect.bottom - self.rect.top
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """``level``: "" where it is not about what is sent."""
+
+    path: str
+    level: str
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A join as a path; ``x`` and ``y`` are the middle of its label."""
+    """A link as drawn. ``label``: where its texts are, None where there was no free place."""
 
     join: Join
-    path: str
-    x: float
-    y: float
+    curve: Curve
+    label: Rect | None
 
     @property
-    def width(self) -> float:
-        return max(len(self.join.label), len(self.join.note)) * SMALL_LETTER + 2 * SMALL_LETTER
+    def path(self) -> str:
+        return self.curve.path
 
     @property
-    def height(self) -> int:
-        return SMALL_LINE * (2 if self.join.note else 1)
+    def halves(self) -> list[Half]:
+        if self.join.sent is None:
+            return [Half(self.curve.path, self.join.level)]
+        return [Half(path, sent.level) for path, sent in zip(self.curve.halves, self.join.sent, strict=True)]
 
     @property
-    def left(self) -> float:
-        return self.x - self.width / 2
-
-    @property
-    def top(self) -> float:
-        return self.y - self.height / 2
-
-    @property
-    def label_y(self) -> float:
-        return self.top + SMALL_LINE - 4
-
-    @property
-    def note_y(self) -> float:
-        return self.label_y + SMALL_LINE
+    def texts(self) -> list[Text]:
+        if self.label is None:
+            return []
+        middle = (self.label.left + self.label.right) / 2
+        lines = _lines(self.join, self.curve)
+        return [
+            Text(text, _at(middle, self.label.top + SMALL_LINE * (number + 0.8)))
+            for number, text in enumerate(lines)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Sizes in CSS pixels."""
+    """``frame``: all of it, in CSS pixels. ``captions``: the names of sites."""
 
-    width: float
-    height: float
+    frame: Rect
     boxes: list[Box]
     lines: list[Line]
+    captions: list[Text]
+    compact: bool
+
+    @property
+    def width(self) -> int:
+        return round(self.frame.right - self.frame.left)
+
+    @property
+    def height(self) -> int:
+        return round(self.frame.bottom - self.frame.top)
+
+    @property
+    def view_box(self) -> str:
+        return f"{self.frame.left:.0f} {self.frame.top:.0f} {self.width} {self.height}"
+
+    @property
+    def size(self) -> str:
+        """``small``: fits a narrow window nearly; ``page``: as wide as a page; ``large``: is scrolled."""
+        if self.width <= 400:
+            return "small"
+        return "page" if self.width <= WIDTH else "large"
 
 
-def drawing_of(spots: Sequence[Point], joins: Sequence[Join], *, first: Hashable | None = None) -> Drawing:
-    """``first``: the spot to begin with at the left; else one at the rim, so that the drawing is wide."""
-    around: dict[Hashable, set[Hashable]] = {spot.id: set() for spot in spots}
-    for join in joins:
-        around[join.a].add(join.z)
-        around[join.z].add(join.a)
-    rank = {
-        spot.id: place for place, spot in enumerate(sorted(spots, key=lambda each: (each.name, str(each.id))))
-    }
-    places: dict[Hashable, tuple[float, float]] = {}
-    below = 0.0
-    for start in _starts(around, rank, first):
-        columns = _ordered(_columns(start, around, rank), around, rank)
-        rows = max(len(column) for column in columns)
-        for number, column in enumerate(columns):
-            for row, spot in enumerate(column):
-                places[spot] = (number, below + (rows - len(column)) / 2 + row)
-        below += rows
-    widest = max((_width(spot) for spot in spots), default=0)
-    boxes = [_box(spot, widest, *places[spot.id]) for spot in spots]
-    lines = _lines(joins, {box.spot.id: box for box in boxes})
-    rims = [box.left + box.width for box in boxes] + [line.left + line.width for line in lines]
-    return Drawing(
-        width=max(rims, default=0) + MARGIN,
-        height=below * ROW,
-        boxes=boxes,
-        lines=lines,
-    )
+def drawing_of(
+    points: Sequence[Point],
+    joins: Sequence[Join],
+    *,
+    first: Hashable | None = None,
+    width: int | None = None,
+) -> Drawing:
+    """``first``: the router to begin with at the left, where they stand in columns.
+
+    ``width``: to be filled; else the drawing is as wide as it needs to be.
+    """
+    compact = len(points) > COMPACT_ROUTERS or len(joins) > COMPACT_LINKS
+    shapes = tuple(_shape(point, compact) for point in points)
+    pairs = tuple((join.a, join.z) for join in joins)
+    places = _places(shapes, pairs, first, compact, width)
+    rects, ways = places.rects, places.ways
+    boxes = [Box(point, rect, compact) for point, rect in zip(points, rects, strict=True)]
+    plane, captions = _plane(rects, ways), list[Text]()
+    for name, rect in places.captions:
+        captions.append(Text(name, _at((rect.left + rect.right) / 2, rect.bottom - 5)))
+        plane.add(rect)
+    frame = _frame([*rects, *(rect for _name, rect in places.captions)], ways, width=width)
+    asked = [
+        (way, *_label_size(_lines(join, way))) if join.odd or not compact else None
+        for join, way in zip(joins, ways, strict=True)
+    ]
+    labels = list(label_places(asked, plane, inside=frame))
+    lines = [Line(join, way, label) for join, way, label in zip(joins, ways, labels, strict=True)]
+    used = [*rects, *(rect for _name, rect in places.captions), *(label for label in labels if label)]
+    return Drawing(_trimmed(frame, used, ways), boxes, lines, captions, compact)
 
 
-def _starts(
-    around: dict[Hashable, set[Hashable]], rank: dict[Hashable, int], first: Hashable | None
-) -> Iterable[Hashable]:
-    """A spot to begin with in each part of the network; the one with ``first`` comes first."""
-    left = set(around)
-    if first is not None:
-        yield first
-        left -= _distances(first, around).keys()
-    while left:
-        start = min(left, key=lambda spot: (-len(around[spot]), rank[spot]))
-        distances = _distances(start, around)
-        yield max(distances, key=lambda spot: (distances[spot], -rank[spot]))
-        left -= distances.keys()
+class _Shape(NamedTuple):
+    """A router as far as places depend on it: they are kept from one look at a map to the next."""
+
+    id: Hashable
+    name: str
+    width: float
+    height: float
+    site: str
+    coordinates: tuple[float, float] | None
 
 
-def _distances(start: Hashable, around: dict[Hashable, set[Hashable]]) -> dict[Hashable, int]:
-    distances, pending = {start: 0}, [start]
-    for here in pending:
-        for there in around[here]:
-            if there not in distances:
-                distances[there] = distances[here] + 1
-                pending.append(there)
-    return distances
+class _Places(NamedTuple):
+    """Of routers and links in their order; ``captions``: sites' names and where they are."""
+
+    rects: tuple[Rect, ...]
+    ways: tuple[Curve, ...]
+    captions: tuple[tuple[str, Rect], ...]
 
 
-def _columns(
-    start: Hashable, around: dict[Hashable, set[Hashable]], rank: dict[Hashable, int]
-) -> list[list[Hashable]]:
-    columns: dict[int, list[Hashable]] = defaultdict(list)
-    for spot, distance in _distances(start, around).items():
-        columns[distance].append(spot)
-    return [sorted(columns[distance], key=lambda spot: rank[spot]) for distance in sorted(columns)]
-
-
-def _ordered(
-    columns: list[list[Hashable]], around: dict[Hashable, set[Hashable]], rank: dict[Hashable, int]
-) -> list[list[Hashable]]:
-    height: dict[Hashable, float] = {}
-    for column in columns:
-        height |= _heights(column)
-    for sweep in range(_SWEEPS):
-        for column in columns if sweep % 2 == 0 else reversed(columns):
-            members = set(column)
-            keys = {spot: (_centre(spot, around[spot] - members, height), rank[spot]) for spot in column}
-            column.sort(key=keys.__getitem__)
-            height |= _heights(column)
-    return columns
-
-
-def _heights(column: list[Hashable]) -> dict[Hashable, float]:
-    """From 0 to 1, whatever a column's length."""
-    return {spot: (row + 0.5) / len(column) for row, spot in enumerate(column)}
-
-
-def _centre(spot: Hashable, others: set[Hashable], height: dict[Hashable, float]) -> float:
-    # Sums of floats depend on their order; what is drawn must not.
-    return round(sum(height[there] for there in others) / len(others), 6) if others else height[spot]
-
-
-def _width(spot: Point) -> float:
-    letters = max(min(len(spot.name), LONGEST_NAME), len(spot.note) * 0.85)
-    return min(letters * LETTER + PADDING, WIDEST)
-
-
-def _box(spot: Point, widest: float, column: float, row: float) -> Box:
-    return Box(spot, x=MARGIN + widest / 2 + column * COLUMN, y=(row + 0.5) * ROW, width=widest)
-
-
-def _lines(joins: Sequence[Join], box_of: dict[Hashable, Box]) -> list[Line]:
-    beside: dict[frozenset[Hashable], int] = defaultdict(int)
-    count: dict[frozenset[Hashable], int] = defaultdict(int)
-    for join in joins:
-        count[frozenset((join.a, join.z))] += 1
-    lines = []
-    for join in joins:
-        pair = frozenset((join.a, join.z))
-        number, beside[pair] = beside[pair], beside[pair] + 1
-        left, right = sorted((box_of[join.a], box_of[join.z]), key=lambda box: (box.x, box.y))
-        lines.append(_line(join, left, right, number - (count[pair] - 1) / 2))
-    return lines
-
-
-def _line(join: Join, left: Box, right: Box, offset: float) -> Line:
-    """A curve whose middle is ``offset`` bends away from the straight line between the two boxes."""
-    if left.x == right.x:
-        # In one column: around those that stand between.
-        between = round(abs(right.y - left.y) / ROW) - 1
-        around = WIDEST / 2 + _BEND + between * 8 if between else 0.0
-        bend_x, bend_y = 2 * (around + _BEND * offset), 0.0
+@lru_cache(_KEPT)
+def _places(
+    shapes: tuple[_Shape, ...],
+    pairs: tuple[tuple[Hashable, Hashable], ...],
+    first: Hashable | None,
+    compact: bool,
+    width: int | None,
+) -> _Places:
+    sites, captions, blocks = _sites(shapes), [], []
+    if sites is None:
+        rects = _in_columns(shapes, pairs, first, compact, width=width)
     else:
-        bend_x, bend_y = 0.0, _BEND * 2 * offset
-    middle_x, middle_y = (left.x + right.x) / 2, (left.y + right.y) / 2
-    bend = f"Q{middle_x + bend_x:.0f} {middle_y + bend_y:.0f}"
-    path = f"M{left.x:.0f} {left.y:.0f}{bend} {right.x:.0f} {right.y:.0f}"
-    return Line(join, path, x=middle_x + bend_x / 2, y=middle_y + bend_y / 2)
+        size = {shape.id: (shape.width, shape.height) for shape in shapes}
+        rects = {}
+        for place in geographic_layout(sites, width=(width or WIDTH) - 2 * MARGIN):
+            rects |= {id: Rect.around(spot, *size[id]) for id, spot in place.routers.items()}
+            blocks.append((place.name, place.block))
+    ways = tuple(curves(pairs, rects, aside=_ASIDE_COMPACT if compact else _ASIDE))
+    plane = _plane(rects.values(), ways)
+    for name, block in blocks:
+        caption = caption_place(block, _text_width(name), CAPTION, plane)
+        plane.add(caption)
+        captions.append((name, caption))
+    return _Places(tuple(rects[shape.id] for shape in shapes), ways, tuple(captions))
+
+
+def _shape(point: Point, compact: bool) -> _Shape:
+    name = min(len(point.name), LONGEST_NAME)
+    if compact:
+        # Whatever its tone: a router that falls silent stays where it is.
+        width, height = (name + 2) * 6.8 + 8, COMPACT_HEIGHT
+    else:
+        width = max(name, len(point.note) * SMALL_LETTER / LETTER) * LETTER + PADDING
+        height = BOX_HEIGHT + (NOTED if point.note else 0)
+    return _Shape(point.id, point.name, width, height, point.site, point.coordinates)
+
+
+def _sites(shapes: Sequence[_Shape]) -> list[Site] | None:
+    """None where of one router nobody knows where it is."""
+    found: dict[tuple[str, tuple[float, float]], dict[Hashable, tuple[float, float]]] = {}
+    for shape in sorted(shapes, key=lambda each: (each.name, str(each.id))):
+        if shape.coordinates is None:
+            return None
+        found.setdefault((shape.site, shape.coordinates), {})[shape.id] = (shape.width, shape.height)
+    return [
+        Site(name, coordinates, routers, _text_width(name)) for (name, coordinates), routers in found.items()
+    ] or None
+
+
+def _in_columns(
+    shapes: Sequence[_Shape],
+    pairs: Sequence[tuple[Hashable, Hashable]],
+    first: Hashable | None,
+    compact: bool,
+    *,
+    width: int | None,
+) -> dict[Hashable, Rect]:
+    """Boxes of one width, so that columns are straight."""
+    widest = max((shape.width for shape in shapes), default=0)
+    apart = max(widest + 24, _COMPACT_COLUMN) if compact else widest + _ROOM_FOR_LABELS
+    room = (width or WIDTH) - 2 * MARGIN - widest
+    names = {shape.id: shape.name for shape in shapes}
+    places = column_layout(names, pairs, fitting=max(int(room // apart) + 1, 2), first=first)
+    columns = max((column for column, _row in places.values()), default=0)
+    if width and columns:
+        apart = min(room / columns, _FARTHEST)
+    row_height = _COMPACT_ROW if compact else _ROW
+    rects = {}
+    for shape in shapes:
+        column, row = places[shape.id]
+        middle = Spot(MARGIN + widest / 2 + column * apart, (row + 0.5) * row_height)
+        rects[shape.id] = Rect.around(middle, widest, shape.height)
+    return rects
+
+
+def _frame(rects: Sequence[Rect], ways: Sequence[Curve], *, width: int | None) -> Rect:
+    """All that labels may be put on: the routers and links, and a line of text above and below."""
+    corners = [*rects, *(piece.bounds for way in ways for piece in way.pieces)]
+    if not corners:
+        return Rect(0, 0, 0, 0)
+    frame = Rect(
+        min(each.left for each in corners) - MARGIN,
+        min(each.top for each in corners) - 3 * SMALL_LINE,
+        max(each.right for each in corners) + MARGIN,
+        max(each.bottom for each in corners) + 3 * SMALL_LINE,
+    )
+    spare = (width - (frame.right - frame.left)) / 2 if width else 0
+    # A narrow drawing stands in the middle of the page.
+    return frame._replace(left=frame.left - spare, right=frame.right + spare) if spare > 0 else frame
+
+
+def _trimmed(frame: Rect, used: Sequence[Rect], ways: Sequence[Curve]) -> Rect:
+    """Without what is empty above and below."""
+    corners = [*used, *(piece.bounds for way in ways for piece in way.pieces)]
+    if not corners:
+        return frame
+    top, bottom = min(each.top for each in corners), max(each.bottom for each in corners)
+    return frame._replace(top=top - MARGIN, bottom=bottom + MARGIN)
+
+
+def _plane(rects: Iterable[Rect], ways: Iterable[Curve]) -> Plane:
+    plane = Plane()
+    for rect in rects:
+        plane.add(rect.grown(2))
+    for way in ways:
+        for piece in way.pieces:
+            plane.add_piece(piece)
+    return plane
+
+
+def _lines(join: Join, way: Curve) -> list[str]:
+    """The label of a link: what is sent each way, with an arrow that points there, and what else is said."""
+    if join.sent is None:
+        return list(join.label)
+    across, down = way.z.x - way.a.x, way.z.y - way.a.y
+    there, back = "→←" if abs(across) >= abs(down) else "↓↑"
+    if (across if abs(across) >= abs(down) else down) < 0:
+        there, back = back, there
+    arrows = [
+        f"{arrow} {sent.text}" for arrow, sent in zip((there, back), join.sent, strict=True) if sent.text
+    ]
+    return [*arrows, *join.label]
+
+
+def _label_size(lines: Sequence[str]) -> tuple[float, float]:
+    return max((_text_width(line) for line in lines), default=0), SMALL_LINE * len(lines)
+
+
+def _text_width(text: str) -> float:
+    return len(text) * SMALL_LETTER + 4
+
+
+def _at(x: float, y: float) -> SafeString:
+    return mark_safe(f'x="{x:.0f}" y="{y:.0f}"')  # noqa: S308 - numbers alone
+
+
+def _geometry(rect: Rect) -> SafeString:
+    return mark_safe(  # noqa: S308 - numbers alone
+        f'x="{rect.left:.0f}" y="{rect.top:.0f}"'
+        f' width="{rect.right - rect.left:.0f}" height="{rect.bottom - rect.top:.0f}"'
+    )

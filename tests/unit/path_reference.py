@@ -20,7 +20,7 @@ class Expected:
 def expected(links: Sequence[Link], a: Hashable, z: Hashable, family: Family) -> Expected:
     """Ids of the links and routers, both directions together; empty without a path in both."""
     usable = [link for link in links if link.in_service and family in link.families]
-    there, back = _shortest(usable, a, z), _shortest(usable, z, a)
+    there, back = shortest(usable, a, z), shortest(usable, z, a)
     if not there or not back:
         return Expected()
     result = Expected()
@@ -41,13 +41,13 @@ def expected(links: Sequence[Link], a: Hashable, z: Hashable, family: Family) ->
 
 
 def _collect(result: Expected, links: Sequence[Link], a: Hashable, z: Hashable) -> bool:
-    directions = _shortest(links, a, z), _shortest(links, z, a)
+    directions = shortest(links, a, z), shortest(links, z, a)
     for paths in directions:
         result.after_failures |= {link.id for path in paths for *_, link in path}
     return all(directions)
 
 
-def _shortest(links: Sequence[Link], start: Hashable, target: Hashable) -> list[list[Arc]]:
+def shortest(links: Sequence[Link], start: Hashable, target: Hashable) -> list[list[Arc]]:
     paths = list(_simple_paths(links, [], start, target, {start}))
     lowest = min((_cost(path) for path in paths), default=0)
     return [path for path in paths if _cost(path) == lowest]

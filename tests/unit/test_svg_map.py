@@ -1,76 +1,239 @@
 """Drawings: the same for the same input, nothing on top of anything else, and quick for a large network."""
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 
-from portal.web.svg_map import BOX_HEIGHT, COLUMN, Drawing, Join, Point, drawing_of
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from devstack.isp import COORDINATES, small_isp
+from portal.web.drawing_plane import Rect
+from portal.web.svg_map import WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
+
+USED = (Sent("30 %", "low"), Sent("9.99 Mbit/s", "some"))
 
 
 def ring(size: int) -> tuple[list[Point], list[Join]]:
     names = [f"r{number:04}" for number in range(size)]
     around = [*pairwise(names), (names[-1], names[0])]
-    return [Point(name, name) for name in names], [Join(a, z, "MTU 9000", f"{a} {z}") for a, z in around]
+    return [Point(name, name) for name in names], [Join(a, z, f"{a} {z}", ("MTU 9000",)) for a, z in around]
+
+
+def demo() -> tuple[list[Point], list[Join]]:
+    """The routers and links of the demo, where they are."""
+    isp = small_isp()
+    points = [
+        Point(router.name, router.name, "reporting", site=router.site, coordinates=at(router.site))
+        for router in isp.routers
+    ]
+    return points, [Join(link.a, link.z, "", ("MTU 1500",), USED) for link in isp.links]
+
+
+def at(site: str) -> tuple[float, float]:
+    latitude, longitude = COORDINATES[site]
+    return float(latitude), float(longitude)
 
 
 def columns(drawing: Drawing) -> dict[float, set[str]]:
     found: dict[float, set[str]] = {}
     for box in drawing.boxes:
-        found.setdefault(box.x, set()).add(box.spot.name)
+        found.setdefault(middle(box)[0], set()).add(box.point.name)
     return dict(sorted(found.items()))
+
+
+def middle(box: Box) -> tuple[float, float]:
+    return (box.rect.left + box.rect.right) / 2, (box.rect.top + box.rect.bottom) / 2
+
+
+def place(drawing: Drawing) -> dict[object, tuple[float, float]]:
+    return {box.point.id: middle(box) for box in drawing.boxes}
+
+
+def labels(drawing: Drawing) -> list[Rect]:
+    return [line.label for line in drawing.lines if line.label is not None]
+
+
+def assert_nothing_overlaps(drawing: Drawing) -> None:
+    boxes = [box.rect for box in drawing.boxes]
+    for one, other in combinations([*boxes, *labels(drawing)], 2):
+        assert not one.touches(other), (one, other)
+    for line in drawing.lines:
+        for label in labels(drawing):
+            assert not any(piece.crosses(label) for piece in line.curve.pieces), (line.join.title, label)
+
+
+def assert_all_is_inside(drawing: Drawing) -> None:
+    for rect in [*(box.rect for box in drawing.boxes), *labels(drawing)]:
+        assert rect.left >= drawing.frame.left
+        assert rect.right <= drawing.frame.right
+        assert rect.top >= drawing.frame.top
+        assert rect.bottom <= drawing.frame.bottom
+
+
+@pytest.mark.parametrize("drawn", [demo(), ring(12)], ids=["demo", "twelve"])
+def test_a_map_has_all_its_labels_beside_their_links_and_fills_its_page(
+    drawn: tuple[Sequence[Point], Sequence[Join]],
+) -> None:
+    drawing = drawing_of(*drawn, width=WIDTH)
+    assert_nothing_overlaps(drawing)
+    assert_all_is_inside(drawing)
+    assert len(labels(drawing)) == len(drawn[1])
+    boxes = [box.rect for box in drawing.boxes]
+    assert max(box.right for box in boxes) - min(box.left for box in boxes) > 0.75 * WIDTH
+    assert drawing.width <= WIDTH
+
+
+_NETWORKS = st.lists(st.tuples(st.integers(0, 17), st.integers(0, 17)), max_size=30)
+_PLACES = st.lists(st.tuples(st.floats(-90, 90), st.floats(-180, 180)), min_size=18, max_size=18)
+
+
+@settings(deadline=None, max_examples=60)
+@given(_NETWORKS, st.none() | _PLACES)
+def test_nothing_ever_overlaps(
+    pairs: list[tuple[int, int]], places: list[tuple[float, float]] | None
+) -> None:
+    points = [
+        Point(
+            number,
+            f"r{number}",
+            "reporting",
+            site=f"s{number % 9}",
+            coordinates=places and places[number % 9],
+        )
+        for number in range(18)
+    ]
+    joins = [Join(a, z, "", ("MTU 9000",), USED) for a, z in pairs if a != z]
+    drawing = drawing_of(points, joins, width=WIDTH)
+    assert_nothing_overlaps(drawing)
+    assert_all_is_inside(drawing)
+
+
+def test_routers_stand_where_their_sites_are() -> None:
+    where = place(drawing_of(*demo(), width=WIDTH))
+    assert where["hippo"][1] < where["rhino"][1] < where["zebra"][1] < where["panda"][1] < where["otter"][1]
+    assert where["panda"][0] < where["zebra"][0] < where["hippo"][0] < where["rhino"][0] < where["otter"][0]
+
+
+def test_routers_of_one_site_stand_together_below_its_name() -> None:
+    points = [
+        Point(name, name, site=site, coordinates=at(site))
+        for name, site in (("z1", "Zurich"), ("z2", "Zurich"), ("g1", "Geneva"))
+    ]
+    drawing = drawing_of(points, [], width=WIDTH)
+    where = place(drawing)
+    assert where["z1"][0] == where["z2"][0]
+    assert 0 < where["z2"][1] - where["z1"][1] < 100
+    assert sorted(caption.text for caption in drawing.captions) == ["Geneva", "Zurich"]
+
+
+def test_sites_on_both_sides_of_the_date_line_are_neighbours() -> None:
+    cities = {
+        "Suva": (-18.1, 178.4),
+        "Apia": (-13.8, -171.8),
+        "Auckland": (-36.8, 174.8),
+        "Lima": (-12.0, -77.0),
+    }
+    points = [Point(name, name, site=name, coordinates=where) for name, where in cities.items()]
+    where = place(drawing_of(points, [], width=WIDTH))
+    assert where["Auckland"][0] < where["Suva"][0] < where["Apia"][0] < where["Lima"][0]
+
+
+def test_one_site_that_nobody_knows_the_place_of_makes_columns_of_all() -> None:
+    points, joins = demo()
+    points.append(Point("new", "new", site="Chur"))
+    assert drawing_of(points, joins).captions == []
 
 
 def test_routers_stand_in_columns_by_their_distance_from_the_first() -> None:
     drawn = columns(drawing_of(*ring(5), first="r0000"))
     assert list(drawn.values()) == [{"r0000"}, {"r0001", "r0004"}, {"r0002", "r0003"}]
-    assert [right - left for left, right in pairwise(drawn)] == [COLUMN, COLUMN]
 
 
-def test_no_two_routers_stand_on_each_other() -> None:
-    spots, joins = ring(12)
-    alone = [Point("x", "x"), Point("y", "y")]
-    boxes = drawing_of([*spots, *alone], joins).boxes
-    for one, other in combinations(boxes, 2):
-        assert one.x != other.x or abs(one.y - other.y) >= BOX_HEIGHT, (one, other)
+def test_a_long_chain_is_folded_into_its_page() -> None:
+    points, joins = ring(60)
+    drawing = drawing_of(points, joins[:-1], width=WIDTH)
+    assert drawing.width <= WIDTH
+    where = place(drawing)
+    across = sorted({x for x, _y in where.values()})
+    for a, z in pairwise(f"r{number:04}" for number in range(60)):
+        steps = abs(across.index(where[a][0]) - across.index(where[z][0]))
+        assert steps <= 1, (a, z)
 
 
-def test_all_of_it_is_inside() -> None:
-    drawing = drawing_of(*ring(9))
-    for box in drawing.boxes:
-        assert box.left >= 0
-        assert box.x + box.width / 2 <= drawing.width
-        assert box.top >= 0
-        assert box.y + box.height / 2 <= drawing.height
-    for line in drawing.lines:
-        assert line.left >= 0
-        assert line.left + line.width <= drawing.width
+def test_routers_without_links_stand_beside_each_other() -> None:
+    points, joins = ring(5)
+    alone = [Point(f"x{number}", f"x{number}") for number in range(4)]
+    where = place(drawing_of([*points, *alone], joins, width=WIDTH))
+    assert len({where[point.id][1] for point in alone}) == 1
 
 
-def test_the_order_of_the_input_changes_nothing() -> None:
-    spots, joins = ring(8)
-    place = {box.spot.id: (box.x, box.y) for box in drawing_of(spots, joins).boxes}
-    again = {box.spot.id: (box.x, box.y) for box in drawing_of(spots[::-1], joins[::-1]).boxes}
-    assert place == again
+@pytest.mark.parametrize("network", [ring(8), demo()], ids=["columns", "geographic"])
+def test_the_order_of_the_input_changes_nothing(network: tuple[list[Point], list[Join]]) -> None:
+    points, joins = network
+    assert place(drawing_of(points, joins)) == place(drawing_of(points[::-1], joins[::-1]))
 
 
 def test_links_side_by_side_are_two_curves() -> None:
-    spots = [Point("a", "a"), Point("z", "z")]
-    joins = [Join("a", "z", "MTU 9000", "one"), Join("z", "a", "MTU 1500", "other")]
-    one, other = drawing_of(spots, joins).lines
+    points = [Point("a", "a"), Point("z", "z")]
+    joins = [Join("a", "z", "one", ("MTU 9000",)), Join("z", "a", "other", ("MTU 1500",))]
+    one, other = drawing_of(points, joins).lines
     assert one.path != other.path
-    assert one.y != other.y
+    assert one.label != other.label
+
+
+def test_a_link_goes_around_a_router_that_stands_between() -> None:
+    points = [
+        Point(name, name, site=name, coordinates=(47.0, longitude))
+        for name, longitude in (("west", 6.0), ("middle", 8.0), ("east", 10.0))
+    ]
+    drawing = drawing_of(points, [Join("west", "east", "")], width=WIDTH)
+    between = next(box.rect for box in drawing.boxes if box.point.id == "middle")
+    assert not any(piece.crosses(between) for piece in drawing.lines[0].curve.pieces)
+
+
+def test_arrows_point_to_the_router_that_receives() -> None:
+    points = [
+        Point(name, name, site=name, coordinates=(47.0, longitude))
+        for name, longitude in (("west", 6.0), ("east", 10.0))
+    ]
+    sent = (Sent("30 %", "low"), Sent("10 %", "low"))
+    drawing = drawing_of(points, [Join("west", "east", "", (), sent), Join("east", "west", "", (), sent)])
+    assert [[text.text for text in line.texts] for line in drawing.lines] == [
+        ["→ 30 %", "← 10 %"],
+        ["← 30 %", "→ 10 %"],
+    ]
+
+
+def test_each_half_of_a_link_is_what_the_router_beside_it_sends() -> None:
+    points = [Point("a", "a"), Point("z", "z")]
+    (line,) = drawing_of(points, [Join("a", "z", "", (), (Sent("90 %", "full"), Sent("1 %", "low")))]).lines
+    a, z = line.halves
+    assert (a.level, z.level) == ("full", "low")
+    assert a.path.startswith(f"M{line.curve.a.x:.0f} ")
+    assert z.path.startswith(f"M{line.curve.z.x:.0f} ")
+
+
+def test_a_full_map_has_labels_only_where_something_is_odd() -> None:
+    points, joins = ring(60)
+    quiet = [Join(join.a, join.z, "", join.label, odd=False) for join in joins[1:]]
+    drawing = drawing_of(points, [joins[0], *quiet], width=WIDTH)
+    assert drawing.compact
+    assert [line.join.title for line in drawing.lines if line.label is not None] == [joins[0].title]
 
 
 def test_neighbours_are_put_beside_each_other() -> None:
     """Two rows of three: without looking at neighbours the second column would cross."""
-    spots = [Point(name, name) for name in ("hub", "a1", "b1", "a2", "b2")]
-    joins = [Join(*pair, "", "") for pair in (("hub", "a1"), ("hub", "b1"), ("a1", "b2"), ("b1", "a2"))]
-    height = {box.spot.id: box.y for box in drawing_of(spots, joins, first="hub").boxes}
+    points = [Point(name, name) for name in ("hub", "a1", "b1", "a2", "b2")]
+    joins = [Join(*pair, "") for pair in (("hub", "a1"), ("hub", "b1"), ("a1", "b2"), ("b1", "a2"))]
+    height = {id: y for id, (_x, y) in place(drawing_of(points, joins, first="hub")).items()}
     assert (height["a1"] < height["b1"]) == (height["b2"] < height["a2"])
 
 
 def test_a_long_name_is_cut_and_whole_in_its_title() -> None:
     (box,) = drawing_of([Point("x", "a-router-with-a-long-name")], []).boxes
     assert box.label.endswith("…")
-    assert box.spot.name == "a-router-with-a-long-name"
+    assert box.point.name == "a-router-with-a-long-name"
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

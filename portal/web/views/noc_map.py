@@ -1,27 +1,52 @@
 """The backbone as a map, and as tables that say the same."""
 
+from urllib.parse import urlencode
+
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.core import clock
-from portal.inventory.queries import links_with_observed_mtu
+from portal.inventory.queries import links_at, links_with_observed_mtu
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import KINDS, LINKS
 from portal.web.list_filters import filtered
+from portal.web.map_selection import map_selection
 from portal.web.network_map import LINKS_SHOWN, network_map
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """The first ``LINKS_SHOWN`` links, as the search and the filter say; without these, lone routers too."""
+    """The first ``LINKS_SHOWN`` links, as the search and the filter say; without these, lone routers too.
+
+    And those of the line, link or router that is chosen. 204 when ``?seen=`` is still true.
+    """
+    now = clock.now()
+    chosen = map_selection(request.user, request.GET, now=now)
     looked = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
     links = list(looked.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
+    shown = {link.pk: link for link in links[:LINKS_SHOWN]}
+    if chosen.is_any:
+        others = links_with_observed_mtu().filter(links_at(chosen.link_ids, chosen.router))
+        shown |= {link.pk: link for link in others.exclude(pk__in=shown)[:LINKS_SHOWN]}
+    query = f"{looked.keep}&" if looked.keep else ""
     context = {
         "kinds": KINDS,
         "filtered": looked,
-        "map": network_map(links[:LINKS_SHOWN], unlinked=not looked.is_filtered, now=clock.now()),
+        "map": network_map(
+            list(shown.values()), unlinked=not looked.is_filtered, chosen=chosen, query=query, now=now
+        ),
+        "chosen": chosen,
+        "query": query,
         "shown": LINKS_SHOWN,
         "more": len(links) > LINKS_SHOWN,
     }
-    return render(request, "noc/map.html", context)
+    drawing = polled_part("noc/_map_drawing.html", context, request)
+    facts = polled_part("noc/_map_facts.html", context, request)
+    seen = drawing.seen + facts.seen
+    if request.htmx and request.GET.get("seen") == seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    context |= {"drawing": drawing.body, "facts": facts.body}
+    context["again"] = f"{query}{chosen.keep}&{urlencode({'seen': seen})}"
+    return render(request, "noc/_map.html" if request.htmx else "noc/map.html", context)

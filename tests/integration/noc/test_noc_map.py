@@ -1,8 +1,11 @@
 """The map: what is drawn stands in the tables too, and large networks are shown in parts."""
 
+import html
 import itertools
 import re
+import uuid
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -11,10 +14,13 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router
+from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router, Site
 from portal.underlay.topology_cache import SILENT_AFTER
 from portal.vll import booked_link_loads as loads
+from portal.vll import failure_impact
 from portal.vll.booked_link_loads import LinkLoad, link_loads
+from portal.vll.models import Vll
+from portal.vll.operations import tunnel_paths_keep
 from portal.web import network_map
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -54,17 +60,19 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1500)
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).delete()
     page = signed_in(nora).get("/noc/map/")
-    drawing, tables = page.content.decode().split("</svg>")
+    drawing, tables = halves(page)
     for router in isp.routers:
         assert f">{router}</text>" in drawing
         assert f">{router}</a>" in tables
     shown = text(page)
     assert "hippo Zürich silent" in shown
     assert "zebra Zürich transit only" in shown
-    assert "rhino:bb-next — hippo:bb-prev MTU not known not known – – – 1 1 Gbit/s" in shown
-    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – – – 0 0 bit/s" in shown
-    labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold)</text>", drawing)
-    assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU 9000", "MTU 9000", "MTU ?", "MTU ?"]
+    assert "rhino:bb-next — hippo:bb-prev MTU not known not known – – not measured 1 1 Gbit/s" in shown
+    assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – – not measured 0 0 bit/s" in shown
+    labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold|not measured)</text>", drawing)
+    # Two links have the MTU that most have, which is said once below the map.
+    assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU ?", "MTU ?", *["not measured"] * 5]
+    assert "Links have an IP MTU of 9000 where nothing else stands beside them." in shown
 
 
 def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) -> None:
@@ -121,7 +129,7 @@ def test_the_map_is_the_nocs(alice: User) -> None:
 
 def test_a_nearly_full_router_stands_out(isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_map, "NEARLY_FULL", 0.0)
-    drawing = signed_in(nora).get("/noc/map/").content.decode().split("</svg>")[0]
+    drawing, _ = halves(signed_in(nora).get("/noc/map/"))
     assert drawing.count("ll-draw-box ll-draw-warning") == 2
 
 
@@ -133,18 +141,24 @@ def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None
     )
 
 
+def halves(page: Any) -> tuple[str, str]:
+    """The drawing, and the tables below it."""
+    _before, drawing = page.content.decode().split('<div id="map-drawing"')
+    drawing, tables = drawing.split("</svg>", 1)
+    return drawing, tables
+
+
 def on_the_map(user: User) -> tuple[list[str], str]:
-    """The texts on the drawing's links, and the tables as text."""
+    """The texts with an arrow on the drawing's links, and the tables as text."""
     page = signed_in(user).get("/noc/map/")
-    drawing, _ = page.content.decode().split("</svg>")
-    return re.findall(r">([^<]* used)</text>", drawing), text(page)
+    return sorted(re.findall(r">[→←↓↑] ([^<]*)</text>", halves(page)[0])), text(page)
 
 
 def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT)
     seen(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
     drawn, tables = on_the_map(nora)
-    assert drawn == ["30 % used"]
+    assert drawn == ["10 %", "30 %"]
     assert (
         "rhino:bb-next — hippo:bb-prev in service 9000 – – 3 Gbit/s / 1 Gbit/s 30 % of 10 Gbit/s 0" in tables
     )
@@ -153,7 +167,7 @@ def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) ->
 def test_a_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
     seen(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
     drawn, tables = on_the_map(nora)
-    assert drawn == ["5.14 Mbit/s used"]
+    assert drawn == ["2 Mbit/s", "5.14 Mbit/s"]
     assert "in service 9000 – – 2 Mbit/s / 5.14 Mbit/s 0" in tables
 
 
@@ -161,7 +175,7 @@ def test_what_was_counted_long_ago_is_not_shown(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
     drawn, tables = on_the_map(nora)
     assert drawn == []
-    assert "in service 9000 – – – 0" in tables
+    assert "in service 9000 – – not measured 0" in tables
 
 
 def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> None:
@@ -177,7 +191,7 @@ def test_a_router_without_links_is_on_the_map_unless_something_is_looked_for(isp
     Router.objects.create(name="newcomer", site=site, loopback4="10.255.0.99")
     Router.objects.create(name="forgotten", site=site, loopback4="10.255.0.98", retired_at=clock.now())
     shown = signed_in(nora).get("/noc/map/").content.decode()
-    assert "newcomer" in shown.split("</svg>")[0]
+    assert "newcomer</text>" in shown
     assert "newcomer" in text(signed_in(nora).get("/noc/map/"))
     assert "forgotten" not in shown
     assert "newcomer" not in text(signed_in(nora).get("/noc/map/", {"q": "rhino"}))
@@ -190,3 +204,131 @@ def test_the_page_of_a_router_that_never_reported_has_no_holes(isp: Isp, nora: U
     assert "Generation wanted, held, applied 0 , – , –" in text(
         signed_in(nora).get(f"/noc/routers/{newcomer.pk}/")
     ).replace("0,", "0 ,").replace("–,", "– ,")
+
+
+def test_how_full_a_link_is_shows_by_more_than_colour(isp: Isp, nora: User) -> None:
+    seen(isp, "a", rx_bps=1, tx_bps=9 * GBIT, speed_bps=10 * GBIT)
+    seen(isp, "z", rx_bps=1, tx_bps=5 * GBIT, speed_bps=10 * GBIT)
+    drawing, _ = halves(signed_in(nora).get("/noc/map/"))
+    levels = re.findall(r'class="ll-draw-use ll-use-(\w+)"', drawing)
+    assert sorted(levels) == ["busy", "full", *["unmeasured"] * 4]
+
+
+def test_the_map_is_geographic_when_all_its_sites_have_coordinates(isp: Isp, nora: User) -> None:
+    assert "ll-draw-site" not in signed_in(nora).get("/noc/map/").content.decode()
+    Site.objects.update(latitude="47.3769", longitude="8.5417")
+    assert 'll-draw-site" x=' in signed_in(nora).get("/noc/map/").content.decode()
+
+
+def test_a_failed_link_names_the_lines_that_would_be_down(isp: Isp, alice: User, nora: User) -> None:
+    in_service(order(isp, alice, description="Cheese").vll)
+    isolate(isp, "rhino-hippo")
+    shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
+    assert "If rhino:bb-next — hippo:bb-prev fails" in shown
+    assert "Down 1 line No path is left between their routers. Cheese Alpine Dairy" in shown
+
+
+def test_a_failed_link_names_the_lines_that_fit_no_more_and_those_that_do(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    in_service(order(isp, alice, description="Wide", svc_mtu=8000).vll)
+    ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "hippo:host-cust1", outer=7)}
+    in_service(order(isp, alice, description="Slim", **ends).vll)
+    BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=2000, z_ip_mtu=2000)
+    shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
+    assert "Too wide 1 line They stay up," in shown
+    assert "Wide Alpine Dairy · needs an IP MTU of 8050, 2000 is left" in shown
+    assert "Degraded 1 line They keep a path that fits their largest frames" in shown
+    assert "Down" not in shown
+
+
+def test_a_failed_router_takes_the_lines_that_end_on_it_along(isp: Isp, alice: User, nora: User) -> None:
+    in_service(order(isp, alice, description="Cheese").vll)
+    ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "rhino:host-cust2", outer=7)}
+    in_service(order(isp, alice, description="Next door", **ends).vll)
+    browser = signed_in(nora)
+    assert "Down 2 lines" in text(browser.get("/noc/map/", {"router": isp.routers["rhino"].pk}))
+    assert "Down 1 line " in text(browser.get("/noc/map/", {"router": isp.routers["hippo"].pk}))
+    # It is on the long way round, which nothing takes now.
+    away = text(browser.get("/noc/map/", {"router": isp.routers["panda"].pk}))
+    assert "No line in service would notice" in away
+
+
+def test_too_many_paths_are_not_followed_and_that_is_said(
+    isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_service(order(isp, alice).vll)
+    monkeypatch.setattr(failure_impact, "MAX_PATHS", 0)
+    shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
+    assert "So many paths are in use that they are not followed one by one." in shown
+
+
+def test_the_path_of_a_line_is_shown_and_its_page_leads_there(isp: Isp, alice: User, nora: User) -> None:
+    vll = order(isp, alice, description="Cheese").vll
+    browser = signed_in(nora)
+    assert f'href="/noc/map/?line={vll.pk}"' in browser.get(f"/vlls/{vll.pk}/").content.decode()
+    assert "/noc/map/" not in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
+    page = browser.get("/noc/map/", {"line": vll.pk})
+    drawing, _ = halves(page)
+    assert "The path of Cheese" in text(page)
+    assert drawing.count('"ll-draw-mark ll-draw-mark-path"') == 1
+    assert drawing.count("ll-draw-mark-path-backup") == 4
+    assert drawing.count(" ll-draw-end") == 2
+
+
+def test_a_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User) -> None:
+    ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "rhino:host-cust2")}
+    vll = order(isp, alice, **ends).vll
+    assert "Both ends are on rhino" in text(signed_in(nora).get("/noc/map/", {"line": vll.pk}))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"line": "nonsense"},
+        {"line": str(uuid.uuid4())},
+        {"link": "0"},
+        {"link": "-1"},
+        {"link": "9" * 30},
+        {"link": "²"},
+        {"router": "x\0"},
+    ],
+)
+def test_what_is_not_there_cannot_be_chosen_and_the_map_is_shown(
+    isp: Isp, nora: User, asked: dict[str, str]
+) -> None:
+    page = signed_in(nora).get("/noc/map/", asked)
+    assert page.status_code == 200
+    assert "What this address asks for is not there" in text(page)
+    assert "rhino</text>" in page.content.decode()
+
+
+def test_what_is_chosen_is_on_the_map_whatever_is_searched_for(isp: Isp, nora: User) -> None:
+    asked = {"q": "zebra", "router": isp.routers["rhino"].pk}
+    drawing, _ = halves(signed_in(nora).get("/noc/map/", asked))
+    assert "otter</text>" in drawing
+    assert f"?q=zebra&amp;link={isp.links['rhino-hippo'].pk}#map" in drawing
+
+
+def test_a_map_that_says_nothing_new_is_not_sent_again(isp: Isp, nora: User) -> None:
+    browser, htmx = signed_in(nora), {"HX-Request": "true"}
+    page = browser.get("/noc/map/", {"q": "rhino"}).content.decode()
+    (again,) = re.findall(r'hx-get="([^"]*)"', page.split('id="map-drawing"')[1].split(">")[0])
+    again = html.unescape(again)
+    assert again.startswith("/noc/map/?q=rhino&")
+    assert browser.get(again, headers=htmx).status_code == 204
+    seen(isp, "a", rx_bps=1, tx_bps=GBIT, speed_bps=10 * GBIT)
+    new = browser.get(again, headers=htmx)
+    assert new.status_code == 200
+    assert '<div id="map-drawing"' in new.content.decode()
+    assert "<html" not in new.content.decode()
+
+
+def in_service(vll: Vll) -> None:
+    activate(vll)
+    tunnel_paths_keep(now=clock.now())
+
+
+def isolate(isp: Isp, link: str) -> None:
+    """No other link is in service."""
+    BackboneLink.objects.exclude(pk=isp.links[link].pk).update(in_service=False)

@@ -1,0 +1,164 @@
+"""The lines that the failure of one link or router would hit, and how."""
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.underlay.failure_impact import Pair, PathLeft, crossing, path_left
+from portal.underlay.topology import Topology
+from portal.underlay.topology_cache import current_topology
+from portal.vll.models import TunnelPath
+from portal.vll.states import IN_SERVICE
+
+# More paths than these are not followed for one page: of a large network the most is said of its parts.
+MAX_PATHS = 5_000
+MAX_ENDS = 256
+MAX_HIT = 500
+# So many lines are looked at; the rest is only said to be there.
+MAX_LINES = 2_000
+
+# By the ends' routers, lower first, as paths are kept.
+_LINES = """
+SELECT v.id, v.description, c.name, v.family, v.encapsulation, v.gre_key IS NOT NULL, v.frame,
+       least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id)
+FROM vll_vll v
+JOIN accounts_customer c ON c.id = v.customer_id
+JOIN vll_vllend a ON a.vll_id = v.id AND a.side = 'a' JOIN inventory_port pa ON pa.id = a.port_id
+JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON pz.id = z.port_id
+WHERE v.lifecycle = ANY(%(lifecycles)s) AND {chosen}
+ORDER BY c.name, v.description, v.id
+LIMIT %(limit)s
+"""
+# The last line says nothing more, and lets the index of ports find them.
+_OF_PAIRS = """
+(least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family) IN
+  (SELECT * FROM unnest(%(a)s::bigint[], %(z)s::bigint[], %(family)s::int[]))
+AND pa.router_id = ANY(%(routers)s) AND pz.router_id = ANY(%(routers)s)
+"""
+_ENDING_THERE = "(pa.router_id = %(router)s OR pz.router_id = %(router)s)"
+
+
+class Fate(StrEnum):
+    """What becomes of a line, the worst first."""
+
+    DOWN = "down"
+    TOO_WIDE = "too_wide"
+    NOT_KNOWN = "not_known"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True)
+class HitLine:
+    """``needed``: the IP MTU for its largest frame; ``left``: what the path that is left has, None where that
+    is not known or none is left. Bytes.
+    """
+
+    id: UUID
+    description: str
+    customer: str
+    fate: Fate
+    needed: int | None
+    left: int | None
+
+    def __str__(self) -> str:
+        return self.description or str(self.id)[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureImpact:
+    """``lines``: those that are hit, the ones that end on the router first, then by customer and name.
+    ``has_more``: there are more than were looked at.
+
+    ``followed``: False where there are too many paths to follow each; then only lines that end on the router
+    are told.
+    """
+
+    lines: tuple[HitLine, ...]
+    has_more: bool
+    followed: bool
+
+    def of(self, fate: Fate) -> list[HitLine]:
+        return [line for line in self.lines if line.fate == fate]
+
+
+def failure_impact(*, now: datetime, link: int | None = None, router: int | None = None) -> FailureImpact:
+    """The lines in service that would be hit, by the network as it is declared and observed now.
+
+    Three small statements at most, whatever the size of the network.
+    """
+    topology = current_topology(now=now)
+    hit = _hit(topology, link, router)
+    rows = [*_read_ending_on(router), *_read_of_pairs(hit or {}, without=router)]
+    lines = tuple(_line(row, hit or {}, router) for row in rows[:MAX_LINES])
+    return FailureImpact(lines, has_more=len(rows) > MAX_LINES, followed=hit is not None)
+
+
+def fate_of(*, needed: int, left: PathLeft) -> Fate:
+    """``needed``: the IP MTU in bytes that the line's largest frame asks for."""
+    if left.is_cut:
+        return Fate.DOWN
+    if left.ip_mtu is None:
+        return Fate.NOT_KNOWN
+    return Fate.TOO_WIDE if needed > left.ip_mtu else Fate.DEGRADED
+
+
+def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair, PathLeft] | None:
+    """None where there are too many paths to follow each."""
+    used = TunnelPath.objects.filter(in_use=True).exclude(a_router=router).exclude(z_router=router)
+    keys = list(used.order_by("pk").values_list("a_router", "z_router", "family")[: MAX_PATHS + 1])
+    if len(keys) > MAX_PATHS or len({end for a, z, _ in keys for end in (a, z)}) > MAX_ENDS:
+        return None
+    pairs = (Pair(a, z, Family(family)) for a, z, family in keys)
+    hit = crossing(topology, pairs, link=link, router=router)
+    if len(hit) > MAX_HIT:
+        return None
+    return {pair: path_left(topology, pair, link=link, router=router) for pair in hit}
+
+
+Row = tuple[UUID, str, str, int | None, str, bool, int, int, int]
+
+
+def _read_ending_on(router: int | None) -> list[Row]:
+    if router is None:
+        return []
+    return _read(_ENDING_THERE, router=router)
+
+
+def _read_of_pairs(pairs: Collection[Pair], *, without: int | None) -> list[Row]:
+    if not pairs:
+        return []
+    routers: set[Hashable] = {end for pair in pairs for end in pair[:2]}
+    return _read(
+        _OF_PAIRS,
+        a=[pair.a for pair in pairs],
+        z=[pair.z for pair in pairs],
+        family=[pair.family for pair in pairs],
+        routers=list(routers - {without}),
+    )
+
+
+def _read(chosen: str, **params: Any) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _LINES.format(chosen=chosen),
+            {**params, "lifecycles": list(IN_SERVICE), "limit": MAX_LINES + 1},
+        )
+        rows: list[Row] = cursor.fetchall()
+    return rows
+
+
+def _line(row: Row, hit: dict[Pair, PathLeft], router: int | None) -> HitLine:
+    id, description, customer, family, encapsulation, gre_key, frame, a, z = row
+    if family is None or router in (a, z):
+        return HitLine(id, description, customer, Fate.DOWN, None, None)
+    transport = Transport.of(Encapsulation(encapsulation), family)
+    needed = frame + overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
+    left = hit[Pair(a, z, Family(family))]
+    return HitLine(id, description, customer, fate_of(needed=needed, left=left), needed, left.ip_mtu)

@@ -1,0 +1,117 @@
+"""Routers in columns by their distance (in links) from a first one. Pure, and the same for the same input.
+
+Within a column they are ordered by where their neighbours stand (the barycentre heuristic of Sugiyama, Tagawa
+and Toda, 1981), so that few links cross. What is wider than the page is folded: after the last column that
+fits the next ones stand below, in the other direction. What is not joined to the first router is placed
+below, in the same way, and routers without any link beside each other at the end.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+_SWEEPS = 6
+Around = Mapping[Hashable, set[Hashable]]
+Column = list[Hashable]
+
+
+def column_layout(
+    names: Mapping[Hashable, str],
+    pairs: Iterable[tuple[Hashable, Hashable]],
+    *,
+    fitting: int,
+    first: Hashable | None = None,
+) -> dict[Hashable, tuple[int, float]]:
+    """The column and the row of each router, both from 0. ``pairs``: the two ends of each link.
+
+    ``fitting``: columns beside each other, at most. ``first``: the router to begin with at the left; else one
+    at the rim, so that the drawing is wide.
+    """
+    around: dict[Hashable, set[Hashable]] = {router: set() for router in names}
+    for a, z in pairs:
+        around[a].add(z)
+        around[z].add(a)
+    by_name = sorted(names, key=lambda each: (names[each], str(each)))
+    rank = {router: place for place, router in enumerate(by_name)}
+    places: dict[Hashable, tuple[int, float]] = {}
+    below = 0
+    for start in _starts(around, rank, first):
+        columns = _ordered(_columns(start, around, rank), around, rank)
+        below = _fold(columns, fitting, below, places)
+    alone = [router for router in by_name if not around[router] and router != first]
+    _fold([[router] for router in alone], fitting, below, places, turning=False)
+    return places
+
+
+def _fold(
+    columns: Sequence[Column],
+    fitting: int,
+    below: int,
+    places: dict[Hashable, tuple[int, float]],
+    *,
+    turning: bool = True,
+) -> int:
+    """Note the places of these columns from the row ``below`` on; the next free row."""
+    for band, at in enumerate(range(0, len(columns), fitting)):
+        some = columns[at : at + fitting]
+        rows = max(len(column) for column in some)
+        for number, column in enumerate(some):
+            across = fitting - 1 - number if turning and band % 2 else number
+            for row, router in enumerate(column):
+                places[router] = (across, below + (rows - len(column)) / 2 + row)
+        below += rows
+    return below
+
+
+def _starts(around: Around, rank: Mapping[Hashable, int], first: Hashable | None) -> Iterable[Hashable]:
+    """A router to begin with in each part of the network; the one with ``first`` comes first."""
+    left = {router for router in around if around[router]}
+    if first is not None:
+        yield first
+        left -= _distances(first, around).keys()
+    while left:
+        start = min(left, key=lambda router: (-len(around[router]), rank[router]))
+        distances = _distances(start, around)
+        yield max(distances, key=lambda router: (distances[router], -rank[router]))
+        left -= distances.keys()
+
+
+def _distances(start: Hashable, around: Around) -> dict[Hashable, int]:
+    distances, pending = {start: 0}, [start]
+    for here in pending:
+        for there in around[here]:
+            if there not in distances:
+                distances[there] = distances[here] + 1
+                pending.append(there)
+    return distances
+
+
+def _columns(start: Hashable, around: Around, rank: Mapping[Hashable, int]) -> list[Column]:
+    columns: dict[int, Column] = defaultdict(list)
+    for router, distance in _distances(start, around).items():
+        columns[distance].append(router)
+    return [sorted(columns[distance], key=lambda router: rank[router]) for distance in sorted(columns)]
+
+
+def _ordered(columns: list[Column], around: Around, rank: Mapping[Hashable, int]) -> list[Column]:
+    height: dict[Hashable, float] = {}
+    for column in columns:
+        height |= _heights(column)
+    for sweep in range(_SWEEPS):
+        for column in columns if sweep % 2 == 0 else reversed(columns):
+            members = set(column)
+            keys = {
+                router: (_centre(router, around[router] - members, height), rank[router]) for router in column
+            }
+            column.sort(key=keys.__getitem__)
+            height |= _heights(column)
+    return columns
+
+
+def _heights(column: Column) -> dict[Hashable, float]:
+    """From 0 to 1, whatever a column's length."""
+    return {router: (row + 0.5) / len(column) for row, router in enumerate(column)}
+
+
+def _centre(router: Hashable, others: set[Hashable], height: dict[Hashable, float]) -> float:
+    # Sums of floats depend on their order; what is drawn must not.
+    return round(sum(height[there] for there in others) / len(others), 6) if others else height[router]

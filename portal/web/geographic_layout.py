@@ -1,0 +1,126 @@
+"""Routers where their sites are: an equirectangular projection, and the routers of a site beside each other.
+
+Degrees in, pixels out. Pure, and the same for the same input in any order.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, cos, pi, radians, sin, sqrt
+
+from portal.web.drawing_plane import Plane, Rect, Spot
+
+# A map is as tall as this, and up to twice as much where there is much to place.
+_TALL = 560.0
+# Between two sites at least; and what part of the map they may fill before it grows.
+_GAP, _FULL = 34.0, 0.4
+# A country that is taller than wide is stretched by so much, so that the map fills its page.
+_STRETCH = 1.6
+CAPTION = 18.0
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlace:
+    """``routers``: the middle of each; ``block``: all of them, and room for a name above and below."""
+
+    name: str
+    routers: dict[Hashable, Spot]
+    block: Rect
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """``coordinates``: latitude and longitude. ``routers``: the size of each, in the order of their names."""
+
+    name: str
+    coordinates: tuple[float, float]
+    routers: Mapping[Hashable, tuple[float, float]]
+    caption_width: float
+
+
+def geographic_layout(sites: Sequence[Site], *, width: float) -> list[SitePlace]:
+    """North is up. Where sites are nearer to each other than their routers are wide, they move apart."""
+    sites = sorted(sites, key=lambda site: (-site.coordinates[0], site.coordinates[1], site.name))
+    blocks = [_Block(site) for site in sites]
+    area = sum((block.width + _GAP) * (block.height + _GAP) for block in blocks) / _FULL
+    tall = min(max(_TALL, area / width), 2 * _TALL)
+    wide = max(width, area / tall)
+    plane, placed = Plane(), []
+    for block, spot in zip(blocks, _projected(blocks, wide, tall), strict=True):
+        found = next(place for place in _around(spot) if plane.is_free(block.at(place).grown(_GAP / 2)))
+        plane.add(block.at(found).grown(_GAP / 2))
+        placed.append(block.placed(found))
+    return placed
+
+
+class _Block:
+    """The routers of a site in rows."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        sizes = list(site.routers.values())
+        self._columns = max(ceil(sqrt(len(sizes) / 2)), 1)
+        self._cell = (max(w for w, _h in sizes), max(h for _w, h in sizes))
+        # So that a link between two of them can be seen.
+        self._gaps = (56.0, self._cell[1] * 0.9)
+        rows = ceil(len(sizes) / self._columns)
+        across = self._columns * (self._cell[0] + self._gaps[0]) - self._gaps[0]
+        self.width = max(across, site.caption_width)
+        self.height = rows * (self._cell[1] + self._gaps[1]) - self._gaps[1] + 2 * CAPTION
+
+    def at(self, middle: Spot) -> Rect:
+        return Rect.around(middle, self.width, self.height)
+
+    def placed(self, middle: Spot) -> SitePlace:
+        box = self.at(middle)
+        across, down = self._cell[0] + self._gaps[0], self._cell[1] + self._gaps[1]
+        routers = {}
+        for number, router in enumerate(self.site.routers):
+            row, column = divmod(number, self._columns)
+            in_row = min(self._columns, len(self.site.routers) - row * self._columns)
+            routers[router] = Spot(
+                middle.x + (column - (in_row - 1) / 2) * across,
+                box.top + CAPTION + self._cell[1] / 2 + row * down,
+            )
+        return SitePlace(self.site.name, routers, box)
+
+
+def _projected(blocks: Sequence[_Block], wide: float, tall: float) -> list[Spot]:
+    """The middle of each block, within ``wide`` and ``tall``."""
+    latitudes = [block.site.coordinates[0] for block in blocks]
+    longitudes = _unrolled([block.site.coordinates[1] for block in blocks])
+    north, south = max(latitudes), min(latitudes)
+    shrunk = cos(radians((north + south) / 2))
+    xs = [longitude * shrunk for longitude in longitudes]
+    west, east = min(xs), max(xs)
+    room_x = wide - max(block.width for block in blocks)
+    room_y = max(tall - max(block.height for block in blocks), 0.0)
+    scale_y = room_y / (north - south) if north > south else None
+    scale_x = room_x / (east - west) if east > west else None
+    if scale_x is not None and scale_y is not None:
+        scale_y = min(scale_x, scale_y)
+        scale_x = min(scale_x, scale_y * _STRETCH)
+    middle_x = (west + east) / 2
+    return [
+        Spot(wide / 2 + (x - middle_x) * (scale_x or 0), tall / 2 + (north - latitude) * (scale_y or 0))
+        for x, latitude in zip(xs, latitudes, strict=True)
+    ]
+
+
+def _unrolled(longitudes: Sequence[float]) -> list[float]:
+    """The same, cut where nobody is for longest: two sites on both sides of 180 degrees are neighbours."""
+    around = sorted(set(longitudes))
+    gaps = [(after - before, after) for before, after in pairwise([*around, around[0] + 360])]
+    _widest, cut = max(gaps, key=lambda gap: gap[0])
+    return [longitude + 360 if longitude < cut else longitude for longitude in longitudes]
+
+
+def _around(spot: Spot) -> Iterator[Spot]:
+    """The spot, and ever farther ones around it. There is always a free one at last."""
+    yield spot
+    ring = 0
+    while True:
+        ring += 1
+        for turn in range(6 * ring):
+            angle = 2 * pi * turn / (6 * ring)
+            yield Spot(spot.x + 24 * ring * cos(angle), spot.y + 16 * ring * sin(angle))

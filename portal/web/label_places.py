@@ -1,0 +1,72 @@
+"""Places for the labels of links, beside their link, and for the names of sites. Pixels."""
+
+from collections.abc import Iterable, Iterator
+
+from portal.web.drawing_plane import Plane, Rect, Spot
+from portal.web.link_curves import Curve
+
+# Where along the link, and how far from it, the best first.
+_ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+# Between two labels.
+_APART = 3.0
+_AWAY = (7.0, 13.0, 22.0)
+
+
+def label_places(
+    wanted: Iterable[tuple[Curve, float, float] | None], plane: Plane, *, inside: Rect
+) -> Iterator[Rect | None]:
+    """One for each (link, width, height), in order; None where there is no free one: the table has it too.
+
+    ``plane``: what is drawn already; the labels are added to it. ``inside``: all are within.
+    """
+    for each in wanted:
+        place = None if each is None else _place(*each, plane, inside)
+        if place is not None:
+            plane.add(place.grown(_APART))
+        yield place
+
+
+def caption_place(block: Rect, width: float, height: float, plane: Plane) -> Rect:
+    """Above the routers in the block or below them, where no link passes if there is such a place."""
+    across = (block.right - block.left - width) / 2
+    places = [
+        Rect(left, top, left + width, top + height)
+        for top in (block.top, block.bottom - height)
+        for left in (
+            block.left + across,
+            block.left,
+            block.right - width,
+            block.left - width / 2,
+            block.right - width / 2,
+        )
+    ]
+    return next((place for place in places if plane.is_free(place)), places[0])
+
+
+def _place(curve: Curve, width: float, height: float, plane: Plane, inside: Rect) -> Rect | None:
+    for place in _candidates(curve, width, height):
+        if _is_within(place, inside) and plane.is_free(place):
+            return place
+    return None
+
+
+def _candidates(curve: Curve, width: float, height: float) -> Iterator[Rect]:
+    for away in _AWAY:
+        for along in _ALONG:
+            middle, aside = curve.at(along), curve.aside(along)
+            # From the middle of the label to its side, in that direction.
+            reach = abs(aside.x) * width / 2 + abs(aside.y) * height / 2 + away
+            # Above, or to the right, before below.
+            up = -1 if aside.y > 0 or (aside.y == 0 and aside.x < 0) else 1
+            for side in (up, -up):
+                spot = Spot(middle.x + side * reach * aside.x, middle.y + side * reach * aside.y)
+                yield Rect.around(spot, width, height)
+
+
+def _is_within(rect: Rect, inside: Rect) -> bool:
+    return (
+        rect.left >= inside.left
+        and rect.top >= inside.top
+        and rect.right <= inside.right
+        and rect.bottom <= inside.bottom
+    )

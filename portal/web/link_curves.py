@@ -1,0 +1,107 @@
+"""The ways of links between routers on a drawing: straight, and around what stands between. Pixels."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, hypot
+
+from portal.web.drawing_plane import Piece, Plane, Rect, Spot
+
+# Between two links that join the same routers.
+_BESIDE = 26
+_PIECE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A quadratic curve (SVG's ``Q``) from A to Z, ``bend`` its control point."""
+
+    a: Spot
+    bend: Spot
+    z: Spot
+
+    def at(self, t: float) -> Spot:
+        """``t``: 0 at A, 1 at Z."""
+        u = 1 - t
+        return Spot(
+            u * u * self.a.x + 2 * u * t * self.bend.x + t * t * self.z.x,
+            u * u * self.a.y + 2 * u * t * self.bend.y + t * t * self.z.y,
+        )
+
+    def aside(self, t: float) -> Spot:
+        """The direction, of length 1, at a right angle to the curve."""
+        x = (1 - t) * (self.bend.x - self.a.x) + t * (self.z.x - self.bend.x)
+        y = (1 - t) * (self.bend.y - self.a.y) + t * (self.z.y - self.bend.y)
+        length = hypot(x, y) or 1.0
+        return Spot(-y / length, x / length)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        count = max(ceil(hypot(self.z.x - self.a.x, self.z.y - self.a.y) / _PIECE), 1)
+        if self.bend != _middle(self.a, self.z):
+            count = max(count, 6)
+        return [Piece(*both) for both in pairwise(self.at(part / count) for part in range(count + 1))]
+
+    @property
+    def halves(self) -> tuple[str, str]:
+        """Two paths of SVG, each from its router to the middle (de Casteljau)."""
+        middle = self.at(0.5)
+        return (
+            _path(self.a, _middle(self.a, self.bend), middle),
+            _path(self.z, _middle(self.bend, self.z), middle),
+        )
+
+    @property
+    def path(self) -> str:
+        return _path(self.a, self.bend, self.z)
+
+
+def curves(
+    pairs: Sequence[tuple[Hashable, Hashable]], box_of: Mapping[Hashable, Rect], *, aside: Sequence[float]
+) -> Iterator[Curve]:
+    """One for each pair, in order; several between the same two lie beside each other.
+
+    ``aside``: how far the middle of a link may be led from the straight line, the best first.
+    """
+    plane = Plane()
+    for box in box_of.values():
+        plane.add(box)
+    count: dict[frozenset[Hashable], int] = {}
+    for pair in pairs:
+        count[frozenset(pair)] = count.get(frozenset(pair), 0) + 1
+    drawn: dict[frozenset[Hashable], int] = {}
+    for a, z in pairs:
+        both = frozenset((a, z))
+        number = drawn[both] = drawn.get(both, -1) + 1
+        beside = _BESIDE * (number - (count[both] - 1) / 2)
+        yield _curve(box_of[a], box_of[z], [beside + each for each in aside], plane)
+
+
+def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
+    """The first that goes through no router, else the one through fewest."""
+    tried = []
+    for each in aside:
+        curve = _bent(a, z, each)
+        met = len({rect for piece in curve.pieces for rect in plane.crossed_by(piece)} - {a, z})
+        if not met:
+            return curve
+        tried.append((met, curve))
+    return min(tried, key=lambda each: each[0])[1]
+
+
+def _bent(a: Rect, z: Rect, aside: float) -> Curve:
+    """Its middle is ``aside`` of the straight line, to the same side whichever end is A."""
+    start, end = _middle(Spot(*a[:2]), Spot(*a[2:])), _middle(Spot(*z[:2]), Spot(*z[2:]))
+    first, last = sorted((start, end))
+    length = hypot(last.x - first.x, last.y - first.y) or 1.0
+    across = Spot((first.y - last.y) / length, (last.x - first.x) / length)
+    middle = _middle(start, end)
+    return Curve(start, Spot(middle.x + 2 * aside * across.x, middle.y + 2 * aside * across.y), end)
+
+
+def _middle(one: Spot, other: Spot) -> Spot:
+    return Spot((one.x + other.x) / 2, (one.y + other.y) / 2)
+
+
+def _path(start: Spot, bend: Spot, end: Spot) -> str:
+    return f"M{start.x:.0f} {start.y:.0f}Q{bend.x:.0f} {bend.y:.0f} {end.x:.0f} {end.y:.0f}"

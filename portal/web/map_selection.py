@@ -1,0 +1,161 @@
+"""What is chosen on the map: a line with its path, or a link or router with what would fail with it."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.core.encapsulations import Family
+from portal.inventory.models import BackboneLink, Router
+from portal.underlay.topology import UsedLinks
+from portal.underlay.topology_cache import current_topology
+from portal.vll import queries
+from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impact
+from portal.vll.models import Vll
+
+# Of each fate; the rest is counted.
+_LINES_SHOWN = 20
+_FATES: dict[Fate, tuple[str | Promise, str | Promise, str]] = {
+    Fate.DOWN: (_("Down"), _("No path is left between their routers."), "danger"),
+    Fate.TOO_WIDE: (
+        _("Too wide"),
+        _("They stay up, and their largest frames no longer fit the path that is left."),
+        "danger",
+    ),
+    Fate.NOT_KNOWN: (
+        _("Not known"),
+        _("They keep a path, and the MTU of one of its links is not known."),
+        "warning",
+    ),
+    Fate.DEGRADED: (
+        _("Degraded"),
+        _("They keep a path that fits their largest frames, and have less in reserve."),
+        "warning",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FateRow:
+    """Lines that one failure hits in the same way: the first of them, and how many more there are."""
+
+    title: str | Promise
+    text: str | Promise
+    tone: str
+    lines: list[HitLine]
+    count: int
+    shows_mtu: bool
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class MapSelection:
+    """At most one of ``link``, ``router`` and ``line``. ``keep``: it as a query, "" where nothing is chosen.
+
+    ``is_gone``: what was asked for is not there, or no longer. ``impact``: of the link or router. ``path``:
+    the line's links; ``a`` and ``z``: its routers.
+    """
+
+    keep: str = ""
+    is_gone: bool = False
+    link: BackboneLink | None = None
+    router: Router | None = None
+    line: Vll | None = None
+    impact: FailureImpact | None = None
+    path: UsedLinks = field(default_factory=UsedLinks)
+    a: Router | None = None
+    z: Router | None = None
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.keep)
+
+    @property
+    def subject(self) -> Any:
+        return self.link or self.router or self.line
+
+    @property
+    def link_ids(self) -> list[Hashable]:
+        """The links that have to be on the map for it, beside those of a chosen router."""
+        of_path = [link.id for link in (*self.path.primary, *self.path.backup)]
+        return [*of_path, self.link.pk] if self.link else of_path
+
+    @property
+    def fates(self) -> list[FateRow]:
+        if self.impact is None:
+            return []
+        rows = []
+        for fate, (title, text, tone) in _FATES.items():
+            if lines := self.impact.of(fate):
+                wide = fate is Fate.TOO_WIDE
+                rows.append(FateRow(title, text, tone, lines[:_LINES_SHOWN], len(lines), wide))
+        return rows
+
+    def mark_of_link(self, pk: Hashable) -> str:
+        if self.link is not None and self.link.pk == pk:
+            return "chosen"
+        if any(link.id == pk for link in self.path.primary):
+            return "path"
+        return "path-backup" if any(link.id == pk for link in self.path.backup) else ""
+
+    def mark_of_router(self, pk: Hashable) -> str:
+        if self.router is not None and self.router.pk == pk:
+            return "chosen"
+        return "end" if pk in {end.pk for end in (self.a, self.z) if end is not None} else ""
+
+
+def map_selection(user: User, asked: QueryDict, *, now: datetime) -> MapSelection:
+    """As ``?line=``, ``?link=`` or ``?router=`` says, the first of these that is there."""
+    for name, read in (("line", _line), ("link", _link), ("router", _router)):
+        if value := asked.get(name, ""):
+            return read(user, value, urlencode({name: value}), now)
+    return MapSelection()
+
+
+def _line(user: User, value: str, keep: str, now: datetime) -> MapSelection:
+    line = queries.vlls(user).filter(pk__in=_uuids(value)).first()
+    if line is None:
+        return MapSelection(keep, is_gone=True)
+    a, z = (end.port.router for end in line.ends.all())
+    path = UsedLinks()
+    if line.family is not None and a.pk != z.pk:
+        topology = current_topology(now=now)
+        path = topology.used_links(a.pk, z.pk, family=Family(line.family), any_single_failure=True)
+    return MapSelection(keep, line=line, path=path, a=a, z=z)
+
+
+def _link(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
+    link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk__in=_numbers(value)).first()
+    if link is None:
+        return MapSelection(keep, is_gone=True)
+    return MapSelection(keep, link=link, impact=failure_impact(link=link.pk, now=now))
+
+
+def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
+    router = Router.objects.filter(pk__in=_numbers(value), retired_at=None).first()
+    if router is None:
+        return MapSelection(keep, is_gone=True)
+    return MapSelection(keep, router=router, impact=failure_impact(router=router.pk, now=now))
+
+
+def _uuids(text: str) -> list[UUID]:
+    """The one that it is, or none."""
+    try:
+        return [UUID(text)]
+    except ValueError:
+        return []
+
+
+def _numbers(text: str) -> list[int]:
+    """The one that it is, or none; no row has a longer one."""
+    return [int(text)] if text.isascii() and text.isdecimal() and len(text) <= 18 else []
