@@ -33,7 +33,7 @@ JOIN accounts_customer c ON c.id = v.customer_id
 JOIN vll_vllend a ON a.vll_id = v.id AND a.side = 'a' JOIN inventory_port pa ON pa.id = a.port_id
 JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON pz.id = z.port_id
 WHERE v.lifecycle = ANY(%(lifecycles)s) AND {chosen}
-ORDER BY c.name, v.description, v.id
+ORDER BY v.id
 LIMIT %(limit)s
 """
 # The last line says nothing more, and lets the index of ports find them.
@@ -73,8 +73,8 @@ class HitLine:
 
 @dataclass(frozen=True, slots=True)
 class FailureImpact:
-    """``lines``: those that are hit, the ones that end on the router first, then by customer and name.
-    ``has_more``: there are more than were looked at.
+    """``lines``: those that are hit, by customer and name. ``has_more``: there are more than were looked
+    at.
 
     ``followed``: False where there are too many paths to follow each; then only lines that end on the router
     are told.
@@ -96,8 +96,9 @@ def failure_impact(*, now: datetime, link: int | None = None, router: int | None
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)
     rows = [*_read_ending_on(router), *_read_of_pairs(hit or {}, without=router)]
-    lines = tuple(_line(row, hit or {}, router) for row in rows[:MAX_LINES])
-    return FailureImpact(lines, has_more=len(rows) > MAX_LINES, followed=hit is not None)
+    lines = [_line(row, hit or {}, router) for row in rows[:MAX_LINES]]
+    lines.sort(key=lambda line: (line.customer, line.description, line.id))
+    return FailureImpact(tuple(lines), has_more=len(rows) > MAX_LINES, followed=hit is not None)
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:

@@ -17,12 +17,13 @@ def label_places(
 ) -> Iterator[Rect | None]:
     """One for each (link, width, height), in order; None where there is no free one: the table has it too.
 
-    ``plane``: what is drawn already; the labels are added to it. ``inside``: all are within.
+    ``plane``: what is drawn already. ``inside``: all are within.
     """
+    labels = Plane()
     for each in wanted:
-        place = None if each is None else _place(*each, plane, inside)
+        place = None if each is None else _place(*each, (plane, labels), inside)
         if place is not None:
-            plane.add(place.grown(_APART))
+            labels.add(place.grown(_APART))
         yield place
 
 
@@ -43,9 +44,9 @@ def caption_place(block: Rect, width: float, height: float, plane: Plane) -> Rec
     return next((place for place in places if plane.is_free(place)), places[0])
 
 
-def _place(curve: Curve, width: float, height: float, plane: Plane, inside: Rect) -> Rect | None:
+def _place(curve: Curve, width: float, height: float, planes: tuple[Plane, ...], inside: Rect) -> Rect | None:
     for place in _candidates(curve, width, height):
-        if _is_within(place, inside) and plane.is_free(place):
+        if _is_within(place, inside) and all(plane.is_free(place) for plane in planes):
             return place
     return None
 

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -58,7 +59,7 @@ class FateRow:
         return self.count - len(self.lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MapSelection:
     """At most one of ``link``, ``router`` and ``line``. ``keep``: it as a query, "" where nothing is chosen.
 
@@ -101,12 +102,14 @@ class MapSelection:
                 rows.append(FateRow(title, text, tone, lines[:_LINES_SHOWN], len(lines), wide))
         return rows
 
+    @cached_property
+    def _link_marks(self) -> dict[Hashable, str]:
+        marks = {link.id: "path-backup" for link in self.path.backup}
+        marks |= {link.id: "path" for link in self.path.primary}
+        return marks | {self.link.pk: "chosen"} if self.link else marks
+
     def mark_of_link(self, pk: Hashable) -> str:
-        if self.link is not None and self.link.pk == pk:
-            return "chosen"
-        if any(link.id == pk for link in self.path.primary):
-            return "path"
-        return "path-backup" if any(link.id == pk for link in self.path.backup) else ""
+        return self._link_marks.get(pk, "")
 
     def mark_of_router(self, pk: Hashable) -> str:
         if self.router is not None and self.router.pk == pk:

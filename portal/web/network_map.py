@@ -57,6 +57,7 @@ class LinkRow:
     """
 
     link: Any
+    name: str
     ip_mtu: int | None
     reported: int | None
     proven: Proven | None
@@ -158,7 +159,16 @@ def _link_row(
     if traffic is not None and (traffic.part or 0) >= NEARLY_FULL and tone == "success":
         state, tone = _("nearly full"), "warning"
     return LinkRow(
-        link, ip_mtu, reported_ip_mtu(link), proven, state, tone, load, traffic, interface_missing(link)
+        link,
+        str(link),
+        ip_mtu,
+        reported_ip_mtu(link),
+        proven,
+        state,
+        tone,
+        load,
+        traffic,
+        is_missing=interface_missing(link),
     )
 
 
@@ -211,7 +221,7 @@ def _join(row: LinkRow, usual_mtu: int | None, chosen: MapSelection, query: str)
     return Join(
         row.link.a_router_id,
         row.link.z_router_id,
-        f"{row.link}: {row.state}, {mtu}",
+        f"{row.name}: {row.state}, {mtu}",
         tuple(told),
         sent,
         tone=row.tone,

@@ -215,19 +215,17 @@ def drawing_of(
     places = _places(shapes, pairs, first, compact, width)
     rects, ways = places.rects, places.ways
     boxes = [Box(point, rect, compact) for point, rect in zip(points, rects, strict=True)]
-    plane, captions = _plane(rects, ways), list[Text]()
-    for name, rect in places.captions:
-        captions.append(Text(name, _at((rect.left + rect.right) / 2, rect.bottom - 5)))
-        plane.add(rect)
-    frame = _frame([*rects, *(rect for _name, rect in places.captions)], ways, width=width)
+    captions = [
+        Text(name, _at((rect.left + rect.right) / 2, rect.bottom - 5)) for name, rect in places.captions
+    ]
     asked = [
         (way, *_label_size(_lines(join, way))) if join.odd or not compact else None
         for join, way in zip(joins, ways, strict=True)
     ]
-    labels = list(label_places(asked, plane, inside=frame))
+    labels = list(label_places(asked, places.plane, inside=places.frame))
     lines = [Line(join, way, label) for join, way, label in zip(joins, ways, labels, strict=True)]
-    used = [*rects, *(rect for _name, rect in places.captions), *(label for label in labels if label)]
-    return Drawing(_trimmed(frame, used, ways), boxes, lines, captions, compact)
+    frame = _trimmed(places, [label for label in labels if label is not None])
+    return Drawing(frame, boxes, lines, captions, compact)
 
 
 class _Shape(NamedTuple):
@@ -242,11 +240,17 @@ class _Shape(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Of routers and links in their order; ``captions``: sites' names and where they are."""
+    """Of routers and links in their order; ``captions``: sites' names and where they are.
+
+    ``plane`` has all of these; ``drawn`` is around them, ``frame`` around what labels may be put on too.
+    """
 
     rects: tuple[Rect, ...]
     ways: tuple[Curve, ...]
     captions: tuple[tuple[str, Rect], ...]
+    plane: Plane
+    frame: Rect
+    drawn: Rect
 
 
 @lru_cache(_KEPT)
@@ -272,7 +276,9 @@ def _places(
         caption = caption_place(block, _text_width(name), CAPTION, plane)
         plane.add(caption)
         captions.append((name, caption))
-    return _Places(tuple(rects[shape.id] for shape in shapes), ways, tuple(captions))
+    drawn = _around([*rects.values(), *(rect for _name, rect in captions)], ways)
+    frame = _frame(drawn, width=width)
+    return _Places(tuple(rects[shape.id] for shape in shapes), ways, tuple(captions), plane, frame, drawn)
 
 
 def _shape(point: Point, compact: bool) -> _Shape:
@@ -324,29 +330,32 @@ def _in_columns(
     return rects
 
 
-def _frame(rects: Sequence[Rect], ways: Sequence[Curve], *, width: int | None) -> Rect:
-    """All that labels may be put on: the routers and links, and a line of text above and below."""
+def _around(rects: Sequence[Rect], ways: Sequence[Curve]) -> Rect:
     corners = [*rects, *(piece.bounds for way in ways for piece in way.pieces)]
     if not corners:
         return Rect(0, 0, 0, 0)
-    frame = Rect(
+    return Rect(
         min(each.left for each in corners) - MARGIN,
-        min(each.top for each in corners) - 3 * SMALL_LINE,
+        min(each.top for each in corners) - MARGIN,
         max(each.right for each in corners) + MARGIN,
-        max(each.bottom for each in corners) + 3 * SMALL_LINE,
+        max(each.bottom for each in corners) + MARGIN,
     )
-    spare = (width - (frame.right - frame.left)) / 2 if width else 0
+
+
+def _frame(drawn: Rect, *, width: int | None) -> Rect:
+    """All that labels may be put on: as wide as the page, and some lines of text above and below."""
+    spare = max((width - (drawn.right - drawn.left)) / 2, 0) if width else 0
+    above = 3 * SMALL_LINE
     # A narrow drawing stands in the middle of the page.
-    return frame._replace(left=frame.left - spare, right=frame.right + spare) if spare > 0 else frame
+    return Rect(drawn.left - spare, drawn.top - above, drawn.right + spare, drawn.bottom + above)
 
 
-def _trimmed(frame: Rect, used: Sequence[Rect], ways: Sequence[Curve]) -> Rect:
+def _trimmed(places: _Places, labels: Sequence[Rect]) -> Rect:
     """Without what is empty above and below."""
-    corners = [*used, *(piece.bounds for way in ways for piece in way.pieces)]
-    if not corners:
-        return frame
-    top, bottom = min(each.top for each in corners), max(each.bottom for each in corners)
-    return frame._replace(top=top - MARGIN, bottom=bottom + MARGIN)
+    return places.frame._replace(
+        top=min([places.drawn.top, *(label.top for label in labels)]),
+        bottom=max([places.drawn.bottom, *(label.bottom for label in labels)]),
+    )
 
 
 def _plane(rects: Iterable[Rect], ways: Iterable[Curve]) -> Plane:

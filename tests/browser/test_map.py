@@ -1,0 +1,54 @@
+"""The map in a browser: what one points at is chosen, and what changes comes by itself, where one was."""
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory.models import ObservedLoad
+from tests.browser.reader import Reader
+from tests.integration.isp import GBIT, Isp
+
+PASSWORD = "correct horse battery"
+
+
+def test_a_router_is_chosen_on_the_drawing_and_let_go_of_again(
+    live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
+) -> None:
+    person = reader(live_server.url, viewport={"width": 1280, "height": 800})
+    person.sign_in("nora", PASSWORD)
+    person.open("/noc/map/?q=rhino")
+    page = person.page
+    page.locator(".ll-draw-if-wide .ll-draw-name", has_text="hippo").click()
+    expect(page.get_by_role("heading", name="If hippo fails")).to_be_visible()
+    assert page.url.endswith(f"/noc/map/?q=rhino&router={isp.routers['hippo'].pk}#map")
+    page.get_by_role("link", name="Choose nothing").click()
+    expect(page.get_by_role("heading", name="If hippo fails")).to_have_count(0)
+    assert page.url.endswith("/noc/map/?q=rhino")
+    assert person.complaints == []
+
+
+def test_what_a_link_carries_comes_by_itself_and_leaves_one_where_one_was(
+    live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
+) -> None:
+    link = isp.links["rhino-hippo"]
+    person = reader(live_server.url, viewport={"width": 800, "height": 800})
+    page = person.page
+    page.clock.install()
+    person.sign_in("nora", PASSWORD)
+    person.open("/noc/map/")
+    drawing = page.locator(".ll-drawing")
+    drawing.evaluate("element => { element.scrollLeft = 40 }")
+    by_keyboard = page.locator(f"#fails-link-{link.pk}")
+    by_keyboard.focus()
+    ObservedLoad.objects.create(
+        link=link, side="a", at=clock.now(), rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT
+    )
+    page.clock.fast_forward("00:16")
+    expect(drawing.locator(".ll-draw-if-wide").get_by_text("30 %")).to_be_visible()
+    expect(page.get_by_text("30 % of 10 Gbit/s")).to_be_visible()
+    expect(by_keyboard).to_be_focused()
+    assert drawing.evaluate("element => element.scrollLeft") == 40
+    assert person.complaints == []
