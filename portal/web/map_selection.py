@@ -99,6 +99,8 @@ class MapSelection:
         for fate, (title, text, tone) in _FATES.items():
             if lines := self.impact.of(fate):
                 wide = fate is Fate.TOO_WIDE
+                if fate is Fate.DOWN and self.router:
+                    text = _("They end on it, or no path is left between their routers.")
                 rows.append(FateRow(title, text, tone, lines[:_LINES_SHOWN], len(lines), wide))
         return rows
 

@@ -216,7 +216,7 @@ def drawing_of(
     rects, ways = places.rects, places.ways
     boxes = [Box(point, rect, compact) for point, rect in zip(points, rects, strict=True)]
     captions = [
-        Text(name, _at((rect.left + rect.right) / 2, rect.bottom - 5)) for name, rect in places.captions
+        Text(name, _at((rect.left + rect.right) / 2, rect.bottom - 3)) for name, rect in places.captions
     ]
     asked = [
         (way, *_label_size(_lines(join, way))) if join.odd or not compact else None
@@ -273,7 +273,7 @@ def _places(
     ways = tuple(curves(pairs, rects, aside=_ASIDE_COMPACT if compact else _ASIDE))
     plane = _plane(rects.values(), ways)
     for name, block in blocks:
-        caption = caption_place(block, _text_width(name), CAPTION, plane)
+        caption = caption_place(block, _text_width(name), CAPTION - 3, plane)
         plane.add(caption)
         captions.append((name, caption))
     drawn = _around([*rects.values(), *(rect for _name, rect in captions)], ways)

@@ -127,6 +127,16 @@ def test_routers_of_one_site_stand_together_below_its_name() -> None:
     assert sorted(caption.text for caption in drawing.captions) == ["Geneva", "Zurich"]
 
 
+def test_no_link_goes_through_a_sites_name_where_there_is_room_beside() -> None:
+    points = [
+        Point(name, name, site=name, coordinates=(latitude, 7.0))
+        for name, latitude in (("north", 48.0), ("middle", 47.0), ("south", 46.0))
+    ]
+    drawing = drawing_of(points, [Join("north", "middle", ""), Join("middle", "south", "")], width=WIDTH)
+    across = {caption.text: int(caption.at.split('"')[1]) for caption in drawing.captions}
+    assert across["middle"] != round(place(drawing)["middle"][0])
+
+
 def test_sites_on_both_sides_of_the_date_line_are_neighbours() -> None:
     cities = {
         "Suva": (-18.1, 178.4),
