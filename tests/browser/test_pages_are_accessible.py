@@ -249,6 +249,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             *(f"/vlls/{vll.pk}/" for vll in lines.values()),
             f"/vlls/{lines['active'].pk}/remove/",
             f"/vlls/{lines['active'].pk}/suspend/",
+            f"/vlls/{lines['active'].pk}/bandwidth/",
             f"/vlls/{lines['active'].pk}/change/",
             f"/vlls/{lines['active'].pk}/months/",
             f"/vlls/{lines['active'].pk}/test/",
