@@ -73,13 +73,15 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The part of it that is stored under its name: not its load, which is never the same again."""
-        return {
+        """The part of it that is stored under its name: of its load, which is never the same again, the speed
+        alone. That is told with a load, and without one stays as it was."""
+        told = {
             "admin_up": self.admin_up,
             "link_up": self.link_up,
             "ip_mtu": self.ip_mtu,
             "linux_cp": self.linux_cp or "",
         }
+        return told if self.load is None else told | {"speed_bps": self.load.speed_bps}
 
 
 class RouteReport(Struct, frozen=True, forbid_unknown_fields=True):

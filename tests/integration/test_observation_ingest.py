@@ -93,6 +93,29 @@ def test_plugins_and_linux_cp_pairs_are_kept_and_follow_what_is_seen(
     assert ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_plugins is None
 
 
+def test_a_link_is_kept_with_its_speed_and_since_when_it_is_so(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    def of_backbone(**differently: Any) -> tuple[Any, ...]:
+        then = next(times)
+        told = {"sent_ms": int(then.timestamp() * 1000), "interfaces": (replace(BACKBONE, **differently),)}
+        take(isp, changed(report, **told), then)
+        row = ObservedInterface.objects.get(router=isp.routers["rhino"], name=BACKBONE.name)
+        return row.speed_bps, row.link_since, then
+
+    times = (now + timedelta(seconds=10 * n) for n in range(1, 9))
+    fast = LoadReport(rx_bps=1, tx_bps=2, speed_bps=10**10)
+    # Nobody knows since when it was up before the portal heard of it.
+    assert of_backbone(load=fast)[:2] == (10**10, None)
+    speed, down_since, then = of_backbone(load=None, link_up=False)
+    # A reading without a load says nothing of the speed.
+    assert (speed, down_since) == (10**10, then)
+    assert of_backbone(load=replace(fast, rx_bps=5), link_up=False)[:2] == (10**10, down_since)
+    assert of_backbone(load=replace(fast, speed_bps=None), link_up=False)[:2] == (None, down_since)
+    _, up_since, then = of_backbone(load=fast)
+    assert up_since == then
+
+
 def test_tunnel_addresses_are_host_addresses_of_loopbacks(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:

@@ -93,12 +93,18 @@ class RouterSilence(models.Model):
 
 
 class ObservedInterface(models.Model):
-    """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none."""
+    """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none.
+
+    ``speed_bps`` of its link, null where VPP does not know it.
+    """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_interfaces")
     name = models.CharField(max_length=63)
     admin_up = models.BooleanField()
     link_up = models.BooleanField()
+    # Since when these two are so; null: they have been since it was first reported.
+    link_since = models.DateTimeField(null=True)
+    speed_bps = models.PositiveBigIntegerField(null=True)
     ip_mtu = models.PositiveIntegerField(null=True)
     # The Linux interface that Linux CP pairs it with.
     linux_cp = models.CharField(max_length=63, blank=True)

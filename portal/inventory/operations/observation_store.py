@@ -38,7 +38,8 @@ _OF_VPP = (
     "vpp_workers",
     "vpp_plugins",
 )
-_SEEN = ("admin_up", "link_up", "ip_mtu", "linux_cp")
+_SEEN = ("admin_up", "link_up", "link_since", "speed_bps", "ip_mtu", "linux_cp")
+_OF_LINK = {"admin_up", "link_up"}
 _OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.
 _BEATS = {"reported_at", "sent_ms"}
@@ -81,7 +82,7 @@ def observed_store(
     interfaces_changed = False
     if report.vpp.connected:
         if told["interfaces"] != before.get("interfaces"):
-            changed = _interfaces_store(router, report.interfaces)
+            changed = _interfaces_store(router, report.interfaces, now)
             others = _addresses_store(router, _tunnel_addresses(report.interfaces))
             interfaces_changed = changed or others
         if told["routes"] != before.get("routes"):
@@ -153,7 +154,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
     }
 
 
-def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> bool:
+def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> bool:
     """Whether some are others than before (``Taken``)."""
     others = False
     gone = {row.name: row for row in ObservedInterface.objects.filter(router=router)}
@@ -164,6 +165,8 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport]) -> 
             new.append(ObservedInterface(router=router, name=seen.name, **seen.columns))
             continue
         news = {name: value for name, value in seen.columns.items() if getattr(row, name) != value}
+        if news.keys() & _OF_LINK:
+            row.link_since = now
         for name, value in news.items():
             setattr(row, name, value)
         if news:
