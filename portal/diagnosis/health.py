@@ -20,7 +20,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -206,10 +206,13 @@ def _troubled_paths(lines: Sequence[Vll]) -> dict[tuple[int, int, int | None], T
     if not lines:
         return {}
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
-    troubled = TunnelPath.objects.filter(
-        Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True, a_router__in=routers
-    )
+    troubled = troubled_paths().filter(a_router__in=routers)
     return {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
+
+
+def troubled_paths() -> QuerySet[TunnelPath]:
+    """All paths in use on which frames were lost when they were last sent."""
+    return TunnelPath.objects.filter(Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True)
 
 
 def _of(line: Vll, paths: dict[tuple[int, int, int | None], TunnelPath]) -> TunnelPath | None:

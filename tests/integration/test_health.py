@@ -8,6 +8,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.diagnosis.health import Health, known_health, with_health
+from portal.diagnosis.health_queries import health_counts, with_health_state
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (
@@ -46,8 +47,11 @@ def turn(vll: Vll, status: OperStatus, **of_its_ends: Any) -> None:
 
 
 def health(vll: Vll) -> Health | None:
-    """As it is read now."""
-    return known_health(Vll.objects.get(pk=vll.pk))
+    """As it is read now; a query for lines of one state finds the same."""
+    found = known_health(Vll.objects.get(pk=vll.pk))
+    queried = with_health_state(Vll.objects.filter(pk=vll.pk)).values_list("health_state", flat=True)
+    assert list(queried) == ([] if found is None else [found.state.value])
+    return found
 
 
 def told(vll: Vll) -> tuple[str, str]:
@@ -190,6 +194,13 @@ def test_the_health_of_many_lines_costs_two_statements(
     with django_assert_num_queries(2):
         with_health(lines)
         assert [known_health(line).state for line in lines] == ["up", "setting_up"]  # type: ignore[union-attr]
+
+
+def test_lines_are_counted_by_health(isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any) -> None:
+    order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
+    with django_assert_num_queries(2):
+        counts = health_counts(Vll.objects.all())
+    assert {state.value: count for state, count in counts.items()} == {"up": 1, "setting_up": 1}
 
 
 def test_the_api_and_the_pages_tell_it(alice: User, vll: Vll) -> None:
