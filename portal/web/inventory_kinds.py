@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
@@ -115,6 +116,16 @@ SITES = Kind(
 )
 
 
+def _link_doubts(wanted: dict[str, Any]) -> list[str]:
+    link = links_with_observed_mtu().get(a_router=wanted["a_router"], a_interface=wanted["a_interface"])
+    text = gettext("{router} reports no interface {interface}. No path leads over the link until it has one.")
+    return [
+        text.format(router=getattr(link, f"{side}_router"), interface=getattr(link, f"{side}_interface"))
+        for side in ("a", "z")
+        if getattr(link, f"{side}_missing")
+    ]
+
+
 def _port_doubts(wanted: dict[str, Any]) -> list[str]:
     port = Port.objects.select_related("router").get(router=wanted["router"], interface=wanted["interface"])
     return [wait.message for wait in waits_of([port])]
@@ -203,6 +214,7 @@ LINKS = Kind(
         (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
     ),
     facts=_link_facts,
+    doubts=_link_doubts,
     create_form=forms.LinkForm,
     change_form=forms.LinkForm,
     create=link_create,

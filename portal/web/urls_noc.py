@@ -54,6 +54,7 @@ urlpatterns = [
     path("orders/<uuid:order_id>/force-end/", noc_orders.force_end, name="noc-order-force-end"),
     *(page for kind in KINDS for page in _pages_of(kind)),
     path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
+    path("interfaces/", noc_autocomplete.interfaces, name="noc-interfaces"),
     path("suggest/<str:of>/", noc_autocomplete.suggest, name="noc-suggest"),
     path("staff/", noc_staff.staff, name="noc-staff"),
     path("staff/add/", noc_staff.add, name="noc-staff-add"),

@@ -50,6 +50,7 @@ _BUTTONS_AND_PARTS = {
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
         *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
         *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
+        "noc-interfaces",
         *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
         *("noc-person-second-factor",),
         *("noc-router-actions", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),

@@ -73,6 +73,8 @@ PAGES = {
     "/noc/ports/": 5,
     "/noc/links/": 4,
     "/noc/customers/": 4,
+    # The interfaces of a router, by its name.
+    "/noc/interfaces/?field=interface&of=router&router=rhino": 7,
     "/noc/vni-ranges/": 4,
     # Five of them: whether the topology that orders count with is still the newest, what links carry, which
     # paths lines take, what is proven of these, and which routers have no links.

@@ -17,9 +17,9 @@ from portal.accounts.models import Customer
 from portal.inventory.models import Router, Site
 from portal.inventory.search import found
 from portal.web.forms.base import LookupField
+from portal.web.row_id import row_id
 
 SHOWN = 20
-_LARGEST_ID = 2**63 - 1
 
 # What can be named, by its address below /noc/suggest/; names are unique in each.
 ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
@@ -34,6 +34,14 @@ def suggestions(of: str, text: str = "") -> list[str]:
     rows = ROWS[of]()
     narrowed = found(rows, text) if text else rows
     return list(narrowed.order_by("name").values_list("name", flat=True)[:SHOWN])
+
+
+def row_named(of: str, text: str) -> Any:
+    """The row of that name or, where no name is like that, of that id; None for none."""
+    rows = ROWS[of]()
+    row = rows.filter(name=text).first()
+    number = row_id(text)
+    return rows.filter(pk=number).first() if row is None and number is not None else row
 
 
 def options(names: list[str]) -> SafeString:
@@ -82,10 +90,7 @@ class AutocompleteField(LookupField):
         text = super().clean(value)
         if not text:
             return None
-        rows = ROWS[self.of]()
-        row = rows.filter(name=text).first()
-        if row is None and text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_ID:
-            row = rows.filter(pk=int(text)).first()
+        row = row_named(self.of, text)
         if row is None:
             raise forms.ValidationError(self.error_messages["unknown"], code="unknown")
         return row

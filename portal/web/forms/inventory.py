@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Port
 from portal.web.forms.autocomplete import AutocompleteField
+from portal.web.forms.interface_choice import InterfaceField, PicksInterfaces
 from portal.web.forms.version_field import VersionedForm
 
 _LARGEST = 2**53 - 1
@@ -170,10 +171,10 @@ class PortChangeForm(VersionedForm):
             self.initial["bookable_bps"] = None
 
 
-class PortCreateForm(PortChangeForm):
+class PortCreateForm(PortChangeForm, PicksInterfaces):
     accept_affected = None  # type: ignore[assignment]
     router = AutocompleteField(label=_("Router"), of="routers")
-    interface = forms.CharField(label=_("Interface"), max_length=63, help_text=_("As VPP shows it"))
+    interface = InterfaceField(label=_("Interface"), router_field="router", fills={"speed_bps": "speed_bps"})
     field_order = ["router", "interface"]
 
 
@@ -181,8 +182,10 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
     letter = which.upper()
     return {
         f"{which}_router": AutocompleteField(label=_("%(side)s router") % {"side": letter}, of="routers"),
-        f"{which}_interface": forms.CharField(
-            label=_("%(side)s interface") % {"side": letter}, max_length=63
+        f"{which}_interface": InterfaceField(
+            label=_("%(side)s interface") % {"side": letter},
+            router_field=f"{which}_router",
+            fills={f"{which}_ip_mtu": "ip_mtu"},
         ),
         f"{which}_metric": _number(label=_("%(side)s metric") % {"side": letter}, initial=10),
         f"{which}_ip_mtu": _number(
@@ -193,7 +196,7 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
     }
 
 
-class LinkForm(VersionedForm):
+class LinkForm(PicksInterfaces):
     """Both sides, and what runs over the link."""
 
     ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)

@@ -12,10 +12,10 @@ from portal.accounts.models import User
 from portal.core.units import rate_text
 from portal.inventory.models import Port
 from portal.inventory.search import found
+from portal.web.row_id import row_id
 
 # More than these nobody looks through.
 SHOWN = 50
-_LARGEST_ID = 2**63 - 1
 
 PortChoices = list[tuple[str, Any]]
 
@@ -44,16 +44,10 @@ def port_offer(user: User, *, search: str = "", chosen: str = "") -> PortOffer:
     rows = list((found(ordered, search) if search else ordered)[: SHOWN + 1])
     more = len(rows) > SHOWN or bool(search)
     rows = rows[:SHOWN]
-    number = port_id(chosen)
+    number = row_id(chosen)
     if number is not None and number not in {port.pk for port in rows}:
         rows += ordered.filter(pk=number)
     return PortOffer(choices=_grouped(rows), more=more)
-
-
-def port_id(text: Any) -> int | None:
-    """The id that somebody sent, or None for what cannot be one."""
-    digits = str(text or "")
-    return int(digits) if digits.isascii() and digits.isdigit() and int(digits[:20]) <= _LARGEST_ID else None
 
 
 class PortField(forms.TypedChoiceField):
@@ -62,7 +56,7 @@ class PortField(forms.TypedChoiceField):
     ports: QuerySet[Port] = Port.objects.none()
 
     def valid_value(self, value: Any) -> bool:
-        number = port_id(value)
+        number = row_id(value)
         return number is not None and self.ports.filter(pk=number).exists()
 
 

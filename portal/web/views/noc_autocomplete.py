@@ -1,10 +1,11 @@
-"""Names for a form of the NOC's while they are written."""
+"""Names for a form of the NOC's while they are written, and the interfaces of a router that is named."""
 
 from django.http import Http404, HttpResponse
 
 from portal.accounts import permissions
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.autocomplete import ROWS, options, suggestions
+from portal.web.forms.interface_choice import reported_list, router_named
 
 
 @requires(permissions.may_run_the_network)
@@ -14,3 +15,12 @@ def suggest(request: SignedInRequest, of: str) -> HttpResponse:
         raise Http404
     text = request.GET.get(request.GET.get("of", ""), "").replace("\0", "").strip()[:100]
     return HttpResponse(options(suggestions(of, text)))
+
+
+@requires(permissions.may_run_the_network)
+def interfaces(request: SignedInRequest) -> HttpResponse:
+    """What a router reports, for the field ``?field=`` of a form whose field ``?of=`` names the router."""
+    field, of = (request.GET.get(name, "") for name in ("field", "of"))
+    if not (field.isidentifier() and of.isidentifier()):
+        raise Http404
+    return HttpResponse(reported_list(field, of, router_named(request.GET.get(of))))

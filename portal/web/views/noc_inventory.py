@@ -13,6 +13,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.web.access_control import SignedInRequest, requires
+from portal.web.forms.interface_choice import PicksInterfaces
 from portal.web.forms.version_field import VersionedForm
 from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.list_filters import filtered
@@ -36,6 +37,8 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """GET shows an empty form; POST makes the row, or answers 422 with what is wrong."""
+    if half := _half_written(request, kind.create_form):
+        return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None)
     operation = partial(kind.create, user=request.user, now=clock.now())
     if request.method == "POST" and do(form, operation):
@@ -58,6 +61,8 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         row = _row(kind, ids)
         form = kind.change_form.of(row)
         return _form(request, kind, form, row, version=form.version)
+    if half := _half_written(request, kind.change_form):
+        return _form(request, kind, half, _row(kind, ids), version=request.POST.get("version", ""))
     saved = save(
         rows=kind.rows(),
         pk=_pk(kind, ids),
@@ -88,6 +93,13 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
             return redirect(f"web:noc-{kind.slug}")
     context = {"row": row, "refusal": refusal}
     return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)
+
+
+def _half_written(request: SignedInRequest, form: type[VersionedForm]) -> VersionedForm | None:
+    """The form as far as it is written, where a button of it asked for interfaces or took one."""
+    if request.method != "POST" or not issubclass(form, PicksInterfaces):
+        return None
+    return form.half_written(request.POST)
 
 
 def _pk(kind: Kind, ids: dict[str, int]) -> int:

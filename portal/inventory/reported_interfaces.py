@@ -1,0 +1,53 @@
+"""The interfaces that a router's agent reports, with what each of them is already."""
+
+import re
+from dataclasses import dataclass
+
+from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterface, Port, Router
+
+# No router of an ISP has more of its own; who has writes the name.
+MOST = 1000
+# VPP's own, on which neither a customer nor another router can be.
+_NEITHER = re.compile(r"(loop\d+|local0|bvi\d+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedInterface:
+    """``port`` or ``link``: what it is already; free where it is neither."""
+
+    seen: ObservedInterface
+    port: Port | None = None
+    link: BackboneLink | None = None
+
+    @property
+    def is_free(self) -> bool:
+        return self.port is None and self.link is None
+
+    @property
+    def is_up(self) -> bool:
+        return self.seen.admin_up and self.seen.link_up
+
+
+def reported_interfaces(router: Router) -> list[ReportedInterface]:
+    """Those that can be a port or a side of a link: the free ones first, by name. Four statements."""
+    seen = ObservedInterface.objects.filter(router=router).order_by("name")[:MOST]
+    uses = InterfaceUse.objects.filter(router_id=router.pk)
+    ports = Port.objects.select_related("router", "customer").in_bulk(
+        [use.port_id for use in uses if use.port_id is not None]
+    )
+    links = BackboneLink.objects.select_related("a_router", "z_router").in_bulk(
+        [use.link_id for use in uses if use.link_id is not None]
+    )
+    used = {use.interface: (ports.get(use.port_id or 0), links.get(use.link_id or 0)) for use in uses}
+    found = [
+        ReportedInterface(each, *used.get(each.name, (None, None)))
+        for each in seen
+        if not _NEITHER.match(each.name)
+    ]
+    return sorted(found, key=lambda each: (not each.is_free, _natural(each.seen.name)))
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Numbers by their value: GigabitEthernet2 comes before GigabitEthernet10."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
