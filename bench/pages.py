@@ -13,6 +13,7 @@ EVERYBODY = [
     "/",
     "/?show=all",
     "/ports/",
+    "/ports/100/",
     "/orders/",
     "/orders/new/",
     "/search/?q=line%204711",
@@ -25,6 +26,7 @@ NOC = [
     "/noc/audit/",
     "/noc/routers/7/",
     "/noc/ports/",
+    "/noc/customers/7/",
     "/noc/orders/",
     "/routers/",
 ]

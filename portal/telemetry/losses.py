@@ -63,6 +63,17 @@ def link_losses(
     return answer
 
 
+def port_losses(
+    *, port: Port, since: datetime, until: datetime, step_s: int, now: datetime
+) -> dict[str, float | None]:
+    """What a port carried and lost, by the columns of OF_INTERFACES; None where nothing was counted."""
+    step_s, rows = _read(port.router_id, since, until, step_s, now)
+    totals: dict[str, float | None] = _series(
+        rows, port.interface, starts_of(since, until, step_s), OF_INTERFACES
+    )["totals"]
+    return totals
+
+
 def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
     """Frames that came in at a port lately and were dropped in its VPP, whatever they were for; None where
     nothing was counted."""

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import QueryDict
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -48,6 +50,8 @@ class Kind:
     by: tuple[str, ...]
     choices: tuple[Choice, ...] = ()
     searchable: bool = True
+    # The name of the page of a row, which takes its id; "" where its form is all there is.
+    page: str = ""
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
     # What is known of a row besides what its form has.
     facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
@@ -56,6 +60,9 @@ class Kind:
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
+    # Where its maker goes when a new row is there, by what its form said and what the form was opened with;
+    # "" for the list.
+    leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
     # What is odd about a new row although it was taken, by what its form said.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
     # What rows of it lost (portal.web.loss_rows), below the form of one.
@@ -116,6 +123,16 @@ SITES = Kind(
 )
 
 
+def _of_new_customer(wanted: dict[str, Any], _opened: QueryDict) -> str:
+    return reverse("web:noc-customer", args=[Customer.objects.get(name=wanted["name"]).pk])
+
+
+def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
+    """A port that was added from its customer's page leads back there."""
+    customer = wanted["customer"] if "customer" in opened else None
+    return reverse("web:noc-customer", args=[customer.pk]) if customer is not None else ""
+
+
 def _link_doubts(wanted: dict[str, Any]) -> list[str]:
     link = links_with_observed_mtu().get(a_router=wanted["a_router"], a_interface=wanted["a_interface"])
     text = gettext("{router} reports no interface {interface}. No path leads over the link until it has one.")
@@ -133,6 +150,7 @@ def _port_doubts(wanted: dict[str, Any]) -> list[str]:
 
 ROUTERS = Kind(
     slug="routers",
+    page="web:noc-router",
     title=_("Routers"),
     add=_("Add a router"),
     keyword="router",
@@ -165,6 +183,7 @@ ROUTERS = Kind(
 )
 PORTS = Kind(
     slug="ports",
+    page="web:port",
     title=_("Ports"),
     add=_("Add a port"),
     keyword="port",
@@ -188,6 +207,7 @@ PORTS = Kind(
     ),
     create_form=forms.PortCreateForm,
     change_form=forms.PortChangeForm,
+    leads_to=_back_to_customer,
     doubts=_port_doubts,
     create=operations.port_create,
     change=port_change,
@@ -224,6 +244,8 @@ LINKS = Kind(
 )
 CUSTOMERS = Kind(
     slug="customers",
+    page="web:noc-customer",
+    leads_to=_of_new_customer,
     title=_("Customers"),
     add=_("Add a customer"),
     keyword="customer",

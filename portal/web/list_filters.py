@@ -8,9 +8,13 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
+from portal.accounts import permissions
+from portal.accounts.models import Customer, User
 from portal.inventory.models import Site
 from portal.inventory.search import found
+from portal.web.row_id import row_id
 
 Text = str | Promise
 LONGEST_SEARCH = 100
@@ -64,6 +68,22 @@ def at_site(path: str, label: Text) -> Choice:
         label=label,
         options=_sites,
         narrow=lambda rows, value: rows.filter(**{f"{path}__name": value}),
+    )
+
+
+def of_customer(user: User, asked: QueryDict) -> Customer | None:
+    """The customer whose rows alone ``?customer=`` asks for, by its id; None for none of theirs."""
+    number = row_id(asked.get("customer"))
+    return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
+
+
+def only_of(customer: Customer) -> Choice:
+    """That customer, or all: a select of every customer stops being one at some hundreds."""
+    return Choice(
+        name="customer",
+        label=_("Customer"),
+        options=lambda: [(str(customer.pk), customer.name)],
+        narrow=lambda rows, value: rows.filter(customer=value),
     )
 
 

@@ -53,6 +53,8 @@ urlpatterns = [
     path("orders/<uuid:order_id>/force-retry/", noc_orders.force_retry, name="noc-order-force-retry"),
     path("orders/<uuid:order_id>/force-end/", noc_orders.force_end, name="noc-order-force-end"),
     *(page for kind in KINDS for page in _pages_of(kind)),
+    path("customers/<int:customer_id>/", noc_customer.page, name="noc-customer"),
+    path("customers/<int:customer_id>/lines/", noc_customer.lines, name="noc-customer-lines"),
     path("customers/<int:customer_id>/reopen/", noc_customer.reopen, name="noc-customer-reopen"),
     path("interfaces/", noc_autocomplete.interfaces, name="noc-interfaces"),
     path("suggest/<str:of>/", noc_autocomplete.suggest, name="noc-suggest"),

@@ -1,4 +1,4 @@
-// Draws what the REST API says of a VLL's throughput: in and out of each end, in bit/s or packet/s.
+// Draws what the REST API says of the throughput of a line, in and out of each end, or of a port: in bit/s or packet/s.
 // A null breaks the line: nothing was measured then, which is not zero. Out is drawn below in, so that the
 // same traffic both ways does not hide one of them.
 // What is shown is one of the ranges up to now, or a window of its own: chosen by its times, or dragged over.
@@ -24,7 +24,8 @@
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
   const plots = {};
-  let range = "hour";
+  const charts = [...section.querySelectorAll("[data-chart]")].map((figure) => figure.dataset.chart);
+  let range = section.querySelector('[data-range][aria-pressed="true"]').dataset.range;
   let unit = "bits";
   let shownUnit = "bit/s"; // of what is drawn: what was asked for last may still be on its way
   let chosen = null; // { from, to } in epoch seconds, while a window of its own is shown
@@ -38,10 +39,10 @@
     return `${(value / factor).toFixed(digits)} ${prefix}${shownUnit}`;
   };
   const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps)).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
-  // Of the line's bandwidth (CIR), where bits are counted.
-  const cir = Number(section.dataset.cir);
-  const ofCir = (value) =>
-    value === null || value === undefined || unit === "packets" ? "" : ` (${Math.round((value / cir) * 100)} %)`;
+  // Of the line's bandwidth (CIR), or of the port's speed, where bits are counted.
+  const bandwidth = Number(section.dataset.bandwidth);
+  const ofAll = (value) =>
+    value === null || value === undefined || unit === "packets" ? "" : ` (${Math.round((value / bandwidth) * 100)} %)`;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const format = ({ from, to }) => FORMATS.find(([longest]) => to - from <= longest)[1];
@@ -102,8 +103,8 @@
   const draw = (answer, window) => {
     const figures = [...section.querySelectorAll("[data-chart]")];
     // Beside much less traffic the bandwidth would press it flat; then the table's per cents have to do.
-    const peak = Math.max(...["a_end", "z_end"].flatMap((end) => answer[end].flatMap((row) => [row[1] ?? 0, row[2] ?? 0])));
-    const limit = answer.unit === "bit/s" && peak >= cir * LIMIT_FROM ? cir : null;
+    const peak = Math.max(...charts.flatMap((end) => answer[end].flatMap((row) => [row[1] ?? 0, row[2] ?? 0])));
+    const limit = answer.unit === "bit/s" && peak >= bandwidth * LIMIT_FROM ? bandwidth : null;
     // Both take their place before either is measured: the grid's columns depend on both.
     for (const figure of figures) {
       plots[figure.dataset.chart]?.destroy();
@@ -141,8 +142,9 @@
         maximum: values.length ? values.reduce((top, value) => Math.max(top, value), 0) : null,
         p95: answer.p95?.[end]?.[direction],
       };
-      for (const [name, value] of Object.entries(figures)) {
-        row.querySelector(`[data-figure="${name}"]`).textContent = rate(value) + ofCir(value);
+      for (const cell of row.querySelectorAll("[data-figure]")) {
+        const value = figures[cell.dataset.figure];
+        cell.textContent = rate(value) + ofAll(value);
       }
     }
     table.hidden = false;
@@ -154,9 +156,9 @@
     for (const place of document.querySelectorAll("[data-rate]")) {
       const [end, direction] = place.dataset.rate.split(" ");
       const value = measured(last.answer[end].map((point) => point[direction === "in" ? 1 : 2])).at(-1);
-      place.textContent = rate(value) + ofCir(value);
+      place.textContent = rate(value) + ofAll(value);
     }
-    const known = !chosen && ["a_end", "z_end"].some((end) => last.answer[end].some((row) => row[1] !== null));
+    const known = !chosen && charts.some((end) => last.answer[end].some((row) => row[1] !== null));
     for (const part of document.querySelectorAll("[data-now]")) part.hidden = !known;
   };
 
@@ -166,9 +168,9 @@
   };
   const show = (answer, window) => {
     shownUnit = answer.unit;
-    const anything = ["a_end", "z_end"].some((end) => answer[end].some((row) => row[1] !== null || row[2] !== null));
+    const anything = charts.some((end) => answer[end].some((row) => row[1] !== null || row[2] !== null));
     section.querySelector("[data-simulated]").hidden = !answer.simulated;
-    section.dataset.points = String(measured([...answer.a_end, ...answer.z_end].map((row) => row[1])).length);
+    section.dataset.points = String(measured(charts.flatMap((end) => answer[end]).map((row) => row[1])).length);
     const missing = section.querySelector("[data-missing]");
     missing.hidden = !anything || !answer.missing;
     missing.querySelector("[data-missing-count]").textContent = answer.missing;
@@ -186,7 +188,7 @@
   let last = null; // { answer, window }
   let lastAt = 0;
   const csv = section.querySelector("[data-csv]");
-  const csvUrl = csv.getAttribute("href");
+  const csvUrl = csv?.getAttribute("href");
   const shown = () => {
     if (chosen) return chosen;
     const to = Math.floor(Date.now() / 1000);
@@ -194,9 +196,9 @@
     const from = Math.max(to - RANGES[range].span, Number(section.dataset.since));
     return { from: Math.min(from, to - SHORTEST_WINDOW_S), to };
   };
-  // That of the shortest range which holds it all. For a window of one's own the portal chooses.
+  // That of the shortest range which holds it all. For a window of one's own, and for a port, the portal chooses.
   const step = ({ from, to }) =>
-    chosen ? "" : `&step=${Object.values(RANGES).find(({ span }) => to - from <= span).step}`;
+    chosen || "ownStep" in section.dataset ? "" : `&step=${Object.values(RANGES).find(({ span }) => to - from <= span).step}`;
   const query = (window) => `?from=${window.from}&to=${window.to}${step(window)}&unit=${unit}`;
   const refresh = async () => {
     const mine = ++asked;
@@ -213,7 +215,7 @@
       if (mine !== asked) return; // something else was chosen meanwhile
       last = { answer: body, window };
       lastAt = Date.now();
-      csv.href = `${csvUrl}${wanted}`;
+      if (csv) csv.href = `${csvUrl}${wanted}`;
       document.dispatchEvent(new CustomEvent("longline:back"));
       show(body, window);
       tellNow();

@@ -239,6 +239,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/",
             "/?show=all",
             "/ports/",
+            *(f"/ports/{port.pk}/" for port in Port.objects.filter(router__name="rhino")),
             "/orders/",
             "/orders/new/",
             "/holds/",
@@ -274,6 +275,10 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/orders/",
             "/orders/new/",
             "/routers/",
+            f"/ports/{Port.objects.all()[0].pk}/",
+            f"/noc/customers/{ada.customer_id}/",
+            f"/noc/customers/{ada.customer_id}/lines/",
+            f"/noc/customers/{ada.customer_id}/lines/?health=unknown",
             f"/vlls/{lines['active'].pk}/",
             f"/vlls/{lines['active'].pk}/diagnosis/",
             "/noc/",
@@ -310,6 +315,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/netbox/",
             "/noc/staff/",
             f"/noc/people/{ada.user_id}/close/",
+            f"/noc/customers/{Customer.objects.create(name='Chur & Co.', created_at=clock.now()).pk}/",
             *(f"/noc/people/{user.pk}/" for user in User.objects.filter(username__in=["alice", "nora"])),
             *(
                 f"/noc/{slug}/{pk}/{page}/"

@@ -59,6 +59,8 @@ PAGES = {
     "/account/notifications/": 4,
     "/webhooks/": 4,
     "/ports/": 3,
+    # One of them: since when its VLANs are leased. Two: what it lost.
+    "/ports/{port}/": 14,
     # Each end has a select of its own, narrowed by its own search.
     "/orders/new/": 5,
     "/search/?q=100": 8,
@@ -73,6 +75,9 @@ PAGES = {
     "/noc/ports/": 5,
     "/noc/links/": 4,
     "/noc/customers/": 4,
+    # Two of them: how many lines have each health. Four: what comes next.
+    "/noc/customers/{customer}/": 18,
+    "/noc/customers/{customer}/lines/?health=setting_up": 8,
     # The interfaces of a router, by its name.
     "/noc/interfaces/?field=interface&of=router&router=rhino": 7,
     "/noc/vni-ranges/": 4,
@@ -151,6 +156,8 @@ def test_an_api_operation_takes_its_number_of_statements(name: str, isp: Isp, al
 def test_a_page_takes_its_number_of_statements(
     path: str, isp: Isp, alice: User, nora: User, vll: Vll
 ) -> None:
-    address = path.format(vll=vll.pk, router=isp.routers["rhino"].pk, person=alice.pk)
+    ids = {"vll": vll.pk, "router": isp.routers["rhino"].pk, "person": alice.pk}
+    ids |= {"port": isp.ports["rhino:host-cust1"].pk, "customer": vll.customer_id}
+    address = path.format(**ids)
     browser = signed_in(nora if path.startswith(("/noc/", "/routers/")) else alice)
     check(path, sent(lambda: browser.get(address)), PAGES[path])

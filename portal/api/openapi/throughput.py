@@ -40,6 +40,22 @@ THROUGHPUT: dict[str, Any] = {
         "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
     },
 }
+PORT_THROUGHPUT: dict[str, Any] = {
+    "type": "object",
+    "required": ["step_s", "unit", "port", "lines", "missing", "simulated"],
+    "properties": {
+        "step_s": {"type": "integer", "minimum": 300, "description": "Length of a bucket in seconds."},
+        "unit": {"enum": [unit.value for unit in Unit]},
+        "port": _END,
+        "lines": {"type": "integer", "minimum": 0, "description": "The ends of lines that are summed."},
+        "missing": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Buckets in which no line was counted.",
+        },
+        "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
+    },
+}
 INSTANT = {
     "oneOf": [{"type": "integer", "minimum": 0}, {"type": "string", "format": "date-time"}],
     "description": "Epoch seconds, or an ISO 8601 time with its zone.",

@@ -9,7 +9,6 @@ from django import forms
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Router
 from portal.inventory.reported_interfaces import reported_interfaces
@@ -38,7 +37,6 @@ class InterfaceField(forms.CharField):
     which, and with what of the interface as it was observed."""
 
     def __init__(self, *, router_field: str, fills: dict[str, str], **kwargs: Any) -> None:
-        kwargs.setdefault("help_text", _("As VPP shows it"))
         super().__init__(max_length=63, widget=InterfaceInput(router_field), **kwargs)
         self.router_field, self.fills = router_field, fills
 

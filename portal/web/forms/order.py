@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
 from portal.core.mtu_arithmetic import MAX_SVC_MTU, MIN_SVC_MTU
-from portal.core.vlan_tags import Tagging
+from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.vll import queries
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import Vll, VllEnd
@@ -25,6 +25,7 @@ from portal.web.forms.base import LookupField, TablerForm
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
+from portal.web.row_id import row_id
 
 AUTO = "auto"
 _LINE = ("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes")
@@ -314,6 +315,13 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
         "transport": vll.requested_transport,
     }
     return {**ends, "line": line}
+
+
+def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
+    """The form for a line from this port, with this VLAN there where one is named."""
+    numbered = vlan.isascii() and vlan.isdigit() and len(vlan) <= len(str(MAX_VLAN))
+    outer = {"tagging": Tagging.DOT1Q, "outer_vlan": int(vlan)} if numbered else {}
+    return {"a_end": {"port": row_id(port), **outer}}
 
 
 def _any_vlan(end: VllEnd) -> dict[str, str]:

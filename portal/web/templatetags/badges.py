@@ -129,6 +129,12 @@ def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
 
 
 @register.inclusion_tag("ui/badge.html")
+def health_badge(state: HealthState) -> dict[str, str]:
+    """The badge of a health, where there is more than one line of it."""
+    return {"label": str(state.label), "tone": HEALTH_TONES[state]}
+
+
+@register.inclusion_tag("ui/badge.html")
 def status(name: str, vll: Vll) -> dict[str, str]:
     """``{% status "oper" vll %}``; a line that is gone has nothing to say."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:

@@ -17,7 +17,15 @@ from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.feasibility_panel import feasibility_context
-from portal.web.forms.order import OrderForm, held_by, hold_initial, like_initial, unjudged, uuid_of
+from portal.web.forms.order import (
+    OrderForm,
+    held_by,
+    hold_initial,
+    like_initial,
+    port_initial,
+    unjudged,
+    uuid_of,
+)
 from portal.web.forms.port_choice import port_offer
 
 UNPROCESSABLE = 422
@@ -73,8 +81,8 @@ def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
 
 
 def order_form(request: SignedInRequest) -> OrderForm:
-    """An empty form, one for what ``?hold=`` holds, one for a line like that of ``?like=``, or what was
-    written while ports are looked for."""
+    """An empty form, one for what ``?hold=`` holds, one for a line like that of ``?like=``, one from the port
+    of ``?port=`` with its ``?vlan=``, or what was written while ports are looked for."""
     sent = request.POST or request.GET
     held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
     like_id = uuid_of(sent.get("like", ""))
@@ -83,8 +91,10 @@ def order_form(request: SignedInRequest) -> OrderForm:
         initial: dict[str, dict[str, Any]] | None = unjudged(request.POST)
     elif held is not None:
         initial = hold_initial(held)
+    elif like is not None:
+        initial = like_initial(like)
     else:
-        initial = None if like is None else like_initial(like)
+        initial = port_initial(port=sent.get("port", ""), vlan=sent.get("vlan", ""))
     form = OrderForm(user=request.user, initial=initial)
     form.use_hold(hold_id)
     return form

@@ -1,16 +1,95 @@
-"""Taking back the retirement of a customer."""
+"""A customer as the NOC sees it: lines, ports, people, orders, traffic, and what comes next."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts import permissions
+from portal.accounts.invitations import open_invitations
 from portal.accounts.models import Customer
 from portal.core import clock
+from portal.diagnosis.health import HealthState, with_health
+from portal.diagnosis.health_queries import health_counts, with_health_state
+from portal.diagnosis.models import TroubleReport
+from portal.inventory.models import Port
+from portal.telemetry.customer_traffic import customer_traffic
+from portal.vll import queries
 from portal.vll.guarded_inventory_deletion import customer_return
+from portal.vll.states import OrderState
 from portal.web.access_control import SignedInRequest, requires
+from portal.web.customer_steps import add_port_address, steps_of
+from portal.web.inventory_kinds import KINDS
+from portal.web.pagination import newest_first
+
+# Of each list; the rest stands behind a link.
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first rows of a list; ``more``: there are others."""
+
+    rows: list[Any]
+    more: bool
+
+
+@requires(permissions.may_run_the_network)
+@require_safe
+def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
+    """Everything about one customer, a retired one too."""
+    customer, now = get_object_or_404(Customer, pk=customer_id), clock.now()
+    lines = queries.vlls(request.user).filter(customer=customer).prefetch_related(None)
+    counts = health_counts(lines)
+    orders = queries.orders(request.user).filter(customer=customer)
+    ports = Port.objects.filter(customer=customer).select_related("router__site")
+    people = customer.memberships.select_related("user").order_by("role", "user__username")
+    invitations = open_invitations(now).filter(customer=customer).order_by("-created_at")
+    reports = TroubleReport.objects.filter(customer=customer, closed_at__isnull=True).select_related("vll")
+    context = {
+        "kinds": KINDS,
+        "customer": customer,
+        "steps": steps_of(customer, user=request.user, has_lines=bool(counts), now=now),
+        "counts": counts,
+        "line_count": sum(counts.values()),
+        "ports": _first(ports.order_by("router__site__name", "router__name", "interface")),
+        "add_port": add_port_address(customer),
+        "people": _first(people),
+        "invitations": _first(invitations),
+        "held": list(orders.filter(state=OrderState.HELD)[:SHOWN]),
+        "orders": _first(orders.exclude(state=OrderState.HELD)),
+        "traffic": customer_traffic(customer, now=now),
+        "reports": _first(reports.order_by("reported_at")),
+        "may_remove": permissions.may_remove_from_the_network(request.user),
+    }
+    return render(request, "noc/customer.html", context)
+
+
+@requires(permissions.may_run_the_network)
+@require_safe
+def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
+    """The customer's lines, newest first; ``?health=`` those in one state."""
+    customer = get_object_or_404(Customer, pk=customer_id)
+    rows = with_health_state(queries.vlls(request.user).filter(customer=customer))
+    asked = request.GET.get("health", "")
+    health = HealthState(asked) if asked in HealthState.values else None
+    if health is not None:
+        rows = rows.filter(health_state=health.value)
+    found = newest_first(rows, by="created_at", after=request.GET.get("after", ""))
+    context = {
+        "kinds": KINDS,
+        "customer": customer,
+        "states": HealthState.choices,
+        "health": health,
+        "vlls": with_health(found.rows),
+        "page": found,
+        "keep": f"health={health.value}" if health else "",
+    }
+    return render(request, "noc/customer_lines.html", context)
 
 
 @requires(permissions.may_remove_from_the_network)
@@ -20,3 +99,8 @@ def reopen(request: SignedInRequest, customer_id: int) -> HttpResponse:
     customer_return(customer=get_object_or_404(Customer, pk=customer_id), user=request.user, now=clock.now())
     messages.success(request, _("The customer is open again. Its API tokens stay revoked."))
     return redirect("web:noc-customers")
+
+
+def _first(rows: Any) -> First:
+    found = list(rows[: SHOWN + 1])
+    return First(found[:SHOWN], len(found) > SHOWN)

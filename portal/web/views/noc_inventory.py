@@ -36,16 +36,16 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """GET shows an empty form; POST makes the row, or answers 422 with what is wrong."""
+    """GET shows a form, filled in by the query; POST makes the row, or answers 422 with what is wrong."""
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
-    form = kind.create_form(request.POST or None)
+    form = kind.create_form(request.POST or None, initial=request.GET.dict())
     operation = partial(kind.create, user=request.user, now=clock.now())
     if request.method == "POST" and do(form, operation):
         messages.success(request, _("It is added."))
         for doubt in kind.doubts(form.cleaned_data):
             messages.warning(request, doubt)
-        return redirect(f"web:noc-{kind.slug}")
+        return redirect(kind.leads_to(form.cleaned_data, request.GET) or f"web:noc-{kind.slug}")
     return _form(request, kind, form, None)
 
 

@@ -8,21 +8,26 @@ from portal.inventory.models import Port
 from portal.vll import queries
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import PORTS
-from portal.web.list_filters import filtered
+from portal.web.list_filters import filtered, of_customer, only_of
 from portal.web.pagination import in_order, newest_first
 
 
 @requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
-    """The ports of the user's customers, with what is booked on each."""
+    """The ports of the user's customers, with what is booked on each; ``?customer=`` of one of them."""
     rows = Port.objects.visible_to(request.user).select_related("router__site", "customer")
-    looked = filtered(rows, request.GET)
+    customer = of_customer(request.user, request.GET)
+    looked = filtered(rows, request.GET, (only_of(customer),) if customer else ())
     page = in_order(looked.rows, by=PORTS.by, after=request.GET.get("after", ""))
     return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": looked})
 
 
 @requires(permissions.may_sign_in)
 def orders(request: SignedInRequest) -> HttpResponse:
-    """Every order of the user's customers, newest first."""
-    page = newest_first(queries.orders(request.user), by="ordered_at", after=request.GET.get("after", ""))
-    return render(request, "orders/orders.html", {"page": page})
+    """Every order of the user's customers, newest first; ``?customer=`` of one of them."""
+    rows, customer = queries.orders(request.user), of_customer(request.user, request.GET)
+    if customer is not None:
+        rows = rows.filter(customer=customer)
+    keep = "" if customer is None else f"customer={customer.pk}"
+    page = newest_first(rows, by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "orders/orders.html", {"page": page, "customer": customer, "keep": keep})

@@ -57,18 +57,18 @@ def _others(user: User, q: str) -> Iterable[Found]:
     ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
     yield _found(_("Ports"), found(ports, q), q, listed_at=reverse("web:ports"), page_of=_port_page)
     if permissions.may_run_the_network(user):
-        yield _of_kind(ROUTERS, q, lambda row: reverse("web:noc-router", args=[row.pk]))
-        for kind in (SITES, LINKS, CUSTOMERS):
-            yield _of_kind(kind, q, partial(_change_page, kind))
+        for kind in (ROUTERS, SITES, LINKS, CUSTOMERS):
+            yield _of_kind(kind, q)
 
 
-def _change_page(kind: Kind, row: Any) -> str:
-    return reverse(f"web:noc-{kind.slug}-change", args=[row.pk])
+def _page_of(kind: Kind, row: Any) -> str:
+    return reverse(kind.page or f"web:noc-{kind.slug}-change", args=[row.pk])
 
 
-def _of_kind(kind: Kind, q: str, page_of: Callable[[Any], str]) -> Found:
+def _of_kind(kind: Kind, q: str) -> Found:
     rows = found(kind.rows().order_by(*kind.by), q)
-    return _found(kind.title, rows, q, listed_at=reverse(f"web:noc-{kind.slug}"), page_of=page_of)
+    listed_at = reverse(f"web:noc-{kind.slug}")
+    return _found(kind.title, rows, q, listed_at=listed_at, page_of=partial(_page_of, kind))
 
 
 def _found(
@@ -83,5 +83,4 @@ def _found(
 
 
 def _port_page(port: Port) -> str:
-    """A port has no page of its own: the list, filtered to it."""
-    return f"{reverse('web:ports')}?{urlencode({'q': str(port)})}"
+    return reverse("web:port", args=[port.pk])

@@ -52,7 +52,10 @@ def teams(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_see, of=visible_team)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, found: Team) -> HttpResponse:
-    return _page(request, found.customer, InviteForm())
+    """``?role=`` is the one that an invitation is made out for at first."""
+    asked = request.GET.get("role", "")
+    form = InviteForm(initial={"role": asked} if asked in Membership.Role.values else None)
+    return _page(request, found.customer, form)
 
 
 @requires(permissions.may_manage_team, of=visible_team)

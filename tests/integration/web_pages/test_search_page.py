@@ -60,7 +60,7 @@ def test_a_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: U
     for q, address in (
         ("rhino", reverse("web:noc-router", args=[isp.routers["rhino"].pk])),
         ("zür", reverse("web:noc-sites-change", args=[isp.routers["rhino"].site_id])),
-        ("alpine", reverse("web:noc-customers-change", args=[isp.ports["rhino:host-cust1"].customer_id])),
+        ("alpine", reverse("web:noc-customer", args=[isp.ports["rhino:host-cust1"].customer_id])),
     ):
         assert address in signed_in(nora).get("/search/", {"q": q}).content.decode()
         assert address not in signed_in(alice).get("/search/", {"q": q}).content.decode()

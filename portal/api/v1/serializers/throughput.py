@@ -60,6 +60,20 @@ class ThroughputQuerySerializer(serializers.Serializer[Any]):
         return asked | {"step_s": attrs.get("step"), "unit": Unit[attrs["unit"].upper()]}
 
 
+class PortThroughputQuerySerializer(serializers.Serializer[Any]):
+    """``from`` and ``to`` (default: the last day) and ``unit``; of many lines the portal chooses the step."""
+
+    to = InstantField(required=False)
+    unit = serializers.ChoiceField(choices=UNITS, required=False, default="bits")
+
+    def get_fields(self) -> dict[str, Any]:
+        return {"from": InstantField(required=False), **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        asked = range_asked(attrs, self.context["now"], timedelta(days=1))
+        return asked | {"unit": Unit[attrs["unit"].upper()]}
+
+
 class LossesQuerySerializer(serializers.Serializer[Any]):
     """``from`` and ``to`` (default: the last day), and ``step`` in seconds (default: what fits)."""
 

@@ -1,0 +1,64 @@
+"""The VLANs of a port, as its customer counts them: which are in use, and which a new line could have."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from portal.allocation.models import PortVlanLease
+from portal.allocation.vlan_ranges import WHOLE_PORT
+from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
+from portal.inventory.models import Port
+
+
+@dataclass(frozen=True, slots=True)
+class VlanRange:
+    """The VLANs from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}\N{EN DASH}{self.last}"
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class VlanUsage:
+    """Every VLAN is in one of the three. ``shared``: lines have it with an inner VLAN each, and other inner
+    ones are free there. ``whole_port``: one line takes all frames, so nothing is free.
+    """
+
+    used: tuple[VlanRange, ...]
+    shared: tuple[VlanRange, ...]
+    free: tuple[VlanRange, ...]
+    whole_port: bool = False
+
+
+_ALL = VlanRange(MIN_VLAN, MAX_VLAN)
+
+
+def vlan_usage(port: Port) -> VlanUsage:
+    """By the outer VLAN, whichever the TPID; what is held for an order counts as used. One statement."""
+    single: set[int] = set()
+    double: set[int] = set()
+    leases = PortVlanLease.objects.filter(port=port).values_list("keys__startswith", "keys__endswith")
+    for low, high in leases:
+        if (low, high) == WHOLE_PORT:
+            return VlanUsage(used=(_ALL,), shared=(), free=(), whole_port=True)
+        # The key of a frame with one tag has no inner VLAN (portal.allocation.vlan_ranges).
+        (double if low & 0xFFF else single).add((low >> 12) & 0xFFF)
+    shared = double - single
+    free = (vlan for vlan in range(MIN_VLAN, MAX_VLAN + 1) if vlan not in single and vlan not in shared)
+    return VlanUsage(used=as_ranges(single), shared=as_ranges(shared), free=as_ranges(free))
+
+
+def as_ranges(vlans: Iterable[int]) -> tuple[VlanRange, ...]:
+    """The same VLANs as the fewest ranges, in order."""
+    ranges: list[VlanRange] = []
+    for vlan in sorted(vlans):
+        if ranges and ranges[-1].last == vlan - 1:
+            ranges[-1] = VlanRange(ranges[-1].first, vlan)
+        else:
+            ranges.append(VlanRange(vlan, vlan))
+    return tuple(ranges)

@@ -1,0 +1,36 @@
+"""What the lines of a port carry together."""
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.openapi.throughput import INSTANT, PORT_THROUGHPUT
+from portal.api.v1.permissions import caller
+from portal.api.v1.serializers.strict_fields import validated
+from portal.api.v1.serializers.throughput import UNITS, PortThroughputQuerySerializer
+from portal.core import clock
+from portal.inventory.models import Port
+from portal.telemetry.port_throughput import port_throughput
+
+
+class PortThroughputView(APIView):
+    """Throughput of a port: the sum of what the lines that end there now carried at it, in and out."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("from", INSTANT, description="By default a day before the end."),
+            OpenApiParameter("to", INSTANT, description="By default now."),
+            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
+        ],
+        responses={200: PORT_THROUGHPUT},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
+        context = {"now": clock.now()}
+        asked = validated(PortThroughputQuerySerializer, request.query_params, context=context)
+        return Response(port_throughput(port=port, **asked))
