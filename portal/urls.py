@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from portal.api.netbox_webhook import netbox_hook
-from portal.api.openapi.html_page import docs, errors
+from portal.api.openapi.html_page import errors, group, index
 from portal.api.problem_details import ERRORS_PAGE
 from portal.processes.health_checks import healthz, readyz
 
@@ -11,8 +11,9 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/v1/", include("portal.api.v1.urls")),
-    path("api/docs/", docs, name="api-docs"),
+    path("api/docs/", index, name="api-docs"),
     path(ERRORS_PAGE, errors, name="api-errors"),
+    path("api/docs/<slug:group>/", group, name="api-docs"),
     path("api/netbox/hook/", netbox_hook, name="netbox-hook"),
     path("", include("portal.web.urls_sign_in")),
     path("", include("portal.web.urls")),

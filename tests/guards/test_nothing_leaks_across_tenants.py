@@ -17,6 +17,7 @@ from portal.accounts.models import Customer
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
+from portal.api.openapi.examples import example_of
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
@@ -120,8 +121,9 @@ def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> 
 
 
 def example(operation: Any) -> Any:
+    """All that a body may have, also what no sensible request has at once."""
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    return media.get("example")
+    return example_of(media["schema"], document()["components"]["schemas"]) if media else None
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), operations(of_one=True))

@@ -3,25 +3,79 @@
 from functools import cache
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
 from drf_spectacular.generators import SchemaGenerator
 
+# Title and text. English; the page translates them.
 RULES = (
-    "Sign requests with an API token: `Authorization: Bearer ll_…`.",
-    "An order is answered with 202: the order is then a fact, and `Location` is where to watch it.",
-    "Every error is a problem document (RFC 9457) with what, why, what to do next and a request id;"
-    " its `type` leads to what it means.",
-    "Send an `Idempotency-Key` with every write, and repeat it freely: it is done once.",
-    "Reads of one object carry an `ETag`; changes want it back as `If-Match`.",
-    "Lists are paged by key: follow `next` until it is null. Filters that do not exist are refused.",
-    "Each token may ask so much per minute; 429 says in `Retry-After` when to go on.",
-    "Texts are plain: control characters and such as turn the direction of writing are refused.",
-    "Sizes are in bytes, rates in bit/s, times in UTC.",
+    (
+        _("Authentication"),
+        _(
+            "Send an API token with every request: `Authorization: Bearer ll_…`. It acts for the user who"
+            " made it, within its scopes: every token reads, `order` and `noc` write, `team` and"
+            " `webhooks` change those."
+        ),
+    ),
+    (
+        _("Errors"),
+        _(
+            "Every 4xx and 5xx is a problem document (RFC 9457): what went wrong, why, what to do next,"
+            " and a request id to quote. Its `type` leads to the explanation; what follows its `#` never"
+            " changes."
+        ),
+    ),
+    (
+        _("Pagination"),
+        _(
+            "A list answers with `results` and `next`: ask for the address in `next` until it is null. A"
+            " filter that does not exist is refused."
+        ),
+    ),
+    (
+        _("Idempotency"),
+        _(
+            "Send an `Idempotency-Key`, such as a UUID, with a write. If the answer is lost, send the"
+            " same request with the same key: it is done once, and you get the first answer again for 24"
+            " hours."
+        ),
+    ),
+    (
+        _("ETags"),
+        _(
+            "What you read of one object carries an `ETag`. A change sends it back as `If-Match`, and is"
+            " refused with 412 if somebody else was quicker. `If-None-Match` spares you what you already"
+            " have."
+        ),
+    ),
+    (
+        _("Rate limits"),
+        _(
+            "Each token may send a number of requests a minute. Beyond that the answer is 429, and"
+            " `Retry-After` says how many seconds to wait."
+        ),
+    ),
+    (
+        _("Orders"),
+        _(
+            "An order is answered with 202: it is accepted, and its effect follows. `Location` is where"
+            " to watch it."
+        ),
+    ),
+    (
+        _("Values"),
+        _(
+            "Sizes are in bytes, rates in bit/s, times in UTC. Members that are not documented are"
+            " refused, and so are control characters in texts."
+        ),
+    ),
 )
-DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(f"* {rule}" for rule in RULES)
+DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
+    f"* **{title}.** {text}" for title, text in RULES
+)
 
 
 class Generator(SchemaGenerator):
-    """drf-spectacular's, with the ground rules as the document's description."""
+    """drf-spectacular's, with the rules of every request as the document's description."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         made: dict[str, Any] = super().get_schema(request, public)

@@ -1,6 +1,8 @@
-"""An example for every operation, made from its schema: none can be forgotten, and none can be wrong."""
+"""An example for every operation, made from its schema unless somebody wrote one: none can be forgotten."""
 
 from typing import Any
+
+from portal.api.openapi.example_bodies import BODIES
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _VLL, _ORDER = "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11", "0d3b1c9e-58c4-4a6a-8f5d-2f4b8d6a9e77"
@@ -78,7 +80,8 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             contents = [operation.get("requestBody", {}), *operation["responses"].values()]
             for media in (media for part in contents for media in part.get("content", {}).values()):
                 if "schema" in media and not {"example", "examples"} & set(media):
-                    media["example"] = example_of(media["schema"], components)
+                    component = media["schema"].get("$ref", "").rsplit("/", 1)[-1]
+                    media["example"] = BODIES.get(component) or example_of(media["schema"], components)
             for parameter in operation.get("parameters", []):
                 _parameter_example(parameter, components)
     return result

@@ -3,24 +3,65 @@
 They hold no secrets: whoever considers building on the API may read them.
 """
 
-import json
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.translation import get_language, gettext
 
 from portal.api.error_catalogue import entries
-from portal.api.openapi.document import RULES, document
+from portal.api.openapi.document import RULES
+from portal.api.openapi.groups import FOR_EVERYBODY, FOR_THE_NOC, GROUPS, Group
+from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examples
+from portal.api.openapi.shown_operations import OperationName, names, operations, problems_of_all
+from portal.core.absolute_urls import absolute_url
 from portal.core.view_permission import public
 
-_METHODS = ("get", "post", "put", "patch", "delete")
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """An operation, and the form that tries it, as HTML."""
+
+    name: OperationName
+    html: str
+    trial: str
 
 
 @public
-def docs(request: HttpRequest) -> HttpResponse:
-    """``GET /api/docs/``: every operation with its parameters, bodies, answers and examples."""
-    schema = document()
-    return render(request, "api/docs.html", {"rules": RULES, "areas": areas(schema)})
+def index(request: HttpRequest) -> HttpResponse:
+    """``GET /api/docs/``: the rules of every request, and all operations by name; ``q`` narrows these."""
+    asked = request.GET.get("q", "").strip()[:100]
+    sections = [(gettext("For everybody"), FOR_EVERYBODY), (gettext("For NOC staff"), FOR_THE_NOC)]
+    found = [(title, _named(groups, asked)) for title, groups in sections]
+    return render(
+        request,
+        "api/index.html",
+        {
+            "rules": RULES,
+            "languages": LANGUAGES,
+            "first_request": _first_request(),
+            "problems": problems_of_all(),
+            "asked": asked,
+            "sections": [(title, groups) for title, groups in found if groups],
+        },
+    )
+
+
+@public
+def group(request: HttpRequest, group: str) -> HttpResponse:
+    """``GET /api/docs/<group>/``: its operations with parameters, bodies, answers, errors and examples."""
+    found = GROUPS.get(group)
+    if found is None:
+        raise Http404
+    shown, components = _rendered(found.slug, get_language() or "", absolute_url(""))
+    return render(
+        request,
+        "api/group.html",
+        {"group": found, "operations": shown, "components": components, "groups": GROUPS.values()},
+    )
 
 
 @public
@@ -29,95 +70,43 @@ def errors(request: HttpRequest) -> HttpResponse:
     return render(request, "api/errors.html", {"entries": entries()})
 
 
-def areas(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The operations by their tag, each as the template shows it."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path, item in schema["paths"].items():
-        for method in (method for method in _METHODS if method in item):
-            operation = item[method]
-            found.setdefault(operation["tags"][0], []).append(_shown(path, method, operation, schema))
+def _named(groups: tuple[Group, ...], asked: str) -> list[tuple[Group, list[OperationName]]]:
+    """The groups with their operations, without those in which some of the words asked for is missing."""
+    words = asked.lower().split()
+    found = []
+    for each in groups:
+        title = gettext(each.title)
+        kept = [name for name in names()[each.slug] if all(word in _searched(name, title) for word in words)]
+        if kept:
+            found.append((each, kept))
     return found
 
 
-def _shown(path: str, method: str, operation: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": operation["operationId"],
-        "method": method.upper(),
-        "path": path,
-        "summary": operation.get("summary", ""),
-        "description": operation.get("description", ""),
-        "parameters": [_parameter(one) for one in operation.get("parameters", [])],
-        "body": _body(operation.get("requestBody", {}), schema),
-        "answers": [{"status": status, **_body(answer, schema)} for status, answer in _answers(operation)],
-    }
+def _searched(name: OperationName, title: str) -> str:
+    return f"{name.method} {name.path} {name.id} {name.summary} {title}".lower()
 
 
-def _answers(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    return sorted(operation["responses"].items())
-
-
-def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
-    schema = parameter["schema"]
-    return {
-        "name": parameter["name"],
-        "place": parameter["in"],
-        "required": parameter.get("required", False),
-        "kind": _kind(schema),
-        "description": parameter.get("description") or schema.get("description", ""),
-    }
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    """A schema in a few words: ``string (uuid)``, ``integer 1 … 4094``, ``a | z``."""
-    if "enum" in schema:
-        return " | ".join(str(value) for value in schema["enum"])
-    if choices := schema.get("oneOf", schema.get("anyOf")):
-        return " or ".join(_kind(choice) for choice in choices)
-    kinds = schema.get("type", "any")
-    text = kinds if isinstance(kinds, str) else " or ".join(kinds)
-    if "format" in schema:
-        text += f" ({schema['format']})"
-    if "minimum" in schema and "maximum" in schema:
-        text += f" {schema['minimum']} … {schema['maximum']}"
-    return text
-
-
-def _body(part: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    contents: dict[str, dict[str, Any]] = part.get("content", {})
-    media_type, media = next(iter(contents.items()), ("", {}))
-    example = media.get("example")
-    return {
-        "description": part.get("description", ""),
-        "media_type": media_type,
-        "members": _members(media.get("schema", {}), schema),
-        "example": json.dumps(example, indent=2, ensure_ascii=False) if media else "",
-    }
-
-
-def _members(part: dict[str, Any], schema: dict[str, Any], prefix: str = "") -> list[dict[str, Any]]:
-    """The members of an object, those of objects within it after them with dotted names."""
-    part = _resolved(part, schema)
-    rows = []
-    for name, inner in part.get("properties", {}).items():
-        resolved = _resolved(inner, schema)
-        rows.append(
-            {
-                "name": f"{prefix}{name}",
-                "kind": _kind(resolved),
-                "required": name in part.get("required", []),
-                "description": resolved.get("description", ""),
-            }
+def _first_request() -> dict[str, str]:
+    return examples(
+        ExampleRequest(
+            method="GET",
+            url=absolute_url("/api/v1/vlls"),
+            body=None,
+            if_match="",
+            drawn_key=False,
+            signed=True,
+            answered_in="application/json",
         )
-        within = _resolved(resolved.get("items", {}), schema) if resolved.get("type") == "array" else resolved
-        mark = "[]" if resolved.get("type") == "array" else ""
-        rows += _members(within, schema, f"{prefix}{name}{mark}.")
-    return rows
+    )
 
 
-def _resolved(part: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    bases: list[dict[str, Any]] = part.get("allOf", [])
-    reference = part.get("$ref") or (bases[0].get("$ref") if bases else None)
-    if reference is None:
-        return part
-    found: dict[str, Any] = schema["components"]["schemas"][reference.rsplit("/", 1)[-1]]
-    return found
+@cache
+def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered], str]:
+    """A group's operations and the objects they answer with, made once per process, language and address."""
+    shown, components = operations(GROUPS[slug], base_url)
+    parts = []
+    for operation in shown:
+        context: dict[str, Any] = {"operation": operation, "languages": LANGUAGES}
+        html = render_to_string("api/_operation.html", context)
+        parts.append(_Rendered(operation.name, html, render_to_string("api/_try.html", context)))
+    return parts, render_to_string("api/_components.html", {"components": components})

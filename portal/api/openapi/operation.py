@@ -5,10 +5,12 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
+from portal.accounts.models import Scope
 from portal.api.openapi.problem_details import problem_answers
 from portal.api.v1.etags import ConditionalRetrieveView
+from portal.api.v1.permissions import IsNoc, IsNocAdmin
 from portal.api.v1.serializers.strict_fields import StrictSerializer
-from portal.api.v1.views.inventory_crud import InventoryListView
+from portal.api.v1.views.inventory_crud import InventoryListView, NocAlone, NocWrites
 
 _HEADERS = {
     "ETag": {
@@ -38,6 +40,8 @@ _IF_NONE_MATCH = {
     "description": "The ETag of the answer that you have; 304 if it would be the same.",
     "schema": {"type": "string"},
 }
+# They say what an order, or a hold for one, is refused for.
+_ORDERS = {"vlls_create", "vlls_partial_update", "vlls_validate_create", "holds_create"}
 
 
 class DocumentedOperation(AutoSchema):
@@ -62,8 +66,10 @@ class DocumentedOperation(AutoSchema):
                 answer["content"]["text/csv"]["schema"] = {"type": "string"}
         _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
         if _IF_NONE_MATCH in parameters:
-            operation["responses"]["304"] = {"description": "It is as you have it."}
-        operation["responses"] |= problem_answers(self.registry, self._statuses(operation, must_match))
+            operation["responses"]["304"] = {"description": "Unchanged since the answer whose ETag you sent."}
+        statuses = self._statuses(operation, must_match)
+        orders = operation["operationId"] in _ORDERS
+        operation["responses"] |= problem_answers(self.registry, statuses, orders=orders)
         return operation
 
     def _is_create_operation(self) -> bool:
@@ -81,6 +87,28 @@ class DocumentedOperation(AutoSchema):
     def get_operation_id(self) -> str:
         """Without the dot of ``vlls.csv``, which is no part of a name in most languages."""
         return super().get_operation_id().replace(".", "_")
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        """What signs a request, and the scopes that a token needs for it: any of the entries is enough."""
+        signed: list[dict[str, Any]] = super().get_auth()
+        if not any(signed):
+            return signed
+        return [dict.fromkeys(signed[0], scopes) for scopes in self._scopes()]
+
+    def _scopes(self) -> list[list[str]]:
+        """The choices of scopes, as BearerTokenAuthentication and the view's permission take them together.
+
+        ``noc_alone`` is of views that refuse everybody else only once the object was found.
+        """
+        writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
+        needed = getattr(self.view, "writes_with", None) if writes else None
+        kinds = self.view.permission_classes
+        nocs = getattr(self.view, "noc_alone", False) or {IsNoc, IsNocAdmin, NocAlone} & set(kinds)
+        if nocs or (writes and NocWrites in kinds):
+            return [[str(Scope.NOC), *([str(needed)] if needed else [])]]
+        if needed:
+            return [[str(needed)]]
+        return [[str(Scope.ORDER)], [str(Scope.NOC)]] if writes else [[]]
 
     def get_request_serializer(self) -> Any:
         """The serializer of what a view reads, where that differs from what it shows."""
@@ -138,8 +166,8 @@ def _describe_headers(operation: dict[str, Any], *, conditional: bool) -> None:
 
 
 _MEANING = {
-    "200": "As asked.",
-    "201": "Made.",
-    "202": "Accepted: the order is a fact, its effect comes. Watch it at Location.",
-    "204": "Done; there is nothing to say.",
+    "200": "Done.",
+    "201": "Created.",
+    "202": "Accepted: its effect follows. Watch it at Location.",
+    "204": "Done; the answer has no body.",
 }

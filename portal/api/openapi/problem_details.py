@@ -51,9 +51,8 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     406: ("Only JSON is spoken.", "not-acceptable", "Could not satisfy the request Accept header."),
     409: (
         "Taken, full, or in another state.",
-        "vlan-taken",
-        "On rhino:host-cust1, dot1q 100 is already taken by another line."
-        " Choose another VLAN, or leave the choice to us.",
+        "idempotency-key-in-flight",
+        "A request with this Idempotency-Key is being worked on. Send it again in a second.",
     ),
     412: (
         "Changed since you read it.",
@@ -64,8 +63,8 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     415: ("Not JSON.", "unsupported-media-type", 'Unsupported media type "text/plain" in request.'),
     422: (
         "Understood, but it cannot be done like that.",
-        "path-too-narrow",
-        "Link rhino:bb-next — hippo:bb-prev has an IP MTU of 9000 bytes; 9008 are needed, 8 more.",
+        "invalid",
+        "1 field cannot be accepted; nothing was done.",
     ),
     428: (
         "If-Match is missing.",
@@ -79,22 +78,37 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         "The database does not answer; nothing was done. Try again in a few seconds.",
     ),
 }
+# What is in the way of an order.
+_OF_ORDERS: dict[int, tuple[str, str, str]] = {
+    409: (
+        _PROBLEMS[409][0],
+        "vlan-taken",
+        "On rhino:host-cust1, dot1q 100 is already taken by another line."
+        " Choose another VLAN, or leave the choice to us.",
+    ),
+    422: (
+        _PROBLEMS[422][0],
+        "path-too-narrow",
+        "Link rhino:bb-next — hippo:bb-prev has an IP MTU of 9000 bytes; 9008 are needed, 8 more.",
+    ),
+}
 _RETRY_AFTER = {
     "Retry-After": {"schema": {"type": "integer", "minimum": 1}, "description": "Seconds to wait."}
 }
 
 
-def problem_answers(registry: ComponentRegistry, statuses: list[int]) -> dict[str, Any]:
-    """The responses for these statuses, which share one component."""
+def problem_answers(registry: ComponentRegistry, statuses: list[int], *, orders: bool) -> dict[str, Any]:
+    """The responses for these statuses, which share one component; ``orders``: of what orders a line."""
     component = ResolvedComponent(
         name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="portal.api.problem_details"
     )
     registry.register_on_missing(component)
-    return {str(status): _answer(status, component.ref) for status in statuses}
+    problems = _PROBLEMS | _OF_ORDERS if orders else _PROBLEMS
+    return {str(status): _answer(status, problems[status], component.ref) for status in statuses}
 
 
-def _answer(status: int, schema: Any) -> dict[str, Any]:
-    meaning, kind, detail = _PROBLEMS[status]
+def _answer(status: int, problem: tuple[str, str, str], schema: Any) -> dict[str, Any]:
+    meaning, kind, detail = problem
     example = {
         "type": f"https://portal.example.net/{ERRORS_PAGE}#{kind}",
         "title": HTTPStatus(status).phrase,

@@ -52,11 +52,29 @@ class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
 class EndSerializer(StrictSerializer):
     """One end of an order."""
 
-    port = StrictIntegerField(min_value=1, max_value=MAX_SAFE_INTEGER)
-    tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
-    outer_vlan = OuterVlanField(required=False, allow_null=True, default=None)
-    inner_vlan = StrictIntegerField(required=False, allow_null=True, default=None)
-    exact_match = StrictBooleanField(required=False, default=True)
+    port = StrictIntegerField(
+        min_value=1, max_value=MAX_SAFE_INTEGER, help_text="The `id` of one of your ports."
+    )
+    tagging = serializers.ChoiceField(
+        choices=[t.value for t in Tagging],
+        help_text="The frames that belong to the line: `untagged` for the whole port, `dot1q` for one VLAN,"
+        " `qinq` and `dot1ad` for an outer and an inner one.",
+    )
+    outer_vlan = OuterVlanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text='`"any"` for one that is free. Left out or null for a whole port.',
+    )
+    inner_vlan = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="From 1 to 4094, of `qinq` and `dot1ad` alone.",
+    )
+    exact_match = StrictBooleanField(
+        required=False, default=True, help_text="False also takes frames with further tags."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {"end": EndRequest(**{**attrs, "tagging": Tagging(attrs["tagging"])})}
@@ -65,21 +83,38 @@ class EndSerializer(StrictSerializer):
 class OrderAddSerializer(StrictSerializer):
     """``POST /api/v1/vlls``. Sizes in bytes, rates in bit/s."""
 
-    description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
+    description = StrictCharField(
+        required=False, default="", allow_blank=True, max_length=100, help_text="What you call the line."
+    )
     a_end = EndSerializer()
     z_end = EndSerializer()
-    svc_mtu = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
-    cir_bps = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
+    svc_mtu = StrictIntegerField(
+        min_value=0,
+        max_value=MAX_SAFE_INTEGER,
+        help_text="The largest IP packet of yours that is carried, in bytes.",
+    )
+    cir_bps = StrictIntegerField(
+        min_value=0,
+        max_value=MAX_SAFE_INTEGER,
+        help_text="The rate that is kept for you in both directions, in bit/s.",
+    )
     cbs_bytes = burst_field("CBS", required=False, default=None)
     eir_bps = StrictIntegerField(
         required=False, default=0, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP
     )
     ebs_bytes = burst_field("EBS", required=False, default=None)
     transport = serializers.ChoiceField(
-        choices=[AUTO, *[t.value for t in Transport]], required=False, default=AUTO
+        choices=[AUTO, *[t.value for t in Transport]],
+        required=False,
+        default=AUTO,
+        help_text="How frames cross the network; `auto` takes what carries your packets.",
     )
-
-    hold = StrictUuidField(required=False, allow_null=True, default=None)
+    hold = StrictUuidField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The `id` of a hold, whose VLANs and bandwidth the order takes over.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}

@@ -64,6 +64,7 @@ class InventoryHistoryView(APIView):
 class SharedHistoryView(InventoryHistoryView):
     """The history of objects that customers may see too; its history they may not, and get 403."""
 
+    noc_alone = True
     model: ClassVar[type[Port | Webhook]]
 
     def check_reader(self, request: Request, pk: int) -> None:

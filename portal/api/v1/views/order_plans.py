@@ -25,6 +25,7 @@ class PlanView(OrderActionView):
 
     # Whose order it is comes first: to a stranger there is none.
     permission_classes = [IsAuthenticated]
+    noc_alone = True
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:

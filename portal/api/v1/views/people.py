@@ -55,6 +55,7 @@ class PersonCloseView(APIView):
     """The end of an account, until NOC staff open it again on its page."""
 
     permission_classes = [IsAuthenticated]
+    noc_alone = True
 
     @extend_schema(parameters=[END], request=None, responses={200: PersonSerializer})
     @once_per_key
@@ -72,6 +73,7 @@ class PersonMadeView(APIView):
     """The things that a person made."""
 
     permission_classes = [IsAuthenticated]
+    noc_alone = True
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:

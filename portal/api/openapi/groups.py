@@ -1,0 +1,67 @@
+"""The groups of operations in the documentation: a page each, for one or more of the schema's tags."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_noop as _
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``slug`` is its part of the address. ``title`` and ``about`` are English; the page translates them."""
+
+    slug: str
+    title: str
+    about: str
+    tags: tuple[str, ...]
+
+
+# What everybody uses comes first, then what is the NOC's.
+FOR_EVERYBODY = (
+    Group(
+        "lines",
+        _("Lines"),
+        _("Order, change, suspend and remove lines; read their state, traffic and tests."),
+        ("vlls", "vlls.csv", "trouble-reports"),
+    ),
+    Group("orders", _("Orders"), _("Follow an order until it has ended."), ("orders", "jobs")),
+    Group(
+        "holds",
+        _("Holds"),
+        _("Reserve VLANs and bandwidth for some minutes before you order."),
+        ("holds",),
+    ),
+    Group("ports", _("Ports and sites"), _("Where lines can begin and end."), ("ports", "sites")),
+    Group(
+        "webhooks",
+        _("Webhooks"),
+        _("Have your own systems told of what happens."),
+        ("webhooks", "webhook-deliveries", "event-types"),
+    ),
+    Group("team", _("Team"), _("The people of a customer, and who is invited."), ("members", "invitations")),
+    Group("tokens", _("API tokens"), _("Make and revoke the tokens that programs use."), ("tokens",)),
+    Group("mails", _("Mails"), _("Which mails you get."), ("mail-preferences",)),
+)
+FOR_THE_NOC = (
+    Group(
+        "routers",
+        _("Routers"),
+        _("Routers, their certificates and maintenance, and how an agent enrols."),
+        ("routers", "enroll"),
+    ),
+    Group("links", _("Backbone links"), _("The links between routers, and what they lose."), ("links",)),
+    Group(
+        "customers", _("Customers"), _("Customers, and what each may order without approval."), ("customers",)
+    ),
+    Group(
+        "people", _("People"), _("Accounts, NOC staff, and what somebody has made."), ("people", "noc-staff")
+    ),
+    Group("pools", _("Pools"), _("What is free and what is reserved."), ("pools", "vni-ranges")),
+    Group(
+        "quarantines",
+        _("Quarantine"),
+        _("Samples that cannot be true as they were reported."),
+        ("quarantines",),
+    ),
+    Group("netbox", _("NetBox"), _("How the exchange with NetBox stands."), ("netbox",)),
+)
+GROUPS = {group.slug: group for group in (*FOR_EVERYBODY, *FOR_THE_NOC)}

@@ -1,0 +1,151 @@
+"""Members of bodies, and parameters, as readers see them: a kind in a few words, and its limits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """``component``: the name of the schema that describes it, where that one has a place of its own."""
+
+    name: str
+    kind: str
+    limits: str
+    required: bool
+    description: str
+    component: str = ""
+
+
+def component_of(schema: Schema) -> str:
+    """The component that this refers to by name, also within an array or beside null; "" for none."""
+    for part in (schema, *schema.get("allOf", []), *schema.get("oneOf", []), schema.get("items", {})):
+        if "$ref" in part:
+            return str(part["$ref"].rsplit("/", 1)[-1])
+    return ""
+
+
+def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
+    """The schema that this refers to, or itself."""
+    if "items" in schema or not (name := component_of(schema)):
+        return schema
+    return components[name]
+
+
+def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
+    """The members of what is sent, those of objects within it after them with dotted names."""
+    schema = resolved(schema, components)
+    for name, part in schema.get("properties", {}).items():
+        inner = resolved(part, components)
+        yield _member(
+            f"{prefix}{name}", part, inner, required=name in schema.get("required", []), limited=True
+        )
+        yield from flat(inner, components, f"{prefix}{name}.")
+        if "items" in inner:
+            yield from flat(inner["items"], components, f"{prefix}{name}[].")
+
+
+def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
+    """The members of what is answered. One that is a component names it instead of its members."""
+    for name, part in schema.get("properties", {}).items():
+        inner = resolved(part, components)
+        component = component_of(part)
+        yield _member(f"{prefix}{name}", part, inner, component=component)
+        if not component:
+            yield from linked(inner, components, f"{prefix}{name}.")
+            if "items" in inner:
+                yield from linked(inner["items"], components, f"{prefix}{name}[].")
+
+
+def parameter(given: dict[str, Any]) -> Member:
+    """A parameter of an operation."""
+    described = {"description": given.get("description", ""), **given["schema"]}
+    return _member(
+        given["name"], described, given["schema"], required=given.get("required", False), limited=True
+    )
+
+
+def kind(schema: Schema) -> str:
+    """A schema in a few words: ``string (uuid)``, ``array of integer``, ``a | z``."""
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    if choices := schema.get("oneOf", schema.get("anyOf")):
+        return " or ".join(_choice(choice) for choice in choices)
+    if name := component_of(schema):
+        return f"array of {name}" if "items" in schema else name
+    if "const" in schema:
+        return str(schema["const"])
+    if "items" in schema:
+        return f"array of {kind(schema['items'])}"
+    kinds = schema.get("type", "any")
+    text = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    return f"{text} ({schema['format']})" if "format" in schema and schema["format"] != "int64" else text
+
+
+def _choice(schema: Schema) -> str:
+    text = " | ".join(f'"{value}"' for value in schema["enum"]) if "enum" in schema else kind(schema)
+    # What a choice alone is about stands nowhere else.
+    return f"{text} ({schema['description']})" if "description" in schema else text
+
+
+def limits(schema: Schema) -> str:
+    """What a value has to keep to, in words."""
+    low, high = schema.get("minimum"), schema.get("maximum", MAX_SAFE_INTEGER)
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    said = []
+    if low is not None and high < MAX_SAFE_INTEGER:
+        said.append(_("from %(low)s to %(high)s") % {"low": low, "high": high})
+    elif low is not None:
+        said.append(_("at least %(low)s") % {"low": low})
+    if most:
+        said.append(
+            ngettext("at most %(most)s character", "at most %(most)s characters", most) % {"most": most}
+        )
+    if least > 1:
+        said.append(
+            ngettext("at least %(least)s character", "at least %(least)s characters", least)
+            % {"least": least}
+        )
+    elif least and "enum" not in schema:
+        said.append(_("not empty"))
+    if pattern := schema.get("pattern"):
+        said.append(_("matching `%(pattern)s`") % {"pattern": pattern})
+    if count := schema.get("maxItems"):
+        said.append(
+            ngettext("at most %(count)s entry", "at most %(count)s entries", count) % {"count": count}
+        )
+    if "default" in schema and schema["default"] != "":
+        said.append(_("`%(value)s` if left out") % {"value": _as_json(schema["default"])})
+    return ", ".join(said)
+
+
+def _as_json(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _member(
+    name: str,
+    part: Schema,
+    inner: Schema,
+    *,
+    required: bool = False,
+    limited: bool = False,
+    component: str = "",
+) -> Member:
+    described = part.get("description") or ("" if component else inner.get("description", ""))
+    within = component_of(part) and not component
+    return Member(
+        name=name,
+        kind="object" if within and inner.get("type") == "object" and "items" not in part else kind(part),
+        limits=limits(part) if limited else "",
+        required=required,
+        description="" if described == "null" else described,
+        component=component,
+    )

@@ -1,0 +1,248 @@
+"""The schema's operations as the documentation shows them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from portal.api.openapi.document import document
+from portal.api.openapi.groups import GROUPS, Group
+from portal.api.openapi.members import Member, Schema, component_of, flat, linked, parameter, resolved
+from portal.api.openapi.request_examples import ExampleRequest, examples
+
+METHODS = ("get", "post", "put", "patch", "delete")
+_PLACES = ("path", "query", "header")
+
+
+@dataclass(frozen=True, slots=True)
+class OperationName:
+    """``id`` is its fragment on the page of its group, and never changes."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """``place``: path, query or header. ``example`` is "" for one that may be left out."""
+
+    member: Member
+    place: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One that says that it was done. ``component``: the object that it is, described in its own place."""
+
+    status: str
+    description: str
+    headers: list[str]
+    component: str
+    members: list[Member]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A status that says that it was not done, and one of the errors that have it."""
+
+    status: str
+    meaning: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``scopes``: any of these choices is enough, and names all that a token needs; None: needs no token.
+
+    ``body`` is the example as it can be edited, "" where there is none. ``examples`` are by language.
+    """
+
+    name: OperationName
+    description: str
+    scopes: list[list[str]] | None
+    parameters: list[Parameter]
+    members: list[Member]
+    body: str
+    answers: list[Answer]
+    problems: list[Problem]
+    examples: dict[str, str]
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether sending it has an effect: one that any token may send only reads."""
+        return self.name.method != "GET" and self.scopes != [[]]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An object that several answers hold."""
+
+    name: str
+    description: str
+    members: list[Member]
+
+
+@cache
+def names() -> dict[str, list[OperationName]]:
+    """The operations of each group, by its slug."""
+    return {slug: [_name(*entry) for entry in _of(group)] for slug, group in GROUPS.items()}
+
+
+def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Component]]:
+    """The operations of a group, and the objects that their answers refer to, in the language of the reader.
+
+    ``base_url``: where the examples send their requests, without a slash at its end.
+    """
+    schema = document()
+    components: dict[str, Schema] = schema["components"]["schemas"]
+    asked = _of(group)
+    shared = _shared([operation for _, _, operation in asked], components)
+    common = problems_of_all()
+    shown = [
+        Operation(
+            name=_name(path, method, operation),
+            description=operation.get("description", ""),
+            scopes=_scopes(operation),
+            parameters=_parameters(operation),
+            members=list(flat(_content(operation.get("requestBody", {}))[1].get("schema", {}), components)),
+            body=_example(operation.get("requestBody", {})),
+            answers=[
+                _answer(status, answer, shared, components)
+                for status, answer in _answers(operation)
+                if status < "400"
+            ],
+            problems=[each for each in _problems(operation) if each not in common],
+            examples=examples(_request(path, method, operation, base_url)),
+        )
+        for path, method, operation in asked
+    ]
+    return shown, [_component(name, components) for name in shared]
+
+
+@cache
+def problems_of_all() -> list[Problem]:
+    """Those that every operation may end in."""
+    each = [_problems(operation) for _, _, operation in _all()]
+    return [problem for problem in each[0] if all(problem in those for those in each)]
+
+
+def _all() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in document()["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield path, method, item[method]
+
+
+def _of(group: Group) -> list[tuple[str, str, dict[str, Any]]]:
+    """In the order of the group's tags."""
+    asked = [entry for entry in _all() if entry[2]["tags"][0] in group.tags]
+    return sorted(asked, key=lambda entry: group.tags.index(entry[2]["tags"][0]))
+
+
+def _name(path: str, method: str, operation: dict[str, Any]) -> OperationName:
+    return OperationName(operation["operationId"], method.upper(), path, operation.get("summary", ""))
+
+
+def _scopes(operation: dict[str, Any]) -> list[list[str]] | None:
+    choices = [scopes for choice in operation["security"] for scopes in choice.values()]
+    return choices or None
+
+
+def _parameters(operation: dict[str, Any]) -> list[Parameter]:
+    found = [
+        Parameter(parameter(given), given["in"], str(given.get("example", "")))
+        for given in operation.get("parameters", [])
+    ]
+    return sorted(found, key=lambda each: (_PLACES.index(each.place), not each.member.required))
+
+
+def _content(part: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    contents: dict[str, dict[str, Any]] = part.get("content", {})
+    return next(iter(contents.items()), ("", {}))
+
+
+def _example(part: dict[str, Any]) -> str:
+    _, media = _content(part)
+    if "example" not in media:
+        return ""
+    example = media["example"]
+    return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+
+
+def _answers(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return sorted(operation["responses"].items())
+
+
+def _answer(status: str, answer: dict[str, Any], shared: list[str], components: dict[str, Schema]) -> Answer:
+    _, media = _content(answer)
+    schema = media.get("schema", {})
+    component = component_of(schema)
+    whole = component if component in shared else ""
+    return Answer(
+        status=status,
+        description=answer.get("description", ""),
+        headers=list(answer.get("headers", {})),
+        component=whole,
+        members=[] if whole else list(linked(resolved(schema, components), components)),
+        example=_example(answer),
+    )
+
+
+def _problems(operation: dict[str, Any]) -> list[Problem]:
+    return [
+        Problem(status, answer["description"], _content(answer)[1]["example"]["type"].partition("#")[2])
+        for status, answer in _answers(operation)
+        if status >= "400"
+    ]
+
+
+def _shared(asked: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
+    """The components with a place of their own: those within answers, and those that are several answers."""
+    whole: Counter[str] = Counter()
+    for operation in asked:
+        answers = [answer for status, answer in _answers(operation) if status < "400"]
+        whole.update({component_of(_content(answer)[1].get("schema", {})) for answer in answers} - {""})
+    within: set[str] = set()
+    unread = [
+        each.component for name in whole for each in linked(components[name], components) if each.component
+    ]
+    for operation in asked:
+        for status, answer in _answers(operation):
+            schema = _content(answer)[1].get("schema", {})
+            if status < "400" and not component_of(schema):
+                unread += [each.component for each in linked(schema, components) if each.component]
+    while unread:
+        name = unread.pop()
+        if name not in within:
+            within.add(name)
+            unread += [each.component for each in linked(components[name], components) if each.component]
+    return sorted(within | {name for name, count in whole.items() if count > 1})
+
+
+def _component(name: str, components: dict[str, Schema]) -> Component:
+    schema = components[name]
+    return Component(name, schema.get("description", ""), list(linked(schema, components)))
+
+
+def _request(path: str, method: str, operation: dict[str, Any], base_url: str) -> ExampleRequest:
+    given = {each["name"]: each for each in operation.get("parameters", [])}
+    for name, each in given.items():
+        if each["in"] == "path":
+            path = path.replace(f"{{{name}}}", str(each["example"]))
+    answer = next(answer for status, answer in _answers(operation) if status < "300")
+    _, media = _content(operation.get("requestBody", {}))
+    return ExampleRequest(
+        method=method.upper(),
+        url=f"{base_url}{path}",
+        body=media.get("example"),
+        if_match=given.get("If-Match", {}).get("example", ""),
+        drawn_key="Idempotency-Key" in given,
+        signed=_scopes(operation) is not None,
+        answered_in=_content(answer)[0],
+    )

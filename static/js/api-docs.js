@@ -1,0 +1,53 @@
+// The documentation of the API: remembers the language of the examples, copies them, and leads old links on.
+(() => {
+  const KEY = "longline-api-language";
+  const COPIED_MS = 2000;
+
+  // What was on one page once: the fragment names an operation, whose own page its entry leads to.
+  const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest(".ll-operations > li");
+  const leadsTo = entry?.querySelector("a");
+  if (leadsTo?.pathname !== undefined && leadsTo.pathname !== location.pathname) location.replace(leadsTo.href);
+
+  const choose = (language) => {
+    for (const choice of document.querySelectorAll(".ll-examples input[type=radio]")) {
+      choice.checked = choice.value === language;
+    }
+  };
+  const remembered = () => {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null; // storage may be forbidden; then each visit begins with the first language
+    }
+  };
+  const language = remembered();
+  if (document.querySelector(`.ll-examples input[value="${CSS.escape(language ?? "")}"]`)) choose(language);
+
+  document.addEventListener("change", (event) => {
+    const choice = event.target;
+    if (!choice.matches(".ll-examples input[type=radio]")) return;
+    // The other examples change above this one too: it stays where the reader looks at it.
+    const before = choice.getBoundingClientRect().top;
+    choose(choice.value);
+    scrollBy({ top: choice.getBoundingClientRect().top - before, behavior: "instant" });
+    try {
+      localStorage.setItem(KEY, choice.value);
+    } catch {
+      // chosen for this page, though not kept
+    }
+  });
+
+  // Browsers offer the clipboard on secure pages alone.
+  if (navigator.clipboard) {
+    for (const button of document.querySelectorAll("[data-copy]")) {
+      const label = button.textContent;
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const chosen = button.parentElement.querySelector("input:checked").value;
+        await navigator.clipboard.writeText(button.parentElement.querySelector(`[data-language="${chosen}"]`).textContent);
+        button.textContent = button.dataset.copy;
+        setTimeout(() => { button.textContent = label; }, COPIED_MS);
+      });
+    }
+  }
+})();

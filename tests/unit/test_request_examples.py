@@ -1,0 +1,150 @@
+"""curl, Python and HTTPie send one and the same request."""
+
+import json
+import shlex
+from typing import Any
+
+import httpx
+import pytest
+
+from portal.api.openapi.groups import GROUPS
+from portal.api.openapi.request_examples import ExampleRequest, curl, httpie, python
+from portal.api.openapi.shown_operations import operations
+
+_SEPARATORS = (":=", "=", ":")
+BODIES: list[Any] = [
+    None,
+    {},
+    {"name": "Basel"},
+    {"name": "O'Neill's \"café\" = 5 \\ 7: @home", "note": "two\nlines"},
+    {
+        "a_end": {"port": 12, "outer_vlan": "any", "inner_vlan": None, "tags": []},
+        "exact": True,
+        "rates": [1, 2.5],
+    },
+    {"types": ["vll.up", "vll.down"], "rows": [{"a": "\\n"}, [1]]},
+]
+
+
+def example(**changes: Any) -> ExampleRequest:
+    given: dict[str, Any] = {
+        "method": "POST",
+        "url": "https://portal.example.net/api/v1/vlls",
+        "body": None,
+        "if_match": "",
+        "drawn_key": False,
+        "signed": True,
+        "answered_in": "application/json",
+    }
+    return ExampleRequest(**{**given, **changes})
+
+
+def of_curl(command: str) -> tuple[str, str, dict[str, str], Any]:
+    """Method, address, headers and body that a curl command sends."""
+    program, *words = shlex.split(command.replace("\\\n", " "))
+    assert program == "curl"
+    method, address, headers, body = "GET", "", {}, None
+    while words:
+        match words.pop(0):
+            case "--request":
+                method = words.pop(0)
+            case "--header":
+                name, _, value = words.pop(0).partition(": ")
+                headers[name] = value
+            case "--data":
+                body = json.loads(words.pop(0))
+            case word:
+                address = word
+    assert headers.pop("Content-Type", None) == (None if body is None else "application/json")
+    return method, address, headers, body
+
+
+def of_httpie(command: str) -> tuple[str, str, dict[str, str], Any]:
+    """The same of an HTTPie command: an item is split at the first separator in it, the longer one first."""
+    program, *words = shlex.split(command.replace("\\\n", " "))
+    assert program == "http"
+    headers: dict[str, str] = {}
+    if words[0] == "--auth-type":
+        assert words[1:3] == ["bearer", "--auth"]
+        headers["Authorization"] = f"Bearer {words[3]}"
+        words = words[4:]
+    method, address, *items = words
+    body: Any = None
+    for item in items:
+        at = min(item.index(each) for each in _SEPARATORS if each in item)
+        separator = next(each for each in _SEPARATORS if item.startswith(each, at))
+        name, value = item[:at], item[at + len(separator) :]
+        if separator == ":":
+            headers[name] = value
+        else:
+            body = {**(body or {}), name: value if separator == "=" else json.loads(value)}
+    return method, address, headers, body
+
+
+def of_python(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, dict[str, str], Any]:
+    """What a piece of Python hands to httpx."""
+    sent: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200, json={}, request=request)
+
+    monkeypatch.setenv("TOKEN", "$TOKEN")
+    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+        for method in ("get", "post", "patch", "delete"):
+            monkeypatch.setattr(httpx, method, getattr(client, method))
+        exec(compile(code, "example", "exec"), {})  # noqa: S102 - it is the example that is tested
+    (request,) = sent
+    names = ("Authorization", "Idempotency-Key", "If-Match")
+    headers = {name: request.headers[name] for name in names if name in request.headers}
+    return request.method, str(request.url), headers, json.loads(request.content) if request.content else None
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("if_match", ["", '"9b1f0c5a7e3d4f62"', "*"])
+def test_all_three_send_the_same(body: Any, if_match: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = example(body=body, if_match=if_match)
+    headers = {"Authorization": "Bearer $TOKEN"} | ({"If-Match": if_match} if if_match else {})
+    sent = ("POST", request.url, headers, body)
+    assert of_curl(curl(request)) == sent
+    assert of_python(python(request), monkeypatch) == sent
+    # HTTPie cannot say that an object is empty; no operation asks for one.
+    if body != {}:
+        assert of_httpie(httpie(request)) == sent
+
+
+@pytest.mark.parametrize("slug", GROUPS)
+def test_what_the_documentation_shows_is_the_same_in_curl_and_httpie(slug: str) -> None:
+    """What curl and Python send is run against a portal: tests/integration/test_api_doc_examples.py."""
+    shown, _ = operations(GROUPS[slug], "https://portal.example.net")
+    for operation in shown:
+        assert of_httpie(operation.examples["httpie"]) == of_curl(operation.examples["curl"])
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_what_has_no_body_and_no_token_sends_none(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = example(method=method, signed=False, answered_in="")
+    sent = (method, request.url, {}, None)
+    assert of_curl(curl(request)) == sent
+    assert of_httpie(httpie(request)) == sent
+    assert of_python(python(request), monkeypatch) == sent
+
+
+def test_a_key_is_drawn_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = example(drawn_key=True)
+    assert '--header "Idempotency-Key: $(uuidgen)"' in curl(request)
+    assert 'Idempotency-Key:"$(uuidgen)"' in httpie(request)
+    keys = {of_python(python(request), monkeypatch)[2]["Idempotency-Key"] for _ in range(2)}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("answered_in", "shown"),
+    [
+        ("application/json", "print(answer.json())"),
+        ("text/csv", "print(answer.text)"),
+        ("", "print(answer.status_code)"),
+    ],
+)
+def test_python_shows_what_comes_back(answered_in: str, shown: str) -> None:
+    assert python(example(answered_in=answered_in)).endswith(shown)
