@@ -10,6 +10,7 @@ from django.test import Client
 from drf_spectacular.validation import validate_schema
 
 from portal.api.openapi.document import document
+from portal.processes import gunicorn_web
 
 COPY = Path(__file__).parents[2] / "docs" / "openapi.yaml"
 # Not repeatable, and why.
@@ -59,6 +60,12 @@ def test_every_error_is_a_problem_document(operation: Any) -> None:
     assert {"401", "429", "503"} <= set(errors)
     for answer in errors.values():
         assert list(answer["content"]) == ["application/problem+json"]
+
+
+def test_no_request_waits_for_the_schema_to_be_made() -> None:
+    document.cache_clear()
+    gunicorn_web.when_ready(None)
+    assert document.cache_info().currsize == 1
 
 
 def test_every_write_takes_an_idempotency_key() -> None:

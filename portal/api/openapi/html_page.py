@@ -3,6 +3,7 @@
 They hold no secrets: whoever considers building on the API may read them.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext
 
 from portal.api.error_catalogue import entries
@@ -19,6 +21,9 @@ from portal.api.openapi.request_examples import LANGUAGES, ExampleRequest, examp
 from portal.api.openapi.shown_operations import OperationName, names, operations, problems_of_all
 from portal.core.absolute_urls import absolute_url
 from portal.core.view_permission import public
+
+_VERBATIM = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
+_INDENTED = re.compile(r"\s*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,14 @@ def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered],
     parts = []
     for operation in shown:
         context: dict[str, Any] = {"operation": operation, "languages": LANGUAGES}
-        html = render_to_string("api/_operation.html", context)
-        parts.append(_Rendered(operation.name, html, render_to_string("api/_try.html", context)))
-    return parts, render_to_string("api/_components.html", {"components": components})
+        html, trial = (_compact(f"api/{name}.html", context) for name in ("_operation", "_try"))
+        parts.append(_Rendered(operation.name, html, trial))
+    return parts, _compact("api/_components.html", {"components": components})
+
+
+def _compact(template: str, context: dict[str, Any]) -> str:
+    """A rendered template without its indentation, a quarter of a page; verbatim texts stay as written."""
+    parts = _VERBATIM.split(render_to_string(template, context))
+    return mark_safe(  # noqa: S308 - escaped by the template
+        "".join(part if _VERBATIM.match(part) else _INDENTED.sub("\n", part) for part in parts)
+    )

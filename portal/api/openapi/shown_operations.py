@@ -204,25 +204,23 @@ def _problems(operation: dict[str, Any]) -> list[Problem]:
 
 def _shared(asked: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
     """The components with a place of their own: those within answers, and those that are several answers."""
-    whole: Counter[str] = Counter()
-    for operation in asked:
-        answers = [answer for status, answer in _answers(operation) if status < "400"]
-        whole.update({component_of(_content(answer)[1].get("schema", {})) for answer in answers} - {""})
-    within: set[str] = set()
-    unread = [
-        each.component for name in whole for each in linked(components[name], components) if each.component
+    answers = [
+        _content(answer)[1].get("schema", {})
+        for operation in asked
+        for status, answer in _answers(operation)
+        if status < "400"
     ]
-    for operation in asked:
-        for status, answer in _answers(operation):
-            schema = _content(answer)[1].get("schema", {})
-            if status < "400" and not component_of(schema):
-                unread += [each.component for each in linked(schema, components) if each.component]
+    whole = Counter(component_of(schema) for schema in answers)
+    unread = [
+        each.component for schema in answers for each in linked(resolved(schema, components), components)
+    ]
+    within: set[str] = set()
     while unread:
         name = unread.pop()
-        if name not in within:
+        if name and name not in within:
             within.add(name)
-            unread += [each.component for each in linked(components[name], components) if each.component]
-    return sorted(within | {name for name, count in whole.items() if count > 1})
+            unread += [each.component for each in linked(components[name], components)]
+    return sorted(within | {name for name, count in whole.items() if name and count > 1})
 
 
 def _component(name: str, components: dict[str, Schema]) -> Component:
