@@ -72,11 +72,9 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
 
 
 class VllSerializer(serializers.ModelSerializer[Vll]):
-    """Its health, the five facts behind that, what was asked for and what was allocated. Bytes and bit/s.
+    """Its health, the five facts behind that, what was asked for and what was allocated. Bytes and bit/s."""
 
-    Who writes many calls ``with_health`` first.
-    """
-
+    # Who writes many calls ``with_health`` first.
     health = serializers.SerializerMethodField()
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
