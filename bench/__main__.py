@@ -11,6 +11,7 @@ from bench import (
     broker_away,
     encapsulations,
     lists,
+    live_streams,
     liveness,
     mtu,
     order_to_frames,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "broker_away": broker_away.measure,
     "order_to_frames": order_to_frames.measure,
     "liveness": liveness.measure,
+    "sse": live_streams.measure,
 }
 
 

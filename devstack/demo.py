@@ -85,6 +85,7 @@ def _run(undo: ExitStack) -> None:
             family=family,
             web_port=port,
             report_interval_s=REPORT_INTERVAL_S,
+            live=True,
         )
     )
     stack.wait_for_reports(running)

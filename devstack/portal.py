@@ -1,4 +1,4 @@
-"""The portal's processes: web, agent API, metrics process, worker, beat and relay, on private services."""
+"""The portal's processes: web, live, agent API, metrics, worker, beat and relay, on private services."""
 
 import json
 import os
@@ -23,6 +23,8 @@ class Portal:
     web_port: int
     agents_port: int
     metrics_port: int
+    # Where `start_live` will serve streams; without it pages poll.
+    live_port: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -45,6 +47,7 @@ class Portal:
             "PYTHONUNBUFFERED": "1",
             # Whoever starts us may want to hear less; who reads these logs does not.
             "LOG_LEVEL": "INFO",
+            **({"LONGLINE_LIVE_URL": f"{self.live_url}/live/"} if self.live_port else {}),
             **self.settings,
         }
 
@@ -59,6 +62,11 @@ class Portal:
     @property
     def metrics_url(self) -> str:
         return f"http://{LOOPBACK}:{self.metrics_port}"
+
+    @property
+    def live_url(self) -> str:
+        """Of an origin of its own: no proxy stands before it and the web server here."""
+        return f"http://{LOOPBACK}:{self.live_port}"
 
     @property
     def pki(self) -> Path:
@@ -136,6 +144,19 @@ class Portal:
         )
         family.start(metrics).wait_until(lambda: accepts(self.metrics_port))
 
+    def start_live(self, family: Family) -> Child:
+        """The server of open pages' streams, at `live_port`."""
+        live = self._child(
+            "live",
+            "gunicorn",
+            "--config",
+            "python:portal.processes.gunicorn_live",
+            "--bind",
+            f"{LOOPBACK}:{self.live_port}",
+            *_GUNICORN_ALONE,
+        )
+        return family.start(live).wait_until(self._live_hears)
+
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
         """The web server on this port, not started; `arguments` are gunicorn's."""
         return self._child(
@@ -161,6 +182,12 @@ class Portal:
             env=self._environment,
             cwd=ROOT,
         )
+
+    def _live_hears(self) -> bool:
+        try:
+            return httpx.get(f"{self.live_url}/healthz", timeout=5, trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
 
     def _web_answers(self) -> bool:
         try:

@@ -61,13 +61,15 @@ def running(
     durable: bool = True,
     settings: dict[str, str] | None = None,
     template: Path | None = None,
+    live: bool = False,
 ) -> Iterator[Stack]:
     """Everything up and answering. `family` is the one that `dataplane` starts its children in.
 
+    `live`: with the process that tells open pages of changes; without it they poll.
     `template`: a PostgreSQL cluster to begin with a copy of; see `devstack.postgres.running`.
     All children are stopped on the way out, before the services they use. Raises ChildFailed.
     """
-    own_web_port, agents_port, metrics_port, *free = free_ports(3 + 2 * len(isp.agents))
+    own_web_port, agents_port, metrics_port, live_port, *free = free_ports(4 + 2 * len(isp.agents))
     agent_ports, agent_metrics_ports = free[::2], free[1::2]
     with services.running(folder=folder, logs=logs, durable=durable, template=template) as private, family:
         portal = Portal(
@@ -78,6 +80,7 @@ def running(
             web_port=web_port or own_web_port,
             agents_port=agents_port,
             metrics_port=metrics_port,
+            live_port=live_port if live else None,
         )
         agents = [
             Agent(
@@ -107,6 +110,8 @@ def running(
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()
         portal.start_servers(family)
+        if live:
+            portal.start_live(family)
         for agent in agents:
             agent.start(family, sockets[agent.router])
         yield Stack(

@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "portal.notifications",
     "portal.audit",
     "portal.netbox_sync",
+    "portal.live",
     "portal.web",
     "portal.api",
     "provisioning",
@@ -87,6 +88,7 @@ MIDDLEWARE = [
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "portal.web.live_parts.LivePartMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -210,9 +212,18 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-\d[^/]*/"
 SECURE_COOKIES = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
+# Where browsers reach the live process; "": nowhere, and pages poll. Where this address does not lead to it,
+# the web processes answer, and pages poll too. Another origin than the portal's has to get its cookies all
+# the same: the same host with another port.
+LONGLINE_LIVE_URL = env.str("LONGLINE_LIVE_URL", default="/live/")
+# How many pages one live process serves at a time, and how many of them of one person.
+LONGLINE_LIVE_PAGES = env.int("LONGLINE_LIVE_PAGES", default=5000)
+LONGLINE_LIVE_PAGES_EACH = env.int("LONGLINE_LIVE_PAGES_EACH", default=50)
+_live = urlsplit(LONGLINE_LIVE_URL)
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
+        "connect-src": [SELF, *([f"{_live.scheme}://{_live.netloc}"] if _live.netloc else [])],
         "img-src": [SELF, "data:"],
         "object-src": [NONE],
         "base-uri": [NONE],

@@ -33,6 +33,7 @@ def simulated(
     report_interval_s: int = 1,
     durable: bool = False,
     settings: dict[str, str] | None = None,
+    live: bool = False,
 ) -> Iterator[stack.Stack]:
     """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
 
@@ -57,6 +58,7 @@ def simulated(
             durable=durable,
             settings={**AS_TESTED, **(settings or {})},
             template=migrated_cluster(),
+            live=live,
         ) as running:
             stack.wait_for_reports(running)
             yield running

@@ -35,7 +35,7 @@ ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
 # What is written at build time is read by everybody; nothing of it is a secret.
 RUN python3 -m compileall -q -j 0 portal provisioning
 USER 10001:10001
-EXPOSE 8000 8443 9471
+EXPOSE 8000 8001 8443 9471
 CMD ["gunicorn", "--config", "python:portal.processes.gunicorn_web", "--bind", "0.0.0.0:8000", "--workers", "2", "--no-control-socket"]
 
 # With the demonstration's provider: two routers, two customers, one order.

@@ -7,6 +7,7 @@ from portal.web.views import (
     holds,
     invitation,
     line_test,
+    live,
     new_order,
     notifications,
     overview,
@@ -27,6 +28,7 @@ from portal.web.views import (
 app_name = "web"
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    path("live/", live.live, name="live"),
     path("search/", search.search, name="search"),
     path("ports/", port_and_order_lists.ports, name="ports"),
     path("ports/<int:port_id>/", port.page, name="port"),

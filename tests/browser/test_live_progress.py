@@ -58,11 +58,11 @@ def test_every_step_of_an_order_comes_to_the_screen(
             ask(user=alice, vll=vll, now=clock.now())
             page.reload()
             page.evaluate(_NOTE_WHAT_IS_SEEN)
-        expect(status_part).to_have_attribute("hx-trigger", "every 500ms")
+        expect(status_part).to_have_attribute("hx-trigger", "live, every 500ms")
         for count, side in enumerate("az", start=1):
             answer(vll, side, status)
             # With its last end the line itself is removed, which is the third.
             is_shown(page, said, 3 if (side, status) == ("z", "removed") else count)
     expect(status_part.locator(".ll-health").get_by_text("Removed")).to_be_visible()
-    expect(status_part).not_to_have_attribute("hx-trigger", "every 500ms")
+    expect(status_part).not_to_have_attribute("hx-trigger", "live, every 500ms")
     assert person.complaints == []

@@ -53,9 +53,10 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true.
 
-    ``?unless=``: a settled page asks once a second whether the line or its path turned, which costs little.
+    ``?unless=``: a settled page asks once a second whether the line or its path turned, which costs little;
+    ``X-Whole``: it knows that something changed (static/js/live.js).
     """
-    if request.GET.get("unless") == _turn(vll):
+    if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)
     live = _live_part(request, vll)
     if request.GET.get("seen") == live["seen"]:
@@ -92,12 +93,16 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "tunnel_path": path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
+    turn = _turn(vll) if any(end.path_state for end in vll.ends.all()) else ""
+    settled_every = "1s" if turn else "30s"
     return {
         "progress": progress,
         "tunnel_path": context["tunnel_path"],
         "live": live.body,
+        "live_topic": f"line:{vll.pk}",
+        "asked_every": settled_every if progress.settled else progress.asked_every,
         "seen": f"{live.seen}{progress.settled:d}{progress.asked_every}",
-        "turn": _turn(vll) if any(end.path_state for end in vll.ends.all()) else "",
+        "turn": turn,
     }
 
 

@@ -34,7 +34,10 @@ def page_of(user: User, vll: Vll) -> Any:
 
 
 def polls(answer_: Any) -> bool:
-    return 'hx-trigger="every' in answer_.content.decode()
+    """More often than a settled page, which looks now and then whether it was told of all changes."""
+    asked = re.findall(r'data-live="line:[^"]*" hx-trigger="live, every (\w+)"', answer_.content.decode())
+    assert len(asked) == 1
+    return bool(asked != ["30s"])
 
 
 def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
@@ -195,7 +198,7 @@ def test_what_does_not_move_is_asked_for_less_often(
     assert "every 10s" in client.get(f"/vlls/{vll.pk}/").content.decode()
 
 
-def test_a_settled_fragment_carries_no_trigger(alice: User, vll: Vll) -> None:
+def test_a_settled_fragment_looks_now_and_then(alice: User, vll: Vll) -> None:
     activate(vll)
     Vll.objects.update(oper_status="op-up")
     fragment = signed_in(alice).get(f"/vlls/{vll.pk}/status/")

@@ -1,0 +1,25 @@
+"""Counts what the live process does. There is one on each machine, so the newest gauge is the right one."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from portal.metrics.multiprocess import REGISTRY
+
+open_streams = Gauge(
+    "longline_live_streams", "Pages with an open stream.", registry=REGISTRY, multiprocess_mode="mostrecent"
+)
+hearing = Gauge(
+    "longline_live_hearing",
+    "1 while PostgreSQL's notifications arrive; without them pages poll.",
+    registry=REGISTRY,
+    multiprocess_mode="mostrecent",
+)
+events = Counter("longline_live_events", "Changes told to pages.", registry=REGISTRY)
+refusals = Counter(
+    "longline_live_refusals", "Pages that got no stream, by HTTP status.", ["status"], registry=REGISTRY
+)
+lag = Histogram(
+    "longline_live_lag_seconds",
+    "From a commit to its notification: the live process tells itself of one every 15 s.",
+    buckets=(0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
+    registry=REGISTRY,
+)

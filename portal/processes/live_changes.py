@@ -1,0 +1,95 @@
+"""Listens to PostgreSQL for committed changes, and finds out when it no longer hears them.
+
+It notifies itself every few seconds. Where that does not come back (a broken connection, or a pooler that
+gives each transaction another session) it hears nothing, and says so.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from django.db import connection
+
+from portal.live.topics import CHANNEL, keys_of
+from portal.metrics import live_streams as metrics
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 15.0
+# What has not come back by then does not come.
+PATIENCE_S = 5.0
+AGAIN_S = 1.0
+_BEAT = "beat:"
+# What Django's connections have beside libpq's own parameters.
+_DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
+
+
+class HearsNothing(Exception):
+    """PostgreSQL answers, but its notifications do not arrive."""
+
+
+async def listen(on_keys: Callable[[frozenset[str]], None], on_hearing: Callable[[bool], None]) -> None:
+    """For ever: ``on_keys`` with each change; ``on_hearing`` whenever it begins or ends to hear them."""
+    while True:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                session = await psycopg.AsyncConnection.connect(**_parameters(), autocommit=True)
+            async with session:
+                await _Listener(session, on_keys, on_hearing).run()
+        except (psycopg.Error, OSError, TimeoutError, HearsNothing) as error:
+            on_hearing(False)
+            metrics.hearing.set(0)
+            log.warning("live: %s: %s; again in %g s", type(error).__name__, error, AGAIN_S)
+            await asyncio.sleep(AGAIN_S)
+
+
+class _Listener:
+    def __init__(
+        self,
+        session: psycopg.AsyncConnection[Any],
+        on_keys: Callable[[frozenset[str]], None],
+        on_hearing: Callable[[bool], None],
+    ) -> None:
+        self._session = session
+        self._on_keys = on_keys
+        self._on_hearing = on_hearing
+        # Other live processes' beats are heard too.
+        self._beat = f"{_BEAT}{uuid4().hex}"
+        self._sent_at = 0.0
+        self._awaited = False
+        self._hearing = False
+
+    async def run(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await self._session.execute(f"LISTEN {CHANNEL}")
+        while True:
+            async with asyncio.timeout(PATIENCE_S):
+                self._sent_at, self._awaited = monotonic(), True
+                await self._session.execute("SELECT pg_notify(%s, %s)", [CHANNEL, self._beat])
+            await self._hear_for(PATIENCE_S)
+            if self._awaited:
+                raise HearsNothing("no notification came back")
+            await self._hear_for(BEAT_S - PATIENCE_S)
+
+    async def _hear_for(self, seconds: float) -> None:
+        async for notification in self._session.notifies(timeout=seconds):
+            if notification.payload == self._beat:
+                self._beat_came_back()
+            else:
+                self._on_keys(keys_of(notification.payload))
+
+    def _beat_came_back(self) -> None:
+        metrics.lag.observe(monotonic() - self._sent_at)
+        self._awaited = False
+        if not self._hearing:
+            self._hearing = True
+            metrics.hearing.set(1)
+            self._on_hearing(True)
+
+
+def _parameters() -> dict[str, Any]:
+    return {name: value for name, value in connection.get_connection_params().items() if name not in _DJANGOS}

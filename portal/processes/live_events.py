@@ -1,0 +1,203 @@
+"""Server-sent events for open pages (HTML Living Standard, section 9.2): an ASGI application.
+
+Who may follow what is said by the portal's own view (portal.web.views.live), with the portal's middleware, in
+a thread of a small pool; it is asked again once a minute, which ends the streams of whoever has signed out.
+Streams themselves take no threads. An event names a topic and nothing else.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
+from django.core.handlers.base import BaseHandler
+from django.db import close_old_connections
+from django.http import HttpResponse, HttpResponseBase
+
+from portal.metrics import live_streams as metrics
+from portal.processes.live_changes import listen
+from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
+from portal.web.views.live import Following
+
+log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+# A page that hears nothing for more than two of these polls; so does one behind a proxy that keeps all back.
+BEAT_S = 15.0
+# Between two events to one page: what changes ten times a second is looked at twice.
+GAP_S = 0.5
+# Whoever does not take an event for so long has left, or is better off polling.
+SLOW_READER_S = 10.0
+# Each stream's reader is looked at again so often.
+CHECKED_EVERY_S = 60.0
+RETRY_AFTER_S = 60
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # nginx passes on what comes when it comes.
+    (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
+class LiveEvents:
+    """The application, for one event loop."""
+
+    def __init__(self) -> None:
+        self._streams = Streams(
+            most=settings.LONGLINE_LIVE_PAGES, most_each=settings.LONGLINE_LIVE_PAGES_EACH
+        )
+        self._path = urlsplit(settings.LONGLINE_LIVE_URL).path or "/live/"
+        self._view = BaseHandler()
+        self._view.load_middleware()
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="live-check")
+        self._hearing = False
+        # What is open, with the request that opened it.
+        self._requests: dict[Stream, Scope] = {}
+        self._background: list[asyncio.Task[None]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        metrics.open_streams.set(0)
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._background = [
+                    asyncio.create_task(listen(self._streams.changed, self._on_hearing)),
+                    asyncio.create_task(self._check_for_ever()),
+                ]
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                for task in self._background:
+                    task.cancel()
+                metrics.open_streams.set(0)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def _on_hearing(self, hearing: bool) -> None:
+        self._hearing = hearing
+        self._streams.end_all()
+
+    async def _answer(self, scope: Scope, send: Send) -> None:
+        if scope["path"] == "/healthz":
+            await _say(send, 200 if self._hearing else 503, "ok" if self._hearing else "hears no changes")
+        elif scope["path"] != self._path:
+            await _say(send, 404, "Not here.")
+        elif scope["method"] != "GET":
+            await _say(send, 405, "GET, please.", (b"allow", b"GET"))
+        elif not self._hearing:
+            await self._refuse(send, 503, "No changes are heard at the moment; poll.")
+        else:
+            await self._admit(scope, send)
+
+    async def _admit(self, scope: Scope, send: Send) -> None:
+        found = await self._ask(scope)
+        if not isinstance(found, Following):
+            # To sign in, or to set up a second factor: nothing that a stream could lead to.
+            status = 401 if 300 <= found.status_code < 400 else found.status_code
+            await self._refuse(send, status, "This page cannot be followed.")
+            return
+        try:
+            stream = self._streams.open(found.user_id, found.followed, age_s=_age_s(scope))
+        except Full:
+            await self._refuse(send, 503, "Too many pages are open; poll.")
+            return
+        self._requests[stream] = scope
+        try:
+            await self._stream(stream, send)
+        except TimeoutError:
+            log.info("live: a reader took nothing for %g s", SLOW_READER_S)
+        finally:
+            self._streams.close(stream)
+            del self._requests[stream]
+
+    async def _stream(self, stream: Stream, send: Send) -> None:
+        """Until the page is closed, which cancels this task, or ``stream`` is to end."""
+        await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *_cors()]})
+        text = _event("following")
+        while not stream.ended:
+            topics = stream.take()
+            text += "".join(_event("changed", topic) for topic in topics)
+            metrics.events.inc(len(topics))
+            async with asyncio.timeout(SLOW_READER_S):
+                await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+            await asyncio.sleep(GAP_S)
+            try:
+                async with asyncio.timeout(BEAT_S):
+                    await stream.wake.wait()
+                text = ""
+            except TimeoutError:
+                text = _event("beat")
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _refuse(self, send: Send, status: int, why: str) -> None:
+        metrics.refusals.labels(status).inc()
+        again = [(b"retry-after", str(RETRY_AFTER_S).encode())] if status == 503 else []
+        await _say(send, status, why, *again, *_cors())
+
+    async def _check_for_ever(self) -> None:
+        """One after the other, so that whoever comes meanwhile finds a thread free."""
+        while True:
+            began = monotonic()
+            for stream in self._streams:
+                request = self._requests.get(stream)
+                if request is None:
+                    continue
+                found = await self._ask(request)
+                if not isinstance(found, Following) or found.followed != stream.followed:
+                    stream.end()
+            await asyncio.sleep(max(1.0, CHECKED_EVERY_S - (monotonic() - began)))
+
+    async def _ask(self, request: Scope) -> HttpResponseBase:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._ask_view, request)
+
+    def _ask_view(self, request: Scope) -> HttpResponseBase:
+        """In a thread. A new request each time: Django keeps in it who asked."""
+        close_old_connections()
+        try:
+            return self._view.get_response(ASGIRequest(request, BytesIO()))
+        except UnicodeDecodeError:
+            return HttpResponse(status=400)
+        finally:
+            close_old_connections()
+
+
+async def _say(send: Send, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
+    kept = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": kept})
+    await send({"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": False})
+
+
+def _event(name: str, data: str = "") -> str:
+    """Without data a browser would not hand it on."""
+    return f"event: {name}\ndata: {data}\n\n"
+
+
+def _age_s(scope: Scope) -> float:
+    """For how long the page has shown what it shows; what is no number is an old page."""
+    given = parse_qs(scope["query_string"].decode("latin-1")).get("age_ms", [""])[-1]
+    return int(given) / 1000 if given.isascii() and given.isdecimal() and len(given) < 9 else REMEMBERED_S
+
+
+def _cors() -> list[tuple[bytes, bytes]]:
+    """Where the process has an origin of its own, the portal's pages may read what it says."""
+    if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
+        return []
+    portal = urlsplit(settings.BASE_URL)
+    origin = f"{portal.scheme}://{portal.netloc}".encode()
+    return [(b"access-control-allow-origin", origin), (b"access-control-allow-credentials", b"true")]

@@ -1,0 +1,13 @@
+"""The live process: the same settings, and of the middleware what decides who may see what."""
+
+from portal.settings import *  # noqa: F403
+from portal.settings import MIDDLEWARE as _ALL
+
+_DECIDE = {
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "portal.accounts.second_factor.SecondFactorMiddleware",
+}
+MIDDLEWARE = [each for each in _ALL if each in _DECIDE]

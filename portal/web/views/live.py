@@ -1,0 +1,33 @@
+"""What an open page may follow; the live process turns the answer into a stream."""
+
+from django.http import Http404, HttpResponse
+
+from portal.accounts import permissions
+from portal.live.topics import BadTopics, Followed, UnknownLine, follow
+from portal.web.access_control import SignedInRequest, requires
+
+
+class Following(HttpResponse):
+    """204, which ends an EventSource for good: from a web process there is no stream, and the page polls.
+
+    The live process reads ``followed`` and ``user_id`` from it, and streams.
+    """
+
+    status_code = 204
+
+    def __init__(self, *, followed: Followed, user_id: int) -> None:
+        super().__init__()
+        self.followed = followed
+        self.user_id = user_id
+
+
+@requires(permissions.may_sign_in)
+def live(request: SignedInRequest) -> HttpResponse:
+    """``?about=``, once for each topic. 400 for no topic, 404 for a line out of the reader's scope."""
+    try:
+        followed = follow(request.user, request.GET.getlist("about"))
+    except BadTopics as reason:
+        return HttpResponse(f"{reason}\n", status=400, content_type="text/plain; charset=utf-8")
+    except UnknownLine:
+        raise Http404 from None
+    return Following(followed=followed, user_id=request.user.pk)

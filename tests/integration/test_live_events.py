@@ -1,0 +1,154 @@
+"""Open pages hear of committed changes that their readers may know of, and of nothing else."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from pytest_django import DjangoDbBlocker
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router
+from portal.vll.models import Vll
+from portal.vll.operations import order_delete, vll_describe
+from portal.vll.router_actions import router_maintenance_set
+from tests.integration.isp import Isp
+from tests.integration.live_process import LiveProcess, eventually, live_process
+from tests.integration.orders import end, order
+from tests.integration.router_answers import activate, answer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def live(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[LiveProcess]:
+    """One for all of these tests: it takes seconds to start."""
+    with django_db_blocker.unblock(), live_process() as process:
+        yield process
+
+
+@pytest.fixture
+def vll(isp: Isp, alice: User) -> Vll:
+    return order(isp, alice, description="Milk run").vll
+
+
+def another(isp: Isp, user: User) -> Vll:
+    a_end, z_end = (end(isp, f"{router}:host-cust2") for router in ("rhino", "hippo"))
+    return order(isp, user, a_end=a_end, z_end=z_end).vll
+
+
+def test_a_lines_page_hears_of_its_line_and_of_no_other(
+    live: LiveProcess, isp: Isp, alice: User, vll: Vll
+) -> None:
+    other = another(isp, alice)
+    page = live.page(alice, f"line:{vll.pk}").follows()
+    answer(other, "a", "verified")
+    answer(vll, "a", "verified")
+    assert page.event() == ("changed", f"line:{vll.pk}")
+    both = live.page(alice, f"line:{other.pk}", "lines").follows()
+    answer(vll, "z", "verified")
+    assert both.event() == ("changed", "lines")
+
+
+def test_each_change_that_a_line_shows_is_told(live: LiveProcess, isp: Isp, alice: User, vll: Vll) -> None:
+    page = live.page(alice, f"line:{vll.pk}").follows()
+    told = ("changed", f"line:{vll.pk}")
+    activate(vll)
+    assert page.event() == told
+    for _ in range(2):
+        vll.refresh_from_db()
+        vll_describe(user=alice, vll=vll, description=f"Milk {_}", now=clock.now())
+        assert page.event() == told
+    vll.ends.filter(side="a").update(link_up=False)
+    assert page.event() == told
+    order_delete(user=alice, vll=Vll.objects.get(pk=vll.pk), now=clock.now())
+    assert page.event() == told
+
+
+def test_what_is_not_committed_is_not_told(live: LiveProcess, alice: User, vll: Vll) -> None:
+    page = live.page(alice, f"line:{vll.pk}", "ports").follows()
+    with transaction.atomic():
+        Vll.objects.update(description="never")
+        transaction.set_rollback(True)
+    Port.objects.filter(customer__isnull=False).update(description="at last")
+    assert page.event() == ("changed", "ports")
+
+
+def test_what_every_report_writes_is_not_told(live: LiveProcess, isp: Isp, nora: User, vll: Vll) -> None:
+    page = live.page(nora, "network", "lines", "ports").follows()
+    ObservedRouter.objects.update(reported_at=clock.now(), sent_ms=7, digests={"ends": "other"})
+    Router.objects.update(generation=700)
+    vll.ends.update(status_look=7, changed_since_report=False)
+    ObservedInterface.objects.filter(router__name="rhino").update(link_up=True)
+    router_maintenance_set(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
+    assert page.event() == ("changed", "network")
+
+
+def test_the_noc_hears_of_every_customers_lines_and_of_the_network(
+    live: LiveProcess, isp: Isp, nora: User, vll: Vll
+) -> None:
+    page = live.page(nora, "lines", "network", "ports").follows()
+    answer(vll, "a", "verified")
+    assert page.event() == ("changed", "lines")
+    ObservedInterface.objects.filter(name="host-cust1", router__name="rhino").update(link_up=False)
+    assert {page.event(), page.event()} == {("changed", "network"), ("changed", "ports")}
+
+
+def test_a_stranger_does_not_even_notice_that_something_changed(
+    live: LiveProcess, isp: Isp, charlie: User, nora: User, vll: Vll
+) -> None:
+    page = live.page(charlie, "lines", "ports").follows()
+    answer(vll, "a", "verified")
+    Port.objects.filter(customer=vll.customer).update(description="hers")
+    bakery = charlie.memberships.get().customer
+    Port.objects.filter(interface="host-cust2", router__name="hippo").update(customer=bakery)
+    assert page.event() == ("changed", "ports")
+
+
+def test_a_strangers_line_is_one_that_is_not_there(live: LiveProcess, charlie: User, vll: Vll) -> None:
+    assert live.page(charlie, f"line:{vll.pk}").status == 404
+    assert live.page(charlie, "lines", f"line:{vll.pk}").status == 404
+
+
+def test_the_network_is_the_nocs(live: LiveProcess, alice: User) -> None:
+    assert live.page(alice, "network").status == 403
+
+
+def test_nobody_follows_without_signing_in(live: LiveProcess, vll: Vll) -> None:
+    assert live.page(None, "lines").status == 401
+
+
+@pytest.mark.parametrize(
+    "about", [[], ["everything"], ["line:7"], ["line:"], ["lines\n"], [f"line:{n:032x}" for n in range(21)]]
+)
+def test_what_is_no_topic_is_refused(live: LiveProcess, alice: User, about: list[str]) -> None:
+    assert live.page(alice, *about).status == 400
+
+
+def test_a_page_is_told_at_once_of_what_changed_while_it_was_on_its_way(
+    live: LiveProcess, alice: User, vll: Vll
+) -> None:
+    answer(vll, "a", "verified")
+    watching = live.page(alice, f"line:{vll.pk}").follows()
+    answer(vll, "z", "verified")
+    watching.event()
+    assert live.page(alice, "lines", age_ms=1000).follows().event() == ("changed", "lines")
+    # What was shown so long ago that nobody remembers, and what says no age that there is.
+    for age_ms in (10**8, -1):
+        assert live.page(alice, "ports", age_ms=age_ms).follows().event() == ("changed", "ports")
+
+
+def test_a_stream_is_neither_kept_nor_held_back_on_its_way(live: LiveProcess, alice: User) -> None:
+    page = live.page(alice, "lines")
+    assert page.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["X-Accel-Buffering"] == "no"
+
+
+def test_pages_that_are_closed_are_forgotten(alice: User) -> None:
+    with live_process({"LONGLINE_LIVE_PAGES_EACH": "2"}) as live:
+        first, _ = live.page(alice, "lines").follows(), live.page(alice, "lines").follows()
+        refused = live.page(alice, "lines")
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "60")
+        first.close()
+        eventually(lambda: live.page(alice, "lines").status == 200)

@@ -1,0 +1,107 @@
+"""Parts of pages are sent alone to who shows the page already, and only when they say something else."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from portal.accounts.models import User
+from portal.inventory.models import Port
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+_PART = re.compile(
+    r'<div id="(?P<id>[\w-]+)" class="ll-stack" hx-get="(?P<url>[^"]+)" hx-swap="outerHTML" '
+    r'hx-headers="\{&quot;X-Seen&quot;: &quot;(?P<seen>\w+)&quot;\}" data-live="(?P<about>[^"]+)"'
+)
+
+
+def part_of(answer: Any) -> re.Match[str]:
+    found = _PART.search(answer.content.decode())
+    assert found, "no part of this page is live"
+    return found
+
+
+def ask_again(browser: Client, part: re.Match[str]) -> Any:
+    """As htmx does."""
+    headers = {"HX-Request": "true", "HX-Target": part["id"], "X-Seen": part["seen"]}
+    return browser.get(part["url"].replace("&amp;", "&"), headers=headers)
+
+
+PAGES = [
+    ("alice", "/orders/", "orders", "lines"),
+    ("alice", "/ports/?q=host-cust&after=", "ports", "ports"),
+    ("nora", "/ports/", "ports", "ports"),
+    ("nora", "/noc/orders/", "held-orders", "lines"),
+    ("nora", "/noc/map/", "network-map", "network"),
+    ("nora", "/noc/routers/{rhino}/", "router", "network lines"),
+]
+
+
+@pytest.mark.parametrize(("who", "address", "part_id", "about"), PAGES)
+def test_a_page_is_not_sent_again_while_it_says_the_same(
+    isp: Isp, vll: Vll, alice: User, nora: User, who: str, address: str, part_id: str, about: str
+) -> None:
+    browser = signed_in({"alice": alice, "nora": nora}[who])
+    part = part_of(browser.get(address.format(rhino=isp.routers["rhino"].pk)))
+    assert (part["id"], part["about"]) == (part_id, about)
+    assert ask_again(browser, part).status_code == 204
+
+
+def test_a_part_is_sent_alone_when_it_says_something_else(isp: Isp, vll: Vll, alice: User) -> None:
+    browser = signed_in(alice)
+    before = part_of(browser.get("/ports/?q=rhino"))
+    Port.objects.filter(router=isp.routers["rhino"]).update(description="in the cellar")
+    Port.objects.filter(router=isp.routers["hippo"]).update(description="under the roof")
+    answer = ask_again(browser, before)
+    assert answer.status_code == 200
+    assert answer.content.startswith(b'<div id="ports"')
+    assert "in the cellar" in text(answer)
+    assert "under the roof" not in text(answer), "the filter stays"
+    after = part_of(answer)
+    assert after["url"] == before["url"]
+    assert after["seen"] != before["seen"]
+    assert ask_again(browser, after).status_code == 204
+
+
+def test_who_asks_for_a_part_that_is_not_there_gets_the_page(alice: User, vll: Vll) -> None:
+    headers = {"HX-Request": "true", "HX-Target": "nothing", "X-Seen": "0"}
+    assert "<html" in signed_in(alice).get("/orders/", headers=headers).content.decode()
+
+
+def test_what_is_said_once_is_not_said_to_a_part_that_asks_for_itself(alice: User, vll: Vll) -> None:
+    """Another window of hers may look between her order and the page that says how it went."""
+    browser = signed_in(alice)
+    part = part_of(browser.get("/orders/"))
+    browser.post(f"/vlls/{vll.pk}/suspend/")
+    assert ask_again(browser, part).status_code == 200
+    assert "ll-note-success" in browser.get(f"/vlls/{vll.pk}/").content.decode()
+
+
+def test_a_settled_line_that_is_told_of_a_change_looks_at_all_of_it(alice: User, vll: Vll) -> None:
+    Vll.objects.update(oper_status="op-up")
+    vll.ends.update(path_state="up")
+    browser = signed_in(alice)
+    page = browser.get(f"/vlls/{vll.pk}/").content.decode()
+    address = re.search(r'hx-get="(/vlls/[^"]+/status/[^"]+)"', page)
+    assert address is not None
+    url = address[1].replace("&amp;", "&")
+    assert "unless=" in url
+    Vll.objects.update(description="Cheese run")
+    assert browser.get(url).status_code == 204, "only a turn is asked for"
+    answer = browser.get(url, headers={"X-Whole": "1"})
+    assert "Cheese run" in text(answer)
+    seen = re.search(r"seen=(\w+)", answer.content.decode())
+    assert seen is not None
+    same = re.sub(r"seen=\w+", f"seen={seen[1]}", url)
+    assert browser.get(same, headers={"X-Whole": "1"}).status_code == 204
+
+
+def test_a_web_process_ends_a_stream_for_good(alice: User, vll: Vll) -> None:
+    """What leads nowhere else ends here, and the page polls."""
+    answer = signed_in(alice).get(f"/live/?about=lines&about=line:{vll.pk}&age_ms=5")
+    assert (answer.status_code, answer.content) == (204, b"")

@@ -1,0 +1,100 @@
+"""What each open page is told, and what is remembered of changes."""
+
+from uuid import uuid4
+
+import pytest
+
+from portal.live.topics import keys_of
+from portal.processes import live_streams
+from portal.processes.live_streams import Full, Streams
+
+LINES = {"lines": frozenset({"lines:7"})}
+LINE = uuid4()
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        (f"line:{LINE}:7", {f"line:{LINE}", "lines:7", "lines"}),
+        ("ports:7", {"ports:7", "ports"}),
+        ("ports:", {"ports:", "ports"}),
+        ("network", {"network"}),
+        ("something of a later release", set()),
+    ],
+)
+def test_a_change_has_the_keys_of_all_who_may_notice_it(change: str, keys: set[str]) -> None:
+    assert keys_of(change) == keys
+
+
+def test_a_page_that_reads_slowly_is_told_once_of_what_changed_often() -> None:
+    streams = Streams(most=10, most_each=10)
+    page = streams.open(1, LINES, age_s=0)
+    for _ in range(1000):
+        streams.changed(keys_of(f"line:{LINE}:7"))
+    assert page.wake.is_set()
+    assert page.take() == ["lines"]
+    assert not page.wake.is_set()
+    assert page.take() == []
+
+
+def test_a_key_of_two_topics_is_told_as_both() -> None:
+    streams = Streams(most=10, most_each=10)
+    page = streams.open(
+        1, {"lines": frozenset({"lines"}), f"line:{LINE}": frozenset({f"line:{LINE}"})}, age_s=0
+    )
+    streams.changed(keys_of(f"line:{LINE}:7"))
+    assert page.take() == sorted(["lines", f"line:{LINE}"])
+
+
+def test_there_are_bounds_in_all_and_for_each_person() -> None:
+    streams = Streams(most=3, most_each=2)
+    first, _ = streams.open(1, LINES, age_s=0), streams.open(1, LINES, age_s=0)
+    with pytest.raises(Full):
+        streams.open(1, LINES, age_s=0)
+    streams.open(2, LINES, age_s=0)
+    with pytest.raises(Full):
+        streams.open(3, LINES, age_s=0)
+    streams.close(first)
+    streams.open(1, LINES, age_s=0)
+    assert len(streams) == 3
+
+
+def test_what_nobody_follows_any_more_is_not_kept() -> None:
+    streams = Streams(most=10, most_each=10)
+    for _ in range(100):
+        streams.close(streams.open(1, {f"line:{uuid4()}": frozenset({f"line:{uuid4()}"})}, age_s=0))
+    assert len(streams) == 0
+    assert not streams._by_key
+    assert not streams._of_user
+
+
+def test_a_page_is_told_of_what_changed_since_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(live_streams, "monotonic", lambda: now)
+    streams = Streams(most=10, most_each=10)
+    now += 50
+    streams.changed({"lines:7"})
+    now += 5
+    assert streams.open(1, LINES, age_s=4).take() == []
+    assert streams.open(1, LINES, age_s=6).take() == ["lines"]
+    # It is told to look also where it is not known what was before.
+    assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=54).take() == []
+    assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=56).take() == ["ports"]
+    now += live_streams.REMEMBERED_S
+    streams.changed({"network"})
+    assert list(streams._changed_at) == ["network"]
+    assert streams.open(1, LINES, age_s=live_streams.REMEMBERED_S + 1).take() == ["lines"]
+
+
+def test_after_a_time_without_hearing_every_page_looks_at_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(live_streams, "monotonic", lambda: now)
+    streams = Streams(most=10, most_each=10)
+    page = streams.open(1, LINES, age_s=0)
+    now += 50
+    streams.end_all()
+    assert page.ended
+    assert page.wake.is_set()
+    now += 5
+    assert streams.open(1, LINES, age_s=4).take() == []
+    assert streams.open(1, LINES, age_s=6).take() == ["lines"]
