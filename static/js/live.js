@@ -23,15 +23,16 @@
   const pageAsked = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.requestStart ?? 0);
   const age = (part) => Date.now() - (shown.get(part.id) ?? pageAsked);
   const look = (part) => {
-    if (asked.has(part.id)) stale.add(part.id);
+    const onItsWay = Date.now() - (asked.get(part.id) ?? 0) < LOOK_ANYWAY_MS;
+    if (onItsWay) stale.add(part.id);
     else part.dispatchEvent(new CustomEvent("live"));
   };
+  const topics = () => (document.hidden || !url ? "" : [...new Set(parts().flatMap(about))].sort().join(" "));
 
   const close = () => {
     source?.close();
     source = null;
     open = false;
-    following = "";
     clearTimeout(silence);
     clearTimeout(again);
   };
@@ -45,12 +46,10 @@
     silence = setTimeout(() => closeFor(REFUSED_MS), SILENT_MS);
   };
   const follow = () => {
-    const topics = document.hidden || !url ? [] : [...new Set(parts().flatMap(about))].sort();
-    if (source && topics.join(" ") === following) return;
     close();
-    if (topics.length === 0) return;
-    following = topics.join(" ");
-    const query = new URLSearchParams(topics.map((topic) => ["about", topic]));
+    following = topics();
+    if (!following) return;
+    const query = new URLSearchParams(following.split(" ").map((topic) => ["about", topic]));
     query.set("age_ms", Math.max(0, ...parts().map((part) => Math.round(age(part)))));
     source = new EventSource(`${url}?${query}`, { withCredentials: true });
     source.addEventListener("following", heard);
@@ -60,9 +59,7 @@
       parts().filter((part) => about(part).includes(data)).forEach(look);
     });
     // By ourselves, since what the page shows is older by then than the address says.
-    source.addEventListener("error", ({ target }) => {
-      closeFor(target.readyState === EventSource.CLOSED ? REFUSED_MS : DROPPED_MS);
-    });
+    source.addEventListener("error", () => closeFor(open ? DROPPED_MS : REFUSED_MS));
   };
 
   const ofPart = (event) => event.detail.elt.matches("[data-live]");
@@ -101,7 +98,9 @@
     }, { once: true });
   });
 
-  document.addEventListener("htmx:afterSettle", follow);
+  document.addEventListener("htmx:afterSettle", () => {
+    if (topics() !== following) follow();
+  });
   document.addEventListener("visibilitychange", () => {
     follow();
     if (!document.hidden) parts().forEach(look);

@@ -80,6 +80,7 @@ def test_a_line_that_is_suspended_is_shown_so_at_once_everywhere(
     expect(line.locator("#vll-status .ll-health")).to_contain_text("Changing")
     expect(overview.locator("#overview")).to_contain_text("Open orders")
     expect(orders.locator("#orders")).to_contain_text("suspend")
+    vll.refresh_from_db()
     for side in "az":
         answer(vll, side, "verified")
     expect(line.locator("#vll-status .ll-health")).to_contain_text("Suspended")

@@ -45,7 +45,7 @@ _BUTTONS_AND_PARTS = {
     f"web:{name}"
     for name in (
         *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
-        *("vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
+        *("live", "vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
         *("line-test-call-off", "trouble-report", "trouble-close"),
         *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),

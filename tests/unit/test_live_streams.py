@@ -1,6 +1,6 @@
 """What each open page is told, and what is remembered of changes."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -9,7 +9,7 @@ from portal.processes import live_streams
 from portal.processes.live_streams import Full, Streams
 
 LINES = {"lines": frozenset({"lines:7"})}
-LINE = uuid4()
+LINE = UUID(int=7)
 
 
 @pytest.mark.parametrize(
