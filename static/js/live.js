@@ -11,6 +11,7 @@
   // By the ids of parts, which outlive their elements:
   const asked = new Map(); // when
   const shown = new Map(); // since when what is shown was so, or later
+  const settling = new Set(); // came, and are not settled yet
   const stale = new Set(); // changed while it was on its way
   let source = null;
   let open = false;
@@ -62,6 +63,11 @@
     source.addEventListener("error", () => closeFor(open ? DROPPED_MS : REFUSED_MS));
   };
 
+  const done = (id) => {
+    asked.delete(id);
+    const part = document.getElementById(id);
+    if (stale.delete(id) && part) look(part);
+  };
   const ofPart = (event) => event.detail.elt.matches("[data-live]");
   const isWrittenIn = (part) => part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
   document.addEventListener("htmx:configRequest", (event) => {
@@ -77,12 +83,13 @@
     else asked.set(part.id, Date.now());
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    const { elt: part, successful } = event.detail;
+    // The event is told of an element that is still there; this one asked.
+    const { successful, requestConfig: { elt: part } } = event.detail;
     if (!asked.has(part.id)) return;
     if (successful) shown.set(part.id, asked.get(part.id));
-    asked.delete(part.id);
-    const now = document.getElementById(part.id);
-    if (stale.delete(part.id) && now) look(now);
+    // One that was put in its place hears nothing before htmx has settled it.
+    if (part.isConnected) done(part.id);
+    else settling.add(part.id);
   });
 
   // What was unfolded stays so.
@@ -99,6 +106,8 @@
   });
 
   document.addEventListener("htmx:afterSettle", () => {
+    for (const id of settling) done(id);
+    settling.clear();
     if (topics() !== following) follow();
   });
   document.addEventListener("visibilitychange", () => {

@@ -115,7 +115,7 @@ def test_a_page_polls_again_when_the_stream_is_gone(
     live.process.kill()
     live.process.wait()
     answer(vll, "a", "verified")
-    expect(person.page.locator("#vll-status")).to_contain_text("Applied and verified")
+    expect(person.page.locator("#vll-status")).to_contain_text("In place")
     expect(person.page.locator("#connection-lost")).to_be_hidden()
 
 
@@ -129,7 +129,7 @@ def test_a_page_polls_where_no_stream_is_served(
         person.open(f"/vlls/{vll.pk}/")
     assert asked.value.status == 204
     answer(vll, "a", "verified")
-    expect(person.page.locator("#vll-status")).to_contain_text("Applied and verified")
+    expect(person.page.locator("#vll-status")).to_contain_text("In place")
     assert person.complaints == []
 
 
