@@ -44,7 +44,7 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     expect(status.get_by_text("In place")).to_have_count(2)
     expect(status.locator(".ll-path-end").get_by_text("link up")).to_have_count(2)
     # Settled: the page asks no more for steps, but whether the watched path turned.
-    expect(status).not_to_have_attribute("hx-get", re.compile("seen="), timeout=A_MINUTE_MS)
+    expect(status).to_have_attribute("hx-get", re.compile("unless="), timeout=A_MINUTE_MS)
 
     graph = page.locator("#throughput")
     for end in ("a_end", "z_end"):
