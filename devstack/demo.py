@@ -34,6 +34,16 @@ CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
 # More often than an agent does by itself (10 s): somebody is waiting for the graph.
 REPORT_INTERVAL_S = 2
+# Whose portal the demo shows.
+PROVIDER = {
+    "LONGLINE_PROVIDER_NAME": "Savanna Networks",
+    "LONGLINE_PROVIDER_LOGO": str(ROOT / "devstack" / "savanna.svg"),
+    "LONGLINE_PROVIDER_COLOUR": "#0f5f5c",
+    "LONGLINE_PROVIDER_SUPPORT_EMAIL": "noc@savanna.example",
+    "LONGLINE_PROVIDER_SUPPORT_PHONE": "+254 20 555 0100",
+    "LONGLINE_PROVIDER_HELP_URL": "https://help.savanna.example/lines",
+    "LONGLINE_PROVIDER_TERMS_URL": "https://www.savanna.example/terms",
+}
 PORT_OF_THE_VLL = "host-cust1"
 WATCH_S = 0.5
 
@@ -86,6 +96,7 @@ def _run(undo: ExitStack) -> None:
             web_port=port,
             report_interval_s=REPORT_INTERVAL_S,
             live=True,
+            settings=PROVIDER,
         )
     )
     stack.wait_for_reports(running)

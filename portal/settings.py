@@ -4,6 +4,7 @@ Each variable may also be given as a file: NAME_FILE is the path to what NAME wo
 """
 
 import sys
+from email.utils import formataddr
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
 from portal.core.line_test_setting import LineTestMode
 from portal.core.path_watch import PathWatch
+from portal.core.provider import Provider
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
@@ -33,6 +35,16 @@ DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])
 BASE_URL = env.str("BASE_URL", default="http://localhost:8000")
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+# Whose portal it is, as customers know the provider: on each page and in each mail.
+LONGLINE_PROVIDER = Provider.read(
+    name=env.str("LONGLINE_PROVIDER_NAME", default="Longline"),
+    logo=env.str("LONGLINE_PROVIDER_LOGO", default=""),
+    colour=env.str("LONGLINE_PROVIDER_COLOUR", default=""),
+    terms_url=env.str("LONGLINE_PROVIDER_TERMS_URL", default=""),
+    support_email=env.str("LONGLINE_PROVIDER_SUPPORT_EMAIL", default=""),
+    support_phone=env.str("LONGLINE_PROVIDER_SUPPORT_PHONE", default=""),
+    help_url=env.str("LONGLINE_PROVIDER_HELP_URL", default=""),
+)
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -157,7 +169,7 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_PRESERVE_USERNAME_CASING = True
 MFA_ADAPTER = "portal.accounts.allauth_adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
-MFA_TOTP_ISSUER = "Longline"
+MFA_TOTP_ISSUER = LONGLINE_PROVIDER.name
 # A code counts for one step after its own: typing takes time, and phones run late (RFC 6238, 5.2).
 MFA_TOTP_TOLERANCE = 1
 MFA_ALLOW_UNVERIFIED_EMAIL = True
@@ -189,8 +201,8 @@ if OIDC_SERVER_URL:
 # All mails: smtp+tls://user:password@host:587. Without it they are only logged.
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
-EMAIL_SUBJECT_PREFIX = "[Longline] "
-DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="Longline <longline@localhost>")
+EMAIL_SUBJECT_PREFIX = f"[{LONGLINE_PROVIDER.name}] "
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default=formataddr((LONGLINE_PROVIDER.name, "longline@localhost")))
 
 # Whose X-Forwarded-For and X-Forwarded-Proto are believed: networks of reverse proxies, such as 10.0.0.0/29.
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])

@@ -1,6 +1,7 @@
 """One way to send a mail: text and HTML of the same words, and an identity that stays when it is sent again.
 
 Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``.
+The provider's signature ends each of them.
 """
 
 from collections.abc import Mapping
@@ -23,11 +24,12 @@ def send(
     break in a subject would be a header, and the HTML escapes them.
     """
     plain = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
-    context = {"portal": portal_address(), **plain}
+    context = {"portal": portal_address(), "provider": settings.LONGLINE_PROVIDER, **plain}
     subject = render_to_string(f"mail/{template}/subject.txt", context)
     message = EmailMultiAlternatives(
         subject=one_line(f"{settings.EMAIL_SUBJECT_PREFIX}{subject}"),
-        body=render_to_string(f"mail/{template}/body.txt", context),
+        body=render_to_string(f"mail/{template}/body.txt", context)
+        + render_to_string("mail/_signature.txt", context),
         to=[to],
         headers={"Message-ID": message_id(event, to), **(headers or {})},
     )

@@ -13,6 +13,7 @@ from portal.web.views import (
     overview,
     port,
     port_and_order_lists,
+    provider,
     routers,
     search,
     team,
@@ -82,6 +83,8 @@ urlpatterns = [
     path("webhooks/deliveries/<uuid:delivery_id>/again/", webhooks.redeliver, name="webhook-redeliver"),
     path("account/notifications/", notifications.notifications, name="notifications"),
     path("unsubscribe/<str:signed>/", notifications.unsubscribe, name="unsubscribe"),
+    path("provider/logo/<slug:digest>/", provider.logo, name="provider-logo"),
+    path("provider/style/<slug:digest>/", provider.style, name="provider-style"),
     path("noc/", include("portal.web.urls_noc")),
     path("routers/", routers.routers, name="routers"),
 ]

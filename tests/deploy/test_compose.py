@@ -137,6 +137,7 @@ def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
         "database_url",
         "redis_url",
         "authorities",
+        "provider_logo",
     }
     own = {
         "web": {"oidc_client_secret", "netbox_webhook_secret"},
@@ -148,7 +149,7 @@ def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
             assert set(service["secrets"]) == everybodys | own.get(name, set()), name
             files = {key for key in environment_of(service) if key.endswith("_FILE")}
             read = {key.removesuffix("_FILE").lower() for key in files - {"LONGLINE_WEBHOOK_CA_FILE"}}
-            assert read == set(service["secrets"]) - {"authorities"}, name
+            assert read == set(service["secrets"]) - {"authorities", "provider_logo"}, name
 
 
 def test_what_the_image_sets_is_not_set_again() -> None:

@@ -39,10 +39,12 @@ pytestmark = pytest.mark.django_db
 
 METHODS = ["get", "post", "put", "patch", "delete"]
 # Addresses whose arguments are their own proof or name nobody's object: a link mailed to one reader, the
-# identity provider's name.
+# identity provider's name, the digest of the provider's logo.
 BEARER = {
     "invitation",
     "unsubscribe",
+    "provider-logo",
+    "provider-style",
     "account_reset_password_from_key",
     "openid_connect_login",
     "openid_connect_callback",
