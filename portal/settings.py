@@ -166,6 +166,8 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # Addresses come from the NOC or from an invitation that was mailed to them.
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
+# Each is a mail to an address that may be somebody else's.
+ACCOUNT_RATE_LIMITS = {"manage_email": "5/h/user"}
 ACCOUNT_PRESERVE_USERNAME_CASING = True
 MFA_ADAPTER = "portal.accounts.allauth_adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
@@ -458,7 +460,7 @@ LONGLINE_METRICS_DIR = env.str("LONGLINE_METRICS_DIR", default="")
 LONGLINE_ALIVE_FILE = env.str("LONGLINE_ALIVE_FILE", default="")
 
 # Below these, an address is a secret: a link that was mailed to somebody. No log shows what follows.
-SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/")
+SECRET_ADDRESSES = ("/invitations/", "/password/new/", "/unsubscribe/", "/account/email/confirm/")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

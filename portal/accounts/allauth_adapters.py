@@ -9,6 +9,7 @@ from allauth.socialaccount.models import SocialLogin
 from allauth.socialaccount.providers.base import AuthProcess
 from django.http import HttpRequest
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from portal.accounts import secret_encryption
 from portal.accounts.email_lookup import account_at
@@ -25,6 +26,9 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address that rate limits count by; callers on a Unix socket share one name."""
         return str(client_address(request) or "local")
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("web:account")
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):

@@ -37,6 +37,10 @@ TEXTS |= {
     ),
     errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
     errors.AddressTaken: gettext_noop("{email} belongs to an account already."),
+    errors.EmailChangeOver: gettext_noop(
+        "This link is no longer good: it was used, it is older than a day, or your address or password was"
+        " changed since. Ask for a new one."
+    ),
     errors.ScopeNotForYou: gettext_noop(
         "You cannot put {scope} on a token: noc is for NOC staff, team for admins of a customer or the NOC."
     ),

@@ -90,6 +90,10 @@ class AddressTaken(Conflict):
     field: str = "email"
 
 
+class EmailChangeOver(Conflict):
+    """The link that proves an address is somebody else's or too old, or the account has changed since."""
+
+
 class ScopeNotForYou(DomainError):
     """Nobody puts rights on a token that they do not have: it would wait for the day when they get them."""
 

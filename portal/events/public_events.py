@@ -36,5 +36,7 @@ TOLD = frozenset(
         "webhook.receiver_changed",
         "account.password_reset_asked",
         "account.opened",
+        "account.email_change_asked",
+        "account.email_changed",
     }
 )

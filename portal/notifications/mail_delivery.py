@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
+from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
@@ -25,6 +26,8 @@ _SENDING = timedelta(seconds=60)
 # A message that did not arrive by then counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
+# They go to the new address and to the old one.
+_NAME_THEIRS = (EMAIL_CHANGE_ASKED, EMAIL_CHANGED)
 
 
 @transaction.atomic
@@ -83,7 +86,7 @@ def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
         values = {"unsubscribe": unsubscribe, **values}
     subject = found.event_id or f"{found.customer_id}-{found.month:%Y-%m}"
     mail.send(
-        to=found.user.email,
+        to=_address(found),
         template=template,
         event=f"{found.kind}-{subject}",
         headers=headers,
@@ -94,7 +97,7 @@ def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
 def _is_wanted(found: Mail) -> bool:
     """Somebody may have unsubscribed, or left, since it was made."""
     user = found.user
-    if not user.is_active or not user.email:
+    if not user.is_active or not _address(found):
         return False
     if found.kind == RECEIVER_CHANGED:
         return who_runs_it(found.customer_id).filter(pk=user.pk).exists()
@@ -107,12 +110,17 @@ def _is_wanted(found: Mail) -> bool:
     return is_theirs and not MailOptOut.objects.filter(user=found.user, group=found.group).exists()
 
 
+def _address(found: Mail) -> str:
+    """Its reader's, but for mails about another address: these name the one that they are for."""
+    return str(found.data["to"]) if found.kind in _NAME_THEIRS else found.user.email
+
+
 def _is_overtaken(found: Mail) -> bool:
-    """Of several links to choose a password by the last one is sent, and no first one to whoever has one."""
+    """Of several links of one kind the last one is sent, and no first password's to whoever has one."""
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()
     newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
-    return found.kind == PASSWORD_RESET_ASKED and newer.exists()
+    return found.kind in (PASSWORD_RESET_ASKED, EMAIL_CHANGE_ASKED) and newer.exists()
 
 
 def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:

@@ -1,12 +1,13 @@
 """The content of a mail: the folder below templates/mail, and the values in it, read when it is sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
 
 from portal.accounts import mail
+from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED, email_change_path
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
 from portal.core.absolute_urls import absolute_url
 from portal.diagnosis.models import TroubleReport
@@ -19,9 +20,13 @@ from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_
 from portal.vll.models import Vll
 
 MailContent = tuple[str, dict[str, Any]]
-# The templates of what is about the reader's own account.
-_ACCOUNT = {PASSWORD_RESET_ASKED: "password_reset", ACCOUNT_OPENED: "account_opened"}
-
+# What is about the reader's own account: the template, and the path of the link in it.
+_ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
+    PASSWORD_RESET_ASKED: ("password_reset", lambda found: password_path(found.user)),
+    ACCOUNT_OPENED: ("account_opened", lambda found: password_path(found.user)),
+    EMAIL_CHANGE_ASKED: ("email_change", lambda found: email_change_path(found.user, to=found.data["to"])),
+    EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
+}
 
 # More lines are on the portal's pages.
 MOST_LINES = 500
@@ -30,8 +35,8 @@ MOST_LINES = 500
 def mail_content(found: Mail, told: Sequence[Told]) -> MailContent | None:
     """Template and values of a mail, or None when what it is about is gone. ``told``: the lines it names."""
     if found.kind in _ACCOUNT:
-        page = absolute_url(password_path(found.user))
-        return _ACCOUNT[found.kind], {"username": found.user.username, "link": page}
+        template, path = _ACCOUNT[found.kind]
+        return template, {"username": found.user.username, "link": absolute_url(path(found))}
     if found.kind == RECEIVER_CHANGED:
         return webhook_change_content(found)
     settings_page = absolute_url(reverse("web:notifications"))

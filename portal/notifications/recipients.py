@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
 from portal.accounts.models import Membership, User
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
@@ -47,7 +48,7 @@ _NOC: dict[str, Group] = {
     SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }
-_OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED}
+_OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
 # Their end is told by the line itself: it is suspended, in service again, or on its way out.
 _TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 

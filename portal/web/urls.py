@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from portal.web.views import (
+    account,
     diagnosis,
     holds,
     invitation,
@@ -69,6 +70,9 @@ urlpatterns = [
         name="invitation-revoke",
     ),
     path("invitations/<str:signed>/", invitation.invitation, name="invitation"),
+    path("account/", account.page, name="account"),
+    path("account/email/", account.email, name="email-change"),
+    path("account/email/confirm/<str:signed>/", account.email_confirm, name="email-change-confirm"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token-revoke"),
     path("webhooks/", webhooks.webhooks, name="webhooks"),

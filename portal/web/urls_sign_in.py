@@ -2,6 +2,7 @@
 sign-up before all, have no address."""
 
 from allauth.account import views as account
+from allauth.account.decorators import reauthentication_required
 from allauth.mfa.base import views as mfa
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
@@ -46,6 +47,12 @@ urlpatterns = [
         name="account_reset_password_from_key_done",
     ),
     path("account/password/", signed_in(account.password_change), name="account_change_password"),
+    # For who has none, as after single sign-on.
+    path(
+        "account/password/set/",
+        signed_in(reauthentication_required(account.password_set)),
+        name="account_set_password",
+    ),
     path("account/security/", signed_in(mfa.index), name="mfa_index"),
     path("account/security/totp/", signed_in(totp.activate_totp), name="mfa_activate_totp"),
     path("account/security/totp/remove/", signed_in(totp.deactivate_totp), name="mfa_deactivate_totp"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from portal.accounts.email_change import email_change_path
 from portal.accounts.invitations import invitation_path, invite
 from portal.accounts.models import Customer, User
 from portal.core import clock
@@ -60,6 +61,21 @@ def test_the_pages_of_an_account(
     page.get_by_role("button", name="Make the token").click()
     page.locator("#secret").wait_for()
     found["new token"] = faults(person)
+    person.open("/account/email/")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("New e-mail address").fill("ada@alpine.example")
+    found["another address"] = faults(person)
+    page.get_by_role("button", name="Send the link").click()
+    page.get_by_role("heading", name="Look into your mail").wait_for()
+    found["link to another address"] = faults(person)
+    person.open(email_change_path(User.objects.get(username="ada"), to="ada@alpine.example"))
+    found["confirmation of another address"] = faults(person)
+    page.get_by_role("button", name="Use this address").click()
+    page.get_by_text("Your e-mail address is ada@alpine.example now.").wait_for()
+    found["account"] = faults(person)
+    person.open("/account/email/confirm/nothing/")
+    found["link that is over"] = faults(person)
     assert {address: wrong for address, wrong in found.items() if wrong} == {}
 
 

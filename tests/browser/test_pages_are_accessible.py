@@ -60,7 +60,9 @@ _BUTTONS_AND_PARTS = {
         *("noc-quarantine-accept", "noc-quarantine-discard"),
     )
 }
-_READ_ELSEWHERE = {"web:team", "web:invitation", "web:tokens"}
+_READ_ELSEWHERE = {
+    *("web:team", "web:invitation", "web:tokens", "web:email-change", "web:email-change-confirm"),
+}
 _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
@@ -249,6 +251,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/search/",
             "/search/?q=nothing+like+it",
             "/search/?q=host",
+            "/account/",
             "/nowhere/",
             *(f"/vlls/{vll.pk}/" for vll in lines.values()),
             f"/vlls/{lines['active'].pk}/remove/",
@@ -295,6 +298,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/quarantine/?decided=1&router=rhino",
             *(f"/noc/quarantine/{each.pk}/" for each in Quarantine.objects.all()),
             "/noc/netbox/",
+            "/account/",
             "/noc/audit/",
             "/noc/audit/?what=authenticator",
             "/noc/audit/?by=nobody",

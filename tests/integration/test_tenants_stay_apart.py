@@ -43,6 +43,7 @@ METHODS = ["get", "post", "put", "patch", "delete"]
 BEARER = {
     "invitation",
     "unsubscribe",
+    "email-change-confirm",
     "provider-logo",
     "provider-style",
     "account_reset_password_from_key",

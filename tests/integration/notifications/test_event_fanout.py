@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from django.db import IntegrityError, transaction
 
+from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
 from portal.accounts.models import Customer, User
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core import clock
@@ -213,7 +214,8 @@ def _members(kind: EventType) -> str:
 
 class TestCatalogue:
     def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
-        assert set(BY_ANNOUNCED) | {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, RECEIVER_CHANGED} == TOLD
+        of_accounts = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
+        assert set(BY_ANNOUNCED) | of_accounts | {RECEIVER_CHANGED} == TOLD
 
     def test_the_page_in_docs_lists_it(self) -> None:
         listed = [f"| `{kind.name}` | {kind.about} | {_members(kind)} |" for kind in TYPES]

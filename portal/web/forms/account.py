@@ -1,0 +1,46 @@
+"""One's own account: name and e-mail address."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.web.forms.base import TablerForm
+
+
+class NameForm(TablerForm):
+    """The name that others read."""
+
+    first_name = forms.CharField(
+        label=_("First name"),
+        max_length=150,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "given-name"}),
+    )
+    last_name = forms.CharField(
+        label=_("Last name"),
+        max_length=150,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
+    )
+
+
+class EmailForm(TablerForm):
+    """Another address than the present one."""
+
+    email = forms.EmailField(
+        label=_("New e-mail address"),
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._present = user.email
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if email == self._present:
+            raise forms.ValidationError(_("This is your address already. Write another one."))
+        return email

@@ -1,0 +1,80 @@
+"""One's own account: who one is, how one signs in, and what one is told."""
+
+from allauth.account.decorators import reauthentication_required
+from allauth.core.ratelimit import consume_or_429
+from allauth.mfa.models import Authenticator
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts import permissions
+from portal.accounts.email_change import email_change, email_change_ask, email_change_of
+from portal.accounts.own_name import name_change
+from portal.accounts.tokens import tokens_of
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.forms.account import EmailForm, NameForm
+
+UNPROCESSABLE, GONE = 422, 410
+
+
+@requires(permissions.may_sign_in)
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: SignedInRequest) -> HttpResponse:
+    """GET gathers all that belongs to the account; POST changes the name."""
+    user = request.user
+    form = NameForm(
+        request.POST if request.method == "POST" else None,
+        initial={"first_name": user.first_name, "last_name": user.last_name},
+    )
+    if form.is_valid():
+        name_change(user=user, **form.cleaned_data)
+        messages.success(request, _("Your name is saved."))
+        return redirect("web:account")
+    context = {
+        "form": form,
+        "memberships": user.memberships.select_related("customer").order_by("customer__name"),
+        "has_totp": Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists(),
+        "token_count": tokens_of(user).count(),
+    }
+    return render(request, "account/account.html", context, status=UNPROCESSABLE if form.errors else None)
+
+
+@requires(permissions.may_sign_in)
+@reauthentication_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def email(request: SignedInRequest) -> HttpResponse:
+    """GET asks for another address; POST has a link mailed to it, and changes nothing yet."""
+    form = EmailForm(request.POST if request.method == "POST" else None, user=request.user)
+    if not form.is_valid():
+        return render(
+            request, "account/email.html", {"form": form}, status=UNPROCESSABLE if form.errors else None
+        )
+    too_often: HttpResponse | None = consume_or_429(request, action="manage_email", user=request.user)
+    if too_often is not None:
+        return too_often
+    email_change_ask(user=request.user, email=form.cleaned_data["email"], now=clock.now())
+    return render(request, "account/email_sent.html", {"email": form.cleaned_data["email"]})
+
+
+@requires(permissions.may_sign_in)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def email_confirm(request: SignedInRequest, signed: str) -> HttpResponse:
+    """GET asks, since scanners follow every link of a mail; POST uses the address.
+
+    Whoever is signed in as somebody else, or not at all, proves nothing: the address may have been mistyped.
+    """
+    try:
+        if request.method != "POST":
+            new = email_change_of(signed, user=request.user)
+            return render(request, "account/email_confirm.html", {"email": new})
+        new = email_change(user=request.user, signed=signed, now=clock.now())
+    except DomainError as error:
+        return render(request, "account/email_over.html", {"why": error.sentence}, status=GONE)
+    messages.success(request, _("Your e-mail address is %(email)s now.") % {"email": new})
+    return redirect("web:account")
