@@ -29,6 +29,12 @@ def vlls_found(text: str, *, user: User) -> Q:
     return _found(text) & customers_named(user)
 
 
+def orders_found(text: str) -> Q:
+    """Whether an order is what ``text`` may mean: the first digits of its id."""
+    between = _uuids(text.strip())
+    return Q(pk__range=between) if between else Q(pk__in=())
+
+
 def _found(text: str) -> Q:
     """A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot.
 

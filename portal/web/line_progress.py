@@ -66,7 +66,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
         asked_every=_asked_every(order, now),
-        actions=_actions(vll, order),
+        actions=actions_of(vll, order),
     )
 
 
@@ -132,7 +132,8 @@ def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
     return not waits_for_oper_status
 
 
-def _actions(vll: Vll, order: Order | None) -> frozenset[str]:
+def actions_of(vll: Vll, order: Order | None) -> frozenset[str]:
+    """What may be ordered for a line now, by its newest order (``Progress.actions``)."""
     if order is not None and not order.is_terminal:
         ending = order.state == OrderState.PENDING_CANCELLATION or order.failure
         return frozenset() if ending else frozenset({"cancel"})

@@ -19,6 +19,7 @@ from portal.web.views import (
     noc_quarantine,
     noc_router,
     noc_staff,
+    noc_trouble,
 )
 
 
@@ -43,6 +44,7 @@ urlpatterns = [
     path("quarantine/<int:quarantine_id>/", noc_quarantine.page, name="noc-quarantine"),
     path("quarantine/<int:quarantine_id>/accept/", noc_quarantine.accept, name="noc-quarantine-accept"),
     path("quarantine/<int:quarantine_id>/discard/", noc_quarantine.discard, name="noc-quarantine-discard"),
+    path("trouble/", noc_trouble.listing, name="noc-trouble"),
     path("trouble/<uuid:report_id>/close/", diagnosis.close, name="trouble-close"),
     path("audit/", noc_audit.page, name="noc-audit"),
     path("orders/", noc_orders.held_orders, name="noc-orders"),

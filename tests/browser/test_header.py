@@ -1,6 +1,7 @@
 """The header on a phone: one row and the search, menus that open by keyboard and without scripts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from tests.integration.orders import order
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "correct horse battery"
 WIDTHS = [320, 360, 414]
+PROVIDER = "Transcontinental Fibre and Leased Lines Cooperative Society"
 
 
 @pytest.fixture
-def somebody_waits(isp: Isp, alice: User) -> None:
-    """So that the NOC's navigation is as long as it gets."""
+def somebody_waits(isp: Isp, alice: User, settings: Any) -> None:
+    """So that the NOC's navigation, and the provider's name, are as long as they get."""
+    settings.LONGLINE_PROVIDER = replace(settings.LONGLINE_PROVIDER, name=PROVIDER)
     Customer.objects.update(approve_up_to_bps=0)
     alice.refresh_from_db()
     order(isp, alice, cir_bps=GBIT)
@@ -41,7 +44,7 @@ def test_on_a_phone_all_of_it_but_the_search_is_one_row(
     header = person.page.get_by_role("banner")
     search = header.get_by_role("search")
     for part in (
-        header.get_by_role("link", name="Longline"),
+        header.get_by_role("link", name=PROVIDER),
         header.get_by_role("button", name="Menu"),
         header.get_by_role("button", name="Switch between light and dark"),
         header.get_by_role("button", name="Account of"),
@@ -59,16 +62,19 @@ def test_the_menus_open_by_keyboard_with_and_without_scripts(
     nora_there = reader(live_server.url, viewport={"width": 360, "height": 800}, java_script_enabled=scripts)
     nora_there.sign_in("nora", PASSWORD)
     page = nora_there.page
-    menu, pages = page.get_by_role("button", name="Menu (1)"), page.get_by_role("navigation", name="Main")
+    menu, pages = (
+        page.get_by_role("button", name="Menu 1 waiting"),
+        page.get_by_role("navigation", name="Main"),
+    )
     expect(pages).to_be_hidden()
     menu.press("Enter")
     expect(pages).to_be_visible()
     page.keyboard.press("Tab")
-    expect(pages.get_by_role("link", name="Overview")).to_be_focused()
+    expect(pages.get_by_role("link", name="Alarms")).to_be_focused()
     page.keyboard.press("Escape")
     expect(pages).to_be_hidden()
     menu.press("Enter")
-    pages.get_by_role("link", name="To approve (1)").press("Enter")
+    pages.get_by_role("link", name="Held orders 1 waiting").press("Enter")
     expect(page.get_by_role("heading", name="Held orders")).to_be_visible()
     account = page.get_by_role("button", name="Account of nora")
     account.press("Enter")
@@ -80,6 +86,43 @@ def test_the_menus_open_by_keyboard_with_and_without_scripts(
     assert nora_there.complaints == []
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_where_there_is_room_each_group_opens_below_its_own_button(
+    live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
+) -> None:
+    person = reader(live_server.url, viewport={"width": 1280, "height": 800}, java_script_enabled=scripts)
+    person.sign_in("nora", PASSWORD)
+    page = person.page
+    main = page.get_by_role("navigation", name="Main")
+    for group, link in (("Operate 1 waiting", "Map"), ("Inventory", "Sites"), ("Customers", "NOC staff")):
+        button = main.get_by_role("button", name=group)
+        button.press("Enter")
+        entry = main.get_by_role("link", name=link)
+        expect(entry).to_be_in_viewport()
+        assert bottom(button) <= (entry.bounding_box() or {"y": 0})["y"]
+        assert abs((button.bounding_box() or {"x": 0})["x"] - (entry.bounding_box() or {"x": 999})["x"]) < 40
+        page.keyboard.press("Escape")
+        expect(entry).to_be_hidden()
+    assert person.complaints == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_on_a_phone_the_row_of_a_group_scrolls_to_where_one_is(
+    live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], width: int
+) -> None:
+    person = reader(live_server.url, viewport={"width": width, "height": 800})
+    person.sign_in("nora", PASSWORD)
+    for address, group, link in (
+        ("/routers/", "Operate", "Router status"),
+        ("/noc/sites/", "Inventory", "Sites"),
+        ("/noc/audit/", "Customers", "Audit"),
+    ):
+        person.open(address)
+        row = person.page.get_by_role("navigation", name=group, exact=True)
+        expect(row.get_by_role("link", name=link)).to_be_in_viewport(ratio=1)
+        assert person.overflow() <= 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
 def test_an_open_menu_is_accessible(
@@ -88,11 +131,10 @@ def test_an_open_menu_is_accessible(
     person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
     person.sign_in("nora", PASSWORD)
     page = person.page
-    if width == 320:
-        page.get_by_role("button", name="Menu").click()
-        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
-        assert person.accessibility_violations() == []
-        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Menu" if width == 320 else "Operate").click()
+    expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Map")).to_be_visible()
+    assert person.accessibility_violations() == []
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Account of").click()
     expect(page.get_by_role("navigation", name="Account")).to_be_in_viewport()
     assert person.accessibility_violations() == []

@@ -3,14 +3,10 @@
 from typing import Any
 
 from django import template
-from django.conf import settings
-from django.template import Context
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
-from portal.vll.models import Order
-from portal.vll.states import OrderState
 
 register = template.Library()
 
@@ -25,21 +21,6 @@ NOC_ROLES = {
 def noc_role(role: str) -> str:
     """The name of a person's role in the NOC."""
     return str(NOC_ROLES[role])
-
-
-@register.simple_tag(takes_context=True)
-def held_order_count(context: Context) -> int:
-    """The number of orders held for approval: the header and the NOC's own navigation say the same."""
-    request: Any = context["request"]
-    if not hasattr(request, "held_order_count"):
-        request.held_order_count = Order.objects.filter(state=OrderState.HELD).count()
-    return int(request.held_order_count)
-
-
-@register.simple_tag
-def netbox_is_used() -> bool:
-    """Whether there is a NetBox to show."""
-    return bool(settings.NETBOX_URL)
 
 
 @register.filter

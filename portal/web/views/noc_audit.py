@@ -20,7 +20,6 @@ from portal.audit.history import Change
 from portal.inventory.models import Router
 from portal.vll.models import Vll
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS
 from portal.web.templatetags.history import WHAT
 
 # The page with the history of a row, and the column of its id; a test asks for every audited table.
@@ -90,7 +89,6 @@ def page(request: SignedInRequest) -> HttpResponse:
     by = request.GET.get("by", "").replace("\0", "").strip()[:LONGEST_NAME]
     found = newest(of=what, by=by, below=_place(request.GET.get("after", "")))
     context = {
-        "kinds": KINDS,
         "rows": _rows(found.entries),
         "page": {"after": _written(found.below)},
         "what": what,

@@ -24,7 +24,6 @@ from portal.vll.router_drain import (
     ends_to_drain,
 )
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS
 from portal.web.pagination import in_order
 
 CONFLICT = 409
@@ -80,7 +79,6 @@ def _page(
     progress = drain_progress(router)
     found = in_order(ends_to_drain(router), by=("port__interface", "pk"), after=request.GET.get("after", ""))
     context = {
-        "kinds": KINDS,
         "router": router,
         "progress": progress,
         "stopped_count": progress.steps[DrainStep.STOPPED],

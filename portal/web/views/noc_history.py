@@ -12,7 +12,7 @@ from portal.audit.history import Change, customer_history, object_history, perso
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
+from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
 
 MODELS = {
     SITES.slug: Site,
@@ -53,5 +53,5 @@ def _page(
     row = model.objects.filter(pk=pk).first()  # type: ignore[attr-defined]
     if row is None and not found:
         raise Http404
-    context = {"kinds": KINDS, "kind": kind, "row": row or pk, "history": found}
+    context = {"kind": kind, "row": row or pk, "history": found}
     return render(request, "noc/history.html", context)

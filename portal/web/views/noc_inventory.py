@@ -15,7 +15,7 @@ from portal.core.errors import DomainError
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.interface_choice import PicksInterfaces
 from portal.web.forms.version_field import VersionedForm
-from portal.web.inventory_kinds import KINDS, Kind
+from portal.web.inventory_kinds import Kind
 from portal.web.list_filters import filtered
 from portal.web.pagination import in_order
 from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
@@ -132,7 +132,7 @@ def _form(
 def _page(
     request: SignedInRequest, template: str, kind: Kind, context: dict[str, Any], status: int | None = None
 ) -> HttpResponse:
-    more = {"kind": kind, "kinds": KINDS, "list_url": f"web:noc-{kind.slug}", **context}
+    more = {"kind": kind, "list_url": f"web:noc-{kind.slug}", **context}
     more["add_url"], more["change_url"] = f"web:noc-{kind.slug}-add", f"web:noc-{kind.slug}-change"
     more["history_url"] = f"web:noc-{kind.slug}-history"
     more["remove_url"] = f"web:noc-{kind.slug}-remove"

@@ -9,7 +9,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.queries import links_at, links_with_observed_mtu
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS, LINKS
+from portal.web.inventory_kinds import LINKS
 from portal.web.list_filters import filtered
 from portal.web.map_selection import map_selection
 from portal.web.network_map import LINKS_SHOWN, network_map
@@ -32,7 +32,6 @@ def page(request: SignedInRequest) -> HttpResponse:
         shown |= {link.pk: link for link in others.exclude(pk__in=shown)[:LINKS_SHOWN]}
     query = f"{looked.keep}&" if looked.keep else ""
     context = {
-        "kinds": KINDS,
         "filtered": looked,
         "map": network_map(
             list(shown.values()), unlinked=not looked.is_filtered, chosen=chosen, query=query, now=now

@@ -12,7 +12,6 @@ from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.status import last_look, lines_in_error, standing
 from portal.netbox_sync.sync_runs import run_ask
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 RUNS_SHOWN = 20
@@ -37,7 +36,7 @@ def page(request: SignedInRequest) -> HttpResponse:
     template = "noc/_netbox.html" if request.htmx else "noc/netbox.html"
     busy = NetboxRun.objects.filter(finished_at=None).exists()
     may_apply = permissions.may_remove_from_the_network(request.user)
-    return render(request, template, {"kinds": KINDS, "live": live, "busy": busy, "may_apply": may_apply})
+    return render(request, template, {"live": live, "busy": busy, "may_apply": may_apply})
 
 
 @requires(permissions.may_remove_from_the_network)

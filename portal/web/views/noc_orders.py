@@ -28,7 +28,6 @@ from portal.vll.states import OrderState
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.approval_page import needs_of, plan_parts
 from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
-from portal.web.inventory_kinds import KINDS
 from portal.web.order_diff_rows import asked_of
 from portal.web.pagination import newest_first
 
@@ -40,7 +39,7 @@ def held_orders(request: SignedInRequest) -> HttpResponse:
     """Every order that is held, newest first."""
     held = queries.orders(request.user).filter(state=OrderState.HELD)
     page = newest_first(held, by="ordered_at", after=request.GET.get("after", ""))
-    return render(request, "noc/orders.html", {"kinds": KINDS, "page": page})
+    return render(request, "noc/orders.html", {"page": page})
 
 
 @requires(permissions.may_run_the_network)
@@ -143,7 +142,6 @@ def _page(
     held = order.state == OrderState.HELD
     asked = asked_of(order)
     context = {
-        "kinds": KINDS,
         "order": order,
         "asked": asked,
         "asked_of_line": [each for each in asked if not each.side],

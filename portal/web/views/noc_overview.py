@@ -6,7 +6,6 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.core import clock
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS
 from portal.web.noc_alarms import alarms
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
@@ -23,4 +22,4 @@ def overview(request: SignedInRequest) -> HttpResponse:
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "noc/_alarms.html" if request.htmx else "noc/overview.html"
-    return render(request, template, {"kinds": KINDS, "live": live, **context})
+    return render(request, template, {"live": live, **context})

@@ -6,9 +6,8 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.allocation.pool_usage import pools
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.inventory_kinds import KINDS
 
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    return render(request, "noc/pools.html", {"kinds": KINDS, "pools": pools()})
+    return render(request, "noc/pools.html", {"pools": pools()})

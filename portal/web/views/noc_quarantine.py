@@ -15,7 +15,6 @@ from portal.telemetry.sample_quarantine_preview import lines_of, month_previews,
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.noc_decision import DiscardForm
-from portal.web.inventory_kinds import KINDS
 from portal.web.pagination import in_order
 
 UNPROCESSABLE = 422
@@ -36,7 +35,6 @@ def listing(request: SignedInRequest) -> HttpResponse:
         rows = rows.filter(router__name=router)
     found = in_order(rows, by=("newest_first",), after=request.GET.get("after", ""))
     context = {
-        "kinds": KINDS,
         "page": found,
         "rows": [{"quarantine": each, "span": span_of(each)} for each in found.rows],
         "decided": decided,
@@ -82,7 +80,6 @@ def _page(
 ) -> HttpResponse:
     lines = in_order(lines_of(found), by=("place",), after=request.GET.get("after", ""), size=LINES_SHOWN)
     context = {
-        "kinds": KINDS,
         "quarantine": found,
         "span": span_of(found),
         "is_undecided": found.state == Quarantine.State.UNDECIDED,

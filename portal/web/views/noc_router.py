@@ -26,7 +26,6 @@ from portal.vll.router_calibration import router_calibration_set
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
-from portal.web.inventory_kinds import KINDS
 from portal.web.loss_rows import router_loss_rows
 from portal.web.router_contents import holdings_of
 
@@ -152,7 +151,6 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     losses, own = router_loss_rows(router=router, now=clock.now())
     ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     context = {
-        "kinds": KINDS,
         "router": router,
         "may_enrol": permissions.may_enrol_routers(request.user),
         "may_declare_dead": permissions.may_remove_from_the_network(request.user),

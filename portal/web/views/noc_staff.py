@@ -18,7 +18,6 @@ from portal.notifications.queries import first_password_mail
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.staff import NocRoleForm, StaffForm
-from portal.web.inventory_kinds import KINDS
 
 
 @requires(permissions.may_run_the_network)
@@ -49,7 +48,6 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
     """An account: what it may, how it signs in, and for NOC admins what can be done for it."""
     found = get_object_or_404(with_second_factor(User.objects.select_related("closed_with")), pk=user_id)
     context = {
-        "kinds": KINDS,
         "person": found,
         "memberships": found.memberships.select_related("customer").order_by("customer__name"),
         "first_mail": first_password_mail(found),
@@ -78,7 +76,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
-        return render(request, "noc/close_account.html", {"kinds": KINDS, "person": found, "made": made})
+        return render(request, "noc/close_account.html", {"person": found, "made": made})
     with telling(request, done=_("The account is closed. Its sessions, API tokens and password are gone.")):
         account_close_with(person=found, ending=made.chosen(request.POST.getlist("end")), now=now)
     return redirect("web:noc-person", user_id=user_id)
@@ -103,7 +101,6 @@ def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 def _staff(request: SignedInRequest, form: StaffForm, status: int | None = None) -> HttpResponse:
     context = {
-        "kinds": KINDS,
         "staff": with_second_factor(noc_staff()),
         "may_manage": permissions.may_manage_people(request.user),
         "form": form,

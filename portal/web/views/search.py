@@ -18,6 +18,7 @@ from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
 from portal.inventory.search import found
 from portal.vll import queries
+from portal.vll.models import Vll
 from portal.vll.search import vlls_found
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
@@ -42,43 +43,51 @@ def search(request: SignedInRequest) -> HttpResponse:
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     context: dict[str, Any] = {"q": q}
     if q:
-        lines = queries.vlls(request.user).filter(vlls_found(q, user=request.user))
-        first = list(lines[: SHOWN + 1])
+        first = list(lines_found(request.user, q)[: SHOWN + 1])
         context |= {
             "vlls": with_health(first[:SHOWN]),
             "more_vlls": len(first) > SHOWN,
             "shown": SHOWN,
-            "others": [each for each in _others(request.user, q) if each.rows],
+            "others": [each for each in others_found(request.user, q, shown=SHOWN) if each.rows],
         }
     return render(request, "search/search.html", context)
 
 
-def _others(user: User, q: str) -> Iterable[Found]:
+def lines_found(user: User, q: str) -> QuerySet[Vll]:
+    """The reader's lines that ``q`` may mean, newest first."""
+    return queries.vlls(user).filter(vlls_found(q, user=user))
+
+
+def others_found(user: User, q: str, *, shown: int) -> Iterable[Found]:
+    """What else ``q`` may mean, ``shown`` rows of each kind at most."""
     ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
-    yield _found(_("Ports"), found(ports, q), q, listed_at=reverse("web:ports"), page_of=_port_page)
+    yield _found(
+        _("Ports"), found(ports, q), q, shown=shown, listed_at=reverse("web:ports"), page_of=_port_page
+    )
     if permissions.may_run_the_network(user):
         for kind in (ROUTERS, SITES, LINKS, CUSTOMERS):
-            yield _of_kind(kind, q)
+            yield _of_kind(kind, q, shown)
 
 
 def _page_of(kind: Kind, row: Any) -> str:
     return reverse(kind.page or f"web:noc-{kind.slug}-change", args=[row.pk])
 
 
-def _of_kind(kind: Kind, q: str) -> Found:
+def _of_kind(kind: Kind, q: str, shown: int) -> Found:
     rows = found(kind.rows().order_by(*kind.by), q)
     listed_at = reverse(f"web:noc-{kind.slug}")
-    return _found(kind.title, rows, q, listed_at=listed_at, page_of=partial(_page_of, kind))
+    page_of = partial(_page_of, kind)
+    return _found(kind.title, rows, q, shown=shown, listed_at=listed_at, page_of=page_of)
 
 
 def _found(
-    title: Text, rows: QuerySet[Any], q: str, *, listed_at: str, page_of: Callable[[Any], str]
+    title: Text, rows: QuerySet[Any], q: str, *, shown: int, listed_at: str, page_of: Callable[[Any], str]
 ) -> Found:
-    first = list(rows[: SHOWN + 1])
+    first = list(rows[: shown + 1])
     return Found(
         title=title,
-        rows=[(row, page_of(row)) for row in first[:SHOWN]],
-        more=f"{listed_at}?{urlencode({'q': q})}" if len(first) > SHOWN else "",
+        rows=[(row, page_of(row)) for row in first[:shown]],
+        more=f"{listed_at}?{urlencode({'q': q})}" if len(first) > shown else "",
     )
 
 

@@ -77,9 +77,9 @@ def test_the_lines_page_leads_the_noc_to_the_decision_and_nobody_else(
 
 def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nora: User) -> None:
     page = signed_in(nora)
-    assert "To approve (1)" in text(page.get("/"))
+    assert "Held orders 1 1 waiting" in text(page.get("/"))
     listed = text(page.get("/noc/orders/"))
-    assert "Held orders (1)" in listed
+    assert "Held orders 1 1 waiting" in listed
     assert "Milk run Alpine Dairy Add 2 Gbit/s" in listed
 
 

@@ -1,0 +1,137 @@
+"""The ways through the portal: which pages there are for whom, in which groups, and by which keys.
+
+The header, the row below it, the shortcuts and the command palette all read this.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import User
+from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
+from portal.web.list_filters import Text
+from portal.web.waiting_counts import HELD, QUARANTINES, TROUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``name``: of its address. ``key``: "g" and this letter lead there, "" for none. ``below``: how the
+    names of the pages begin that are reached from it. ``waits``: what portal.web.waiting_counts counts there.
+    """
+
+    title: Text
+    name: str
+    key: str = ""
+    below: tuple[str, ...] = ()
+    waits: str = ""
+    is_used: Callable[[], bool] = lambda: True
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pages of one kind of work. ``slug``: for ids in HTML."""
+
+    slug: str
+    title: Text
+    pages: tuple[Page, ...]
+
+
+_LINE_PAGES = ("web:vll", "web:diagnosis", "web:line-test")
+_ORDER_PAGES = ("web:order", "web:hold")
+_TEAM = Page(_("Team"), "web:teams", "t", below=("web:team", "web:member", "web:invit"))
+_WEBHOOKS = Page(_("Webhooks"), "web:webhooks", "w", below=("web:webhook",))
+
+OF_CUSTOMERS = (
+    Page(_("Overview"), "web:overview", "o", below=_LINE_PAGES),
+    Page(_("Ports"), "web:ports", "p"),
+    Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),
+    _TEAM,
+    _WEBHOOKS,
+)
+
+OF_THE_NOC = (
+    Group(
+        "operate",
+        _("Operate"),
+        (
+            Page(_("Alarms"), "web:noc", "a"),
+            Page(_("Map"), "web:noc-map", "m"),
+            Page(_("Lines"), "web:overview", "l", below=_LINE_PAGES),
+            Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),
+            Page(_("Held orders"), "web:noc-orders", "h", below=("web:noc-order",), waits=HELD),
+            Page(_("Trouble reports"), "web:noc-trouble", "u", waits=TROUBLE),
+            Page(
+                _("Quarantine"),
+                "web:noc-quarantines",
+                "q",
+                below=("web:noc-quarantine",),
+                waits=QUARANTINES,
+            ),
+            Page(_("Router status"), "web:routers", "r"),
+        ),
+    ),
+    Group(
+        "inventory",
+        _("Inventory"),
+        (
+            Page(SITES.title, "web:noc-sites", "s", below=("web:noc-sites",)),
+            Page(ROUTERS.title, "web:noc-routers", "i", below=("web:noc-router",)),
+            Page(PORTS.title, "web:noc-ports", "p", below=("web:noc-ports", "web:port")),
+            Page(LINKS.title, "web:noc-links", "k", below=("web:noc-links",)),
+            Page(_("Pools"), "web:noc-pools"),
+            Page(VNI_RANGES.title, "web:noc-vni-ranges", below=("web:noc-vni-ranges",)),
+            Page("NetBox", "web:noc-netbox", "n", is_used=lambda: bool(settings.NETBOX_URL)),
+        ),
+    ),
+    Group(
+        "customers",
+        _("Customers"),
+        (
+            Page(CUSTOMERS.title, "web:noc-customers", "c", below=("web:noc-customer",)),
+            Page(_("Teams"), "web:teams", "t", below=_TEAM.below),
+            _WEBHOOKS,
+            Page(_("NOC staff"), "web:noc-staff", below=("web:noc-staff", "web:noc-person")),
+            Page(_("Audit"), "web:noc-audit"),
+        ),
+    ),
+)
+
+OF_THE_ACCOUNT = (
+    Page(_("Account"), "web:account", below=("web:email-change", "account_", "mfa_")),
+    Page(_("Notifications"), "web:notifications"),
+    Page(_("API tokens"), "web:tokens", below=("web:token",)),
+    Page(_("API reference"), "api-docs", below=("api-errors",)),
+    Page(_("Keyboard shortcuts"), "web:shortcuts"),
+)
+
+
+def groups_of(user: User) -> tuple[Group, ...]:
+    """The groups that ``user`` reads; for customers one without a title."""
+    return OF_THE_NOC if user.is_noc else (Group("main", "", OF_CUSTOMERS),)
+
+
+def pages_of(user: User) -> list[Page]:
+    """All pages in reach, in order."""
+    of_all = (page for group in groups_of(user) for page in group.pages)
+    return [page for page in (*of_all, *OF_THE_ACCOUNT) if page.is_used()]
+
+
+def page_at(name: str, pages: Iterable[Page]) -> Page | None:
+    """The page called so, else the one that leads there: of several the most precise."""
+    return max(
+        (page for page in pages if _fits(page, name)), key=lambda page: _fits(page, name), default=None
+    )
+
+
+def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
+    """How much waits on all pages of a group."""
+    return sum(counts.get(page.waits, 0) for page in group.pages)
+
+
+def _fits(page: Page, name: str) -> int:
+    """How much of a name leads here; 0: nothing."""
+    if name == page.name:
+        return len(name) + 1
+    return max((len(begins) for begins in page.below if name.startswith(begins)), default=0)

@@ -1,0 +1,145 @@
+"""The command palette: pages, things and actions in one list, by what somebody writes."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.vll import queries
+from portal.vll.models import Vll
+from portal.vll.search import orders_found
+from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.web.inventory_kinds import KINDS
+from portal.web.line_progress import actions_of
+from portal.web.list_filters import Text
+from portal.web.navigation import pages_of
+from portal.web.views.search import lines_found, others_found
+
+# Of each kind of thing: whoever wants more searches on the page.
+SHOWN = 5
+# What is shorter fits too many things, and pages are found by it.
+_LEAST_LETTERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A page that it leads to; or ``press``: the id of a button of each page that it presses."""
+
+    title: Text
+    url: str = ""
+    note: Text = ""
+    press: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of one kind, under their title."""
+
+    title: Text
+    options: list[Option]
+
+
+@dataclass(frozen=True, slots=True)
+class _LineAction:
+    """What begins with a verb and a line's name. ``action``: of ``actions_of``; "" for what anybody may who
+    sees a line that is not gone."""
+
+    verb: Text
+    sentence: Text
+    action: str
+    page: str
+
+
+_LINE_ACTIONS = (
+    _LineAction(gettext_lazy("Change"), gettext_lazy("Change %(line)s"), "change", "web:vll-change"),
+    _LineAction(gettext_lazy("Suspend"), gettext_lazy("Suspend %(line)s"), "suspend", "web:vll-suspend"),
+    _LineAction(gettext_lazy("Remove"), gettext_lazy("Remove %(line)s"), "remove", "web:vll-remove"),
+    _LineAction(gettext_lazy("Test"), gettext_lazy("Test %(line)s"), "test", "web:vll-test"),
+    _LineAction(gettext_lazy("Diagnose"), gettext_lazy("Diagnose %(line)s"), "", "web:diagnosis"),
+)
+
+
+def options_of(user: User, q: str) -> list[Options]:
+    """What ``q`` may mean for ``user``, without kinds that have nothing: everything but things for ""."""
+    of_lines = [option for verb in _LINE_ACTIONS for option in _on_lines(user, verb, q)]
+    kinds = [
+        Options(_("On a line"), of_lines),
+        Options(_("Go to"), [each for each in _pages(user) if _fits(each, q)]),
+        Options(_("Do"), [each for each in _actions(user) if _fits(each, q)]),
+        *(_things(user, q) if len(q) >= _LEAST_LETTERS and not of_lines else ()),
+    ]
+    if q:
+        everything = f"{reverse('web:search')}?{urlencode({'q': q})}"
+        kinds.append(Options(_("Search"), [Option(_("Search for “%(q)s”") % {"q": q}, everything)]))
+    return [kind for kind in kinds if kind.options]
+
+
+def _fits(option: Option, q: str) -> bool:
+    """Whether each word that was written is in the title."""
+    title = str(option.title).casefold()
+    return all(word in title for word in q.casefold().split())
+
+
+def _pages(user: User) -> Iterator[Option]:
+    for page in pages_of(user):
+        yield Option(page.title, reverse(page.name), note=f"g {page.key}" if page.key else "")
+
+
+def _actions(user: User) -> Iterator[Option]:
+    may: tuple[tuple[Callable[[User], bool], Text, str], ...] = (
+        (permissions.may_order_for_anyone, _("Order a line"), "web:order"),
+        (permissions.may_manage_teams, _("Invite somebody"), "web:teams"),
+        (permissions.may_add_webhooks, _("Add a webhook"), "web:webhook-add"),
+        (permissions.may_sign_in, _("Make an API token"), "web:tokens"),
+        (permissions.may_sign_in, _("Change your password"), "account_change_password"),
+        (permissions.may_sign_in, _("Change your e-mail address"), "web:email-change"),
+        *((permissions.may_run_the_network, kind.add, f"web:noc-{kind.slug}-add") for kind in KINDS),
+    )
+    for permission, title, page in may:
+        if permission(user):
+            yield Option(title, reverse(page))
+    yield Option(_("Switch between light and dark"), press="theme-toggle")
+    yield Option(_("Sign out"), press="sign-out")
+
+
+def _on_lines(user: User, do: _LineAction, q: str) -> Iterator[Option]:
+    """``suspend zur``: the lines called so that can be suspended. A verb alone is for the newest lines."""
+    verb, _space, name = q.partition(" ")
+    if len(verb) < _LEAST_LETTERS or not str(do.verb).casefold().startswith(verb.casefold()):
+        return
+    lines = lines_found(user, name.strip()) if name.strip() else queries.vlls(user)
+    for vll in lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES)[:SHOWN]:
+        if not do.action or _may(user, vll, do.action):
+            yield Option(do.sentence % {"line": vll}, reverse(do.page, args=[vll.pk]), note=str(vll.customer))
+
+
+def _may(user: User, vll: Vll, action: str) -> bool:
+    newest = vll.orders.order_by("-ordered_at", "-id").first()
+    return action in actions_of(vll, newest) and permissions.may_order(user, vll.customer)
+
+
+def _things(user: User, q: str) -> Iterable[Options]:
+    lines = lines_found(user, q)[:SHOWN]
+    yield Options(_("Lines"), [_thing(vll, "web:vll", vll.pk, vll.customer) for vll in lines])
+    orders = queries.orders(user).filter(orders_found(q))[:SHOWN]
+    yield Options(
+        _("Orders"),
+        [
+            _thing(f"{order.get_action_display()} {order.vll}", "web:noc-order", order.pk, order.customer)
+            if user.is_noc
+            else _thing(f"{order.get_action_display()} {order.vll}", "web:vll", order.vll_id, "")
+            for order in orders
+        ],
+    )
+    for found in others_found(user, q, shown=SHOWN):
+        yield Options(found.title, [Option(str(row), address) for row, address in found.rows])
+
+
+def _thing(name: Any, page: str, pk: Any, note: Any) -> Option:
+    return Option(str(name), reverse(page, args=[pk]), note=str(note))

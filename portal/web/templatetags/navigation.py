@@ -1,0 +1,88 @@
+"""The navigation of the page that is shown: portal.web.navigation with addresses and counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+from django.template import Context
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.web.list_filters import Text
+from portal.web.navigation import OF_THE_ACCOUNT, Group, Page, groups_of, page_at, waiting_at
+from portal.web.waiting_counts import waiting_counts
+
+register = template.Library()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A link. ``current``: "page" where it leads to the page itself, "true" where to what that is part of."""
+
+    title: Text
+    url: str
+    key: str
+    current: str
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The links of a group."""
+
+    slug: str
+    title: Text
+    pages: list[Way]
+    waiting: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """``here``: the group that the page belongs to, of those with a title; None for pages of no group."""
+
+    groups: list[Ways]
+    account: list[Way]
+    waiting: int
+    here: Ways | None
+
+
+@register.simple_tag(takes_context=True)
+def navigation(context: Context) -> Navigation | None:
+    """None for whoever is not signed in, and on pages of errors that know nobody."""
+    request: Any = context.get("request")
+    user = getattr(request, "user", None)
+    if not isinstance(user, User):
+        return None
+    match = request.resolver_match
+    name = match.view_name if match else ""
+    counts = waiting_counts() if user.is_noc else {}
+    groups = [_ways(group, name, counts) for group in groups_of(user)]
+    return Navigation(
+        groups=groups,
+        account=_links(OF_THE_ACCOUNT, name, {}),
+        waiting=sum(group.waiting for group in groups),
+        here=next((group for group in groups if group.is_current and group.title), None),
+    )
+
+
+def _ways(group: Group, name: str, counts: Mapping[str, int]) -> Ways:
+    links = _links(group.pages, name, counts)
+    is_current = any(way.current for way in links)
+    return Ways(group.slug, group.title, links, waiting_at(group, counts), is_current)
+
+
+def _links(pages: tuple[Page, ...], name: str, counts: Mapping[str, int]) -> list[Way]:
+    here = page_at(name, pages)
+    return [
+        Way(
+            title=page.title,
+            url=reverse(page.name),
+            key=page.key,
+            current="" if page is not here else "page" if page.name == name else "true",
+            waiting=counts.get(page.waits, 0),
+        )
+        for page in pages
+        if page.is_used()
+    ]

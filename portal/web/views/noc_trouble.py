@@ -1,0 +1,17 @@
+"""What customers have told the NOC of their lines, and nobody has closed yet."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import permissions
+from portal.diagnosis.models import TroubleReport
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.pagination import newest_first
+
+
+@requires(permissions.may_run_the_network)
+def listing(request: SignedInRequest) -> HttpResponse:
+    """The open reports, newest first; each leads to its line's diagnosis, where it is closed."""
+    reports = TroubleReport.objects.filter(closed_at__isnull=True).select_related("customer", "vll")
+    page = newest_first(reports, by="reported_at", after=request.GET.get("after", ""))
+    return render(request, "noc/trouble.html", {"page": page})

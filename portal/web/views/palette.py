@@ -1,0 +1,21 @@
+"""The command palette, which Ctrl-K opens on each page; without scripts, menus and search lead everywhere."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from portal.accounts import permissions
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.list_filters import LONGEST_SEARCH
+from portal.web.palette import options_of
+
+
+@requires(permissions.may_sign_in)
+@require_safe
+def palette(request: SignedInRequest) -> HttpResponse:
+    """The dialog; with ``?q=`` the list in it alone."""
+    q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    kinds = options_of(request.user, q)
+    context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}
+    template = "palette/_options.html" if "q" in request.GET else "palette/_palette.html"
+    return render(request, template, context)

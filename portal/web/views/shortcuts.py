@@ -1,0 +1,15 @@
+"""The keys that work on every page."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import permissions
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.navigation import pages_of
+
+
+@requires(permissions.may_sign_in)
+def shortcuts(request: SignedInRequest) -> HttpResponse:
+    """A page of its own; to htmx, which the key "?" asks by, the part for a dialog."""
+    template = "shortcuts/_shortcuts.html" if request.htmx else "shortcuts/shortcuts.html"
+    return render(request, template, {"pages": [page for page in pages_of(request.user) if page.key]})

@@ -1,0 +1,27 @@
+"""How much waits for the NOC, for its navigation: one statement, from indexes of what waits alone."""
+
+from functools import reduce
+
+from django.db.models import Count, QuerySet, Value
+
+from portal.diagnosis.models import TroubleReport
+from portal.telemetry.models import Quarantine
+from portal.vll.models import Order
+from portal.vll.states import OrderState
+
+HELD, TROUBLE, QUARANTINES = "held", "trouble", "quarantines"
+
+
+def waiting_counts() -> dict[str, int]:
+    """By what waits, how many. Not cached: a decision shows at once."""
+    waiting: dict[str, QuerySet[Order] | QuerySet[TroubleReport] | QuerySet[Quarantine]] = {
+        HELD: Order.objects.filter(state=OrderState.HELD),
+        TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
+        QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),
+    }
+    counted = [
+        rows.order_by().annotate(what=Value(what)).values("what").annotate(n=Count("pk"))
+        for what, rows in waiting.items()
+    ]
+    all_of_them = reduce(lambda one, other: one.union(other, all=True), counted)
+    return {row["what"]: row["n"] for row in all_of_them}

@@ -1,0 +1,164 @@
+"""The ways through the portal: the NOC's three groups with what waits there, and the customers' few pages."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import get_resolver, reverse
+
+from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.diagnosis.trouble_reports import trouble_close, trouble_report
+from portal.vll.models import Vll
+from portal.vll.operations import order_reject
+from portal.web.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page_at
+from portal.web.waiting_counts import waiting_counts
+from tests.integration.isp import GBIT, Isp
+from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
+from tests.integration.test_tenants_stay_apart import patterns, set_aside
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+NOC_PAGES = [page for group in OF_THE_NOC for page in group.pages]
+# What is opened from a line, from a person or from mails, or takes a form: below no page of the menus.
+ELSEWHERE = {
+    *(
+        "search",
+        "palette",
+        "trouble-report",
+        "trouble-close",
+        "noc-netbox-run",
+        "noc-suggest",
+        "unsubscribe",
+        "noc-webhook-history",
+        "routers",
+    ),
+    *("provider-logo", "provider-style", "invitation"),
+}
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    return vll
+
+
+def current(answer: Any) -> set[tuple[str, str]]:
+    """The links that are marked, with how."""
+    found = re.findall(r'<a href="([^"]+)"[^>]*?aria-current="(\w+)"', answer.content.decode(), re.DOTALL)
+    return set(found)
+
+
+class TestWhatWaits:
+    def test_nothing_waits_and_nothing_is_counted(self, isp: Isp, nora: User) -> None:
+        assert not any(waiting_counts().values())
+        assert "waiting" not in text(signed_in(nora).get("/"))
+
+    def test_what_waits_is_counted_where_it_is_decided(
+        self, isp: Isp, line: Vll, alice: User, nora: User
+    ) -> None:
+        trouble_report(user=alice, vll=line, note="It stutters", now=clock.now())
+        set_aside(isp, line)
+        Customer.objects.update(approve_up_to_bps=0)
+        alice.refresh_from_db()
+        held = order(isp, alice, cir_bps=GBIT, description="Held", **_other_ports(isp))
+        said = text(signed_in(nora).get("/"))
+        for each in (
+            "Menu 3 3 waiting",
+            "Operate 3 3 waiting",
+            "Held orders 1",
+            "Trouble reports 1",
+            "Quarantine 1",
+        ):
+            assert each in said
+        order_reject(user=nora, order=held, reason="no", now=clock.now())
+        trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
+        said = text(signed_in(nora).get("/"))
+        assert "Operate 1 1 waiting" in said
+
+    def test_it_is_one_statement_for_the_noc_and_none_for_customers(
+        self, isp: Isp, nora: User, alice: User
+    ) -> None:
+        assert len(_counting(nora)) == 1
+        assert _counting(alice) == []
+
+
+def _other_ports(isp: Isp) -> dict[str, Any]:
+    return {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
+
+
+def _counting(user: User) -> list[str]:
+    with CaptureQueriesContext(connection) as asked:
+        signed_in(user).get("/account/")
+    return [query["sql"] for query in asked if "diagnosis_troublereport" in query["sql"]]
+
+
+class TestWhereOneIs:
+    def test_a_page_is_marked_in_its_menu_and_in_the_row_of_its_group(self, isp: Isp, nora: User) -> None:
+        answer = signed_in(nora).get("/noc/pools/")
+        assert current(answer) == {("/noc/pools/", "page")}
+        assert answer.content.decode().count('aria-current="page"') == 2
+        assert '<nav class="ll-group-row ll-menu" aria-label="Inventory">' in answer.content.decode()
+
+    def test_what_is_reached_from_a_page_marks_that_page(self, isp: Isp, line: Vll, nora: User) -> None:
+        client = signed_in(nora)
+        for address, marked in (
+            (f"/noc/routers/{isp.routers['rhino'].pk}/", "/noc/routers/"),
+            (f"/vlls/{line.pk}/", "/"),
+            (f"/vlls/{line.pk}/diagnosis/", "/"),
+            (f"/noc/orders/{line.orders.get().pk}/", "/noc/orders/"),
+            ("/orders/new/", "/orders/"),
+            ("/ports/", "/noc/ports/"),
+            ("/noc/customers/add/", "/noc/customers/"),
+        ):
+            assert current(client.get(address)) == {(marked, "true")}, address
+
+    def test_customers_have_a_few_pages_and_no_row_below(self, isp: Isp, alice: User) -> None:
+        answer = signed_in(alice).get("/ports/")
+        assert current(answer) == {("/ports/", "page")}
+        assert "ll-group-row" not in answer.content.decode()
+        assert "/noc/" not in answer.content.decode()
+
+    def test_whoever_is_not_signed_in_has_none(self, db: None) -> None:
+        said = Client().get("/login/").content.decode()
+        assert "<nav" not in said
+        assert "data-palette" not in said
+
+
+class TestThePages:
+    @pytest.mark.parametrize("pages", [OF_CUSTOMERS, NOC_PAGES], ids=["customers", "the NOC"])
+    def test_each_has_an_address_and_a_key_of_its_own(self, pages: Any) -> None:
+        assert all(reverse(page.name) for page in pages)
+        keys = Counter(page.key for page in pages if page.key)
+        assert set(keys.values()) == {1}
+        assert "g" not in keys
+
+    def test_every_page_of_the_portal_belongs_to_one_of_them(self) -> None:
+        pages = [*NOC_PAGES, *OF_THE_ACCOUNT]
+        names = {
+            f"web:{entry.name}" for _, entry in patterns(get_resolver()) if _is_of_the_web(entry.lookup_str)
+        }
+        lost = {name for name in names if page_at(name, pages) is None}
+        assert lost <= {f"web:{name}" for name in ELSEWHERE}
+
+
+def _is_of_the_web(view: str) -> bool:
+    return view.startswith("portal.web.views.")
+
+
+class TestTroubleReports:
+    def test_the_noc_reads_what_is_open(self, line: Vll, alice: User, nora: User) -> None:
+        trouble_report(user=alice, vll=line, note="It <b>stutters</b>", now=clock.now())
+        said = text(signed_in(nora).get("/noc/trouble/"))
+        assert "Milk run Alpine Dairy It <b>stutters</b>" in said
+        trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
+        assert "No trouble reports are open" in text(signed_in(nora).get("/noc/trouble/"))
+
+    def test_customers_do_not(self, ada: User) -> None:
+        assert signed_in(ada).get("/noc/trouble/").status_code == 403
