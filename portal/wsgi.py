@@ -1,6 +1,7 @@
 """The server for people and API clients."""
 
 import os
+from importlib import import_module
 
 from django.core.wsgi import get_wsgi_application
 
@@ -9,3 +10,5 @@ from portal.core.request_charset import Utf8Request
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 application.request_class = Utf8Request
+# The API's schema takes half a second to make: once before the processes fork, instead of in each of them.
+import_module("portal.api.openapi.document").document()

@@ -3,7 +3,6 @@
 gunicorn --config python:portal.processes.gunicorn_web --bind 127.0.0.1:8000
 """
 
-from importlib import import_module
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -37,8 +36,3 @@ forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 # Imported once: its processes share the memory, and start at once.
 preload_app = True
-
-
-def when_ready(server: Any) -> None:
-    """gunicorn's hook: the API's schema takes half a second to make, once instead of in each process."""
-    import_module("portal.api.openapi.document").document()

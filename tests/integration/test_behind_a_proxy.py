@@ -90,7 +90,7 @@ def nginx(folder: Path, portal: int) -> Iterator[tuple[int, Path]]:
     text = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
     for shipped, here in (
         (" /tmp/", f" {folder}/"),
-        ("listen 8443 ssl;", f"listen {PROXY}:{port} ssl;"),
+        ("listen 8443 ssl http2;", f"listen {PROXY}:{port} ssl http2;"),
         ("/run/secrets/web_certificate", str(certificate)),
         ("/run/secrets/web_key", str(key)),
         ("http://web:8000;", f"http://{LOOPBACK}:{portal};"),

@@ -302,7 +302,7 @@ def test_a_line_that_gets_a_key_is_tested_anew(isp: Isp, alice: User, settings: 
     assert vll.line_tests.get().state == "waiting"
 
 
-def test_the_key_is_shown_and_found(keyed: Isp, alice: User) -> None:
+def test_the_key_is_shown_and_found(keyed: Isp, alice: User, nora: User) -> None:
     vll, other = line(keyed, alice, 1), line(keyed, alice, 2)
     api = client(alice)
     assert api.get(f"/api/v1/vlls/{vll.pk}").json()["gre_key"] == vll.gre_key
@@ -311,7 +311,7 @@ def test_the_key_is_shown_and_found(keyed: Isp, alice: User) -> None:
         assert [each["id"] for each in found] == [str(vll.pk)]
     table = b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
     assert f",gre4,,{other.gre_key}," in table
-    assert f"GRE key {vll.gre_key}" in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    assert f"GRE key {vll.gre_key}" in text(signed_in(nora).get(f"/vlls/{vll.pk}/"))
     assert fields(vll, None, (4, 4))["identifier"] == vll.gre_key
 
 

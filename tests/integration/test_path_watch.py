@@ -1,6 +1,8 @@
 """Paths between routers are watched where both can, and a line whose path is down is down."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -106,11 +108,10 @@ def test_a_settled_page_asks_whether_its_path_turned_and_is_told_only_then(
     stand(isp, line, a="up", z="up")
     browser = signed_in(alice)
     body = browser.get(f"/vlls/{line.pk}/").content.decode()
-    _before, _is, asked = body.partition(f'hx-get="/vlls/{line.pk}/status/?unless=')
-    turn = asked.partition('"')[0]
-    assert turn
-    assert 'hx-trigger="every 1s"' in body
-    address = f"/vlls/{line.pk}/status/?unless={turn}"
+    asked = re.search(r'hx-get="(/vlls/[^"]+/status/[^"]+unless=[^"]+)"', body)
+    assert asked is not None
+    assert 'hx-trigger="live, every 1s"' in body
+    address = unescape(asked[1])
     assert browser.get(address).status_code == 204
     stand(isp, line, a="down", z="up")
     told = browser.get(address)

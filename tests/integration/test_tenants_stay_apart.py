@@ -6,6 +6,7 @@ an address that answers a stranger in any way but 404.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from inspect import signature
 from typing import Any
 from uuid import uuid4
@@ -207,8 +208,10 @@ def test_a_stranger_reads_nothing_of_the_dairy(address: str, hers: dict[str, Any
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
         for secret in ("dairy", str(hers["vll_id"]), str(hers["order_id"])):
             said = body.decode().lower()
-            for echo in ('value="dairy"', "“dairy”"):
+            for echo in ('value="dairy"', "“dairy”", '"/search/?q=dairy"'):
                 said = said.replace(echo, "")
+            # A part of the page asks again for the address that was asked for.
+            said = said.replace(escape(answer.wsgi_request.get_full_path().lower()), "")  # type: ignore[attr-defined]
             assert secret not in said, f"{address}: {secret}"
 
 

@@ -271,10 +271,10 @@ class TestWho:
 
 
 class TestReading:
-    def test_alice_reads_the_history_of_her_line(self, alice: User, vll: Vll) -> None:
+    def test_the_noc_reads_the_history_on_a_lines_page(self, alice: User, nora: User, vll: Vll) -> None:
         activate(vll)
         order_delete(user=alice, vll=vll, now=clock.now())
-        page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+        page = text(signed_in(nora).get(f"/vlls/{vll.pk}/"))
         for said in ("Line created", "A end created", "Order changed", "lifecycle pendingActive → active"):
             assert said in page
 

@@ -37,7 +37,6 @@ PAGES = [
     ("alice", "/ports/?q=host-cust&after=", "ports", "ports"),
     ("nora", "/ports/", "ports", "ports"),
     ("nora", "/noc/orders/", "held-orders", "lines"),
-    ("nora", "/noc/map/", "network-map", "network"),
     ("nora", "/noc/routers/{rhino}/", "router", "network lines"),
 ]
 

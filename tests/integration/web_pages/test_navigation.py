@@ -38,7 +38,7 @@ ELSEWHERE = {
         "noc-webhook-history",
         "routers",
     ),
-    *("provider-logo", "provider-style", "invitation"),
+    *("provider-logo", "provider-style", "invitation", "live", "noc-interfaces"),
 }
 
 
