@@ -38,6 +38,8 @@ PAGES = [
     ("nora", "/ports/", "ports", "ports"),
     ("nora", "/noc/orders/", "held-orders", "lines"),
     ("nora", "/noc/routers/{rhino}/", "router", "network lines"),
+    ("nora", "/noc/customers/{dairy}/", "customer", "lines ports"),
+    ("alice", "/ports/{port}/", "port", "ports lines"),
 ]
 
 
@@ -46,7 +48,9 @@ def test_a_page_is_not_sent_again_while_it_says_the_same(
     isp: Isp, vll: Vll, alice: User, nora: User, who: str, address: str, part_id: str, about: str
 ) -> None:
     browser = signed_in({"alice": alice, "nora": nora}[who])
-    part = part_of(browser.get(address.format(rhino=isp.routers["rhino"].pk)))
+    port = isp.ports["rhino:host-cust1"]
+    ids = {"rhino": port.router_id, "port": port.pk, "dairy": port.customer_id}
+    part = part_of(browser.get(address.format(**ids)))
     assert (part["id"], part["about"]) == (part_id, about)
     assert ask_again(browser, part).status_code == 204
 
