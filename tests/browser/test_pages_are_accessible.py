@@ -587,6 +587,7 @@ def choose_a_day(page: Page) -> None:
 
 
 def choose_a_window(page: Page) -> None:
+    page.get_by_text("Packets, and other times").click()
     page.locator("#graph-from").fill("2026-01-01T00:00")
     page.locator("#graph-to").fill("2026-01-01T01:00")
     page.get_by_role("button", name="Show", exact=True).click()
