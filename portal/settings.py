@@ -13,6 +13,7 @@ import pghistory
 from csp.constants import NONE, SELF
 
 from portal.accounts import task_names as accounts
+from portal.alarms import task_names as alarms
 from portal.api import task_names as api
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
@@ -72,6 +73,7 @@ INSTALLED_APPS = [
     "portal.telemetry",
     "portal.diagnosis",
     "portal.notifications",
+    "portal.alarms",
     "portal.audit",
     "portal.netbox_sync",
     "portal.live",
@@ -315,6 +317,8 @@ CELERY_TASK_ROUTES = {
     # Sweepers have a worker of their own: they raise the alarms when all others are busy.
     provisioning.SWEEP: {"queue": "sweepers"},
     provisioning.MARK_STALE: {"queue": "sweepers"},
+    alarms.WATCH: {"queue": "sweepers"},
+    alarms.FORGET: {"queue": "telemetry"},
     # Routers that probably do not answer hold up each other, and nobody else.
     provisioning.CONVERGE_DOUBTFUL: {"queue": "doubtful"},
     provisioning.KEEP_TUNNEL_PATHS: {"queue": "telemetry"},
@@ -349,6 +353,8 @@ _EVERY_S = {
     provisioning.SWEEP: 5,
     provisioning.FREE_HOLDS: 2,
     provisioning.MARK_STALE: 10,
+    alarms.WATCH: 5,
+    alarms.FORGET: 3600,
     provisioning.KEEP_TUNNEL_PATHS: 30,
     provisioning.TIME_PATHS: 10,
     provisioning.PROBE_PATHS: 5,
@@ -421,6 +427,8 @@ LONGLINE_QUARANTINE_DAYS = env.int("LONGLINE_QUARANTINE_DAYS", default=60)
 LONGLINE_ROUTER_EVENT_DAYS = env.int("LONGLINE_ROUTER_EVENT_DAYS", default=90)
 # How long attempts to converge routers are kept that are nobody's last word and of no open order, in days.
 LONGLINE_ATTEMPT_DAYS = env.int("LONGLINE_ATTEMPT_DAYS", default=90)
+# How long alarms that have cleared are kept, in days.
+LONGLINE_ALARM_DAYS = env.int("LONGLINE_ALARM_DAYS", default=365)
 # Whether a line has to pass a test with frames before it is handed over: required, advisory or off.
 LONGLINE_LINE_TEST = LineTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
 # Test frames are sent at this rate, in packet/s.

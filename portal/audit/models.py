@@ -15,6 +15,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.db import models
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.alarms.models import OperatorState
 from portal.allocation.models import ReservedVniRange
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import BackboneLink, Port, Router, RouterCertificate, RouterEnrolment, Site
@@ -52,6 +53,7 @@ TRACKED: dict[type[models.Model], str] = {
     MailOptOut: "id user group since",
     Quarantine: "id router reason month offset_ms state decided_at decided_by why",
     TroubleReport: "id vll customer reported_by reported_at note closed_by closed_at",
+    OperatorState: "alarm acknowledged_by acknowledged_at note assigned_to silenced_by silenced_until",
     Webhook: "id customer url description types created_at created_by made_with secret_set_at previous_until"
     " disabled_at disabled_because",
 }
@@ -87,6 +89,8 @@ NOT_AUDITED: dict[str, str] = {
     "account.EmailConfirmation": "not used: addresses come verified, with an invitation or from the NOC",
     "accounts.User_groups": _UNUSED,
     "accounts.User_user_permissions": _UNUSED,
+    "alarms.Alarm": "derived from rows; what people say of it is tracked",
+    "alarms.AlarmRound": _BY_THE_PORTAL,
     "allocation.BandwidthBooking": _BY_ORDERS,
     "allocation.CoreBooking": _BY_ORDERS,
     "allocation.GreKeyLease": _BY_ORDERS,

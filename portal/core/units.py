@@ -1,5 +1,7 @@
 """Rates and spans of time as texts for people. Rates are decimal (bit/s with SI prefixes), sizes binary."""
 
+import math
+
 _SI = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
 
 
@@ -24,3 +26,16 @@ def lasting_text(seconds: float) -> str:
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+def part_text(ratio: float) -> str:
+    """A ratio from 0 to 1 in per cent, in two digits and at least thousandths, rounded up: what lost a frame
+    is never shown as 0 %."""
+    per_cent = ratio * 100
+    digits = max(0, min(3, 1 - math.floor(math.log10(per_cent)))) if per_cent else 0
+    return f"{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g} %"
+
+
+def count_text(count: float) -> str:
+    """``1 234 567``, with spaces that no line is broken at."""
+    return f"{round(count):,}".replace(",", "\N{NO-BREAK SPACE}")

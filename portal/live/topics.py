@@ -1,9 +1,9 @@
 """What pages are about, and which of them a committed change concerns.
 
 A page names topics: ``line:<id>`` (one line, with its orders, ends and tests), ``lines`` (all lines and
-orders that its reader sees), ``ports`` (all ports of its reader) and ``network`` (routers and links; the
-NOC's). Each stands for keys, by which changes are looked up: a change of one customer's line must not even be
-noticed by another customer.
+orders that its reader sees), ``ports`` (all ports of its reader), ``network`` (routers and links) and
+``alarms``, which are the NOC's. Each stands for keys, by which changes are looked up: a change of one
+customer's line must not even be noticed by another customer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
 _OF_A_CUSTOMER = frozenset({"lines", "ports"})
-_NETWORK = "network"
+_OF_THE_NOC = frozenset({"network", "alarms"})
 
 # The keys of each topic.
 Followed = Mapping[str, frozenset[str]]
@@ -36,16 +36,16 @@ class UnknownLine(Exception):
 def follow(user: User, topics: Sequence[str]) -> Followed:
     """What ``user`` follows with these topics.
 
-    Raises BadTopics, UnknownLine for a line out of the user's scope, and PermissionDenied for the network.
+    Raises BadTopics, UnknownLine for a line out of the user's scope, and PermissionDenied for the NOC's.
     """
     wanted = frozenset(topics)
     if not 0 < len(wanted) <= MOST_TOPICS:
         raise BadTopics(f"Name 1 to {MOST_TOPICS} topics, not {len(wanted)}.")
     lines = {topic: _line_id(topic) for topic in wanted if topic.startswith(_LINE)}
-    unknown = wanted - lines.keys() - _OF_A_CUSTOMER - {_NETWORK}
+    unknown = wanted - lines.keys() - _OF_A_CUSTOMER - _OF_THE_NOC
     if unknown:
         raise BadTopics(f"{min(unknown)[:40]!r} is no topic.")
-    if _NETWORK in wanted and not user.is_noc:
+    if wanted & _OF_THE_NOC and not user.is_noc:
         raise PermissionDenied
     named = set(lines.values())
     if named and Vll.objects.visible_to(user).filter(pk__in=named).distinct().count() < len(named):
@@ -55,9 +55,7 @@ def follow(user: User, topics: Sequence[str]) -> Followed:
         scope = _scope(user)
         for topic in wanted & _OF_A_CUSTOMER:
             followed[topic] = frozenset(f"{topic}{each}" for each in scope)
-    if _NETWORK in wanted:
-        followed[_NETWORK] = frozenset({_NETWORK})
-    return followed
+    return followed | {topic: frozenset({topic}) for topic in wanted & _OF_THE_NOC}
 
 
 def keys_of(change: str) -> frozenset[str]:
@@ -72,8 +70,8 @@ def keys_of(change: str) -> frozenset[str]:
             return frozenset({f"{_LINE}{line}", f"lines:{customer}", "lines"})
         case "ports":
             return frozenset({f"ports:{rest}", "ports"})
-        case "network":
-            return frozenset({_NETWORK})
+        case "network" | "alarms":
+            return frozenset({kind})
     return frozenset()
 
 

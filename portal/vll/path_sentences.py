@@ -1,5 +1,8 @@
 """What was found on a path, in words."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.utils.translation import gettext as _
 
 from portal.vll.models import TunnelPath
@@ -7,13 +10,23 @@ from portal.vll.models import TunnelPath
 
 def black_hole_sentence(path: TunnelPath) -> str:
     """``MTU black hole between rhino and hippo: …``."""
+    return black_hole_text(black_hole_facts(path))
+
+
+def black_hole_facts(path: TunnelPath) -> dict[str, Any]:
+    """What the sentence says, as JSON: IP packets in bytes."""
+    return {
+        "a": path.a_router.name,
+        "z": path.z_router.name,
+        "family": path.family,
+        "needed": path.needed_ip_mtu,
+        "proven": path.proven_ip_mtu or 0,
+    }
+
+
+def black_hole_text(facts: Mapping[str, Any]) -> str:
+    """The sentence of facts that were kept."""
     return _(
         "MTU black hole between {a} and {z} over IPv{family}: packets of {needed} bytes are lost, and the"
         " largest that passes has {proven}."
-    ).format(
-        a=path.a_router.name,
-        z=path.z_router.name,
-        family=path.family,
-        needed=f"{path.needed_ip_mtu:,}",
-        proven=f"{path.proven_ip_mtu or 0:,}",
-    )
+    ).format(**{**facts, "needed": f"{facts['needed']:,}", "proven": f"{facts['proven']:,}"})

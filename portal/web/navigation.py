@@ -56,7 +56,7 @@ OF_THE_NOC = (
         "operate",
         _("Operate"),
         (
-            Page(_("Alarms"), "web:noc", "a"),
+            Page(_("Alarms"), "web:noc", "a", below=("web:noc-alarm", "web:noc-wall")),
             Page(_("Map"), "web:noc-map", "m"),
             Page(_("Lines"), "web:overview", "l", below=_LINE_PAGES),
             Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),

@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from portal.alarms.derivation.of_inventory import NEARLY_FULL
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
@@ -26,7 +27,6 @@ from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.proven_link_mtus import Proven, proven_link_mtus
 from portal.web.map_selection import MapSelection
-from portal.web.noc_alarms import NEARLY_FULL
 from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
 # More are neither drawn nor read by anybody at once; a search narrows them.

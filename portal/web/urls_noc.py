@@ -5,6 +5,8 @@ from django.urls import URLPattern, path
 from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.views import (
     diagnosis,
+    noc_alarm,
+    noc_alarm_history,
     noc_audit,
     noc_autocomplete,
     noc_customer,
@@ -20,6 +22,7 @@ from portal.web.views import (
     noc_router,
     noc_staff,
     noc_trouble,
+    noc_wall,
 )
 
 
@@ -36,6 +39,14 @@ def _pages_of(kind: Kind) -> list[URLPattern]:
 
 urlpatterns = [
     path("", noc_overview.overview, name="noc"),
+    path("wall/", noc_wall.page, name="noc-wall"),
+    path("alarms/history/", noc_alarm_history.page, name="noc-alarm-history"),
+    path("alarms/<uuid:alarm_id>/", noc_alarm.page, name="noc-alarm"),
+    path("alarms/<uuid:alarm_id>/acknowledge/", noc_alarm.acknowledge, name="noc-alarm-acknowledge"),
+    path("alarms/<uuid:alarm_id>/unacknowledge/", noc_alarm.unacknowledge, name="noc-alarm-unacknowledge"),
+    path("alarms/<uuid:alarm_id>/assign/", noc_alarm.assign, name="noc-alarm-assign"),
+    path("alarms/<uuid:alarm_id>/silence/", noc_alarm.silence, name="noc-alarm-silence"),
+    path("alarms/<uuid:alarm_id>/unsilence/", noc_alarm.unsilence, name="noc-alarm-unsilence"),
     path("map/", noc_map.page, name="noc-map"),
     path("netbox/", noc_netbox.page, name="noc-netbox"),
     path("netbox/run/", noc_netbox.run, name="noc-netbox-run"),

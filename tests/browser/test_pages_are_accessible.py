@@ -11,12 +11,15 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.models import ApiToken, Customer, Membership, User
 from portal.accounts.tokens import token_create
+from portal.alarms.models import Alarm
+from portal.alarms.operations import alarm_acknowledge, alarm_silence
+from portal.alarms.rounds import alarms_watch
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.groups import GROUPS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox
-from portal.inventory.models import BackboneLink, Port, Router, Site
+from portal.inventory.models import BackboneLink, Port, Router, RouterSilence, Site
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
@@ -58,6 +61,7 @@ _BUTTONS_AND_PARTS = {
         *("noc-router-actions", "noc-router-enrolment", "noc-router-dead", "noc-router-revoke"),
         "noc-router-calibration",
         *("noc-quarantine-accept", "noc-quarantine-discard"),
+        *(f"noc-alarm-{do}" for do in ("acknowledge", "unacknowledge", "assign", "silence", "unsilence")),
     )
 }
 _READ_ELSEWHERE = {
@@ -101,7 +105,22 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
     lose_much(isp, found["active"])
     trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
+    be_alarmed(isp, alice)
     return found
+
+
+def be_alarmed(isp: Isp, somebody: User) -> None:
+    """A silent router with several lines, one that has cleared, and some of which people said something."""
+    RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(hours=2))
+    Router.objects.filter(name="zebra").update(held_since=clock.now())
+    alarms_watch(now=clock.now())
+    Router.objects.filter(name="zebra").update(held_since=None)
+    alarms_watch(now=clock.now())
+    alarm_acknowledge(
+        alarm=Alarm.objects.get(kind="trouble"), user=somebody, note="Urs drives there", now=clock.now()
+    )
+    until = clock.now() + timedelta(hours=8)
+    alarm_silence(alarm=Alarm.objects.get(kind="losses"), user=somebody, until=until, now=clock.now())
 
 
 def lose_much(isp: Isp, vll: Vll) -> None:
@@ -288,6 +307,14 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/vlls/{lines['active'].pk}/",
             f"/vlls/{lines['active'].pk}/diagnosis/",
             "/noc/",
+            "/noc/wall/",
+            "/noc/alarms/history/",
+            "/noc/alarms/history/?state=up&kind=no-such&since=2099-01-01T00:00",
+            "/noc/alarms/history/?router=no-such-router",
+            *(
+                f"/noc/alarms/{Alarm.objects.get(kind=kind).pk}/"
+                for kind in ("router_silent", "trouble", "losses", "withheld")
+            ),
             "/noc/map/",
             "/noc/map/?q=nothing",
             "/noc/map/?link=0",

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
@@ -23,10 +24,10 @@ from portal.telemetry.counter_report import CounterReport, CounterSample, EndCou
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import order_suspend
-from portal.web.noc_alarms import alarms
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import BOOT
 from tests.integration.orders import modify, order
+from tests.integration.raised_alarms import alarm_texts
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
@@ -159,10 +160,9 @@ def test_trouble_is_told_to_the_noc_with_the_whole_finding_until_it_closes_it(
     assert (report.reported_by, report.note) == ("bob", "Nothing arrives since noon")
     assert report.finding["verdict"]["code"] == "z-port-down"
     assert "z_port_link" in {check["code"] for check in report.finding["checks"]}
-    [alarm] = [each for each in alarms(clock.now()) if each.title == "Trouble that customers report"]
-    [row] = alarm.rows
-    assert "Nothing arrives since noon" in row.note
-    assert "The port host-cust1 at the Z end has no link." in row.note
+    [alarm] = alarm_texts(Kind.TROUBLE)
+    assert "Nothing arrives since noon" in alarm
+    assert "The port host-cust1 at the Z end has no link." in alarm
 
     with pytest.raises(TroubleIsReported):
         trouble_report(user=alice, vll=line, note="", now=clock.now())

@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from portal.accounts.models import Customer, User
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.core.line_test_setting import LineTestMode
 from portal.events.models import Outbox
@@ -16,7 +17,6 @@ from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
-from portal.web.noc_alarms import alarms
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.line_test_job import CANNOT, line_test
 from provisioning.plan_preview import held_order_preview
@@ -24,6 +24,7 @@ from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.line_testing import Underlay, apart, asked_for, built, carry_out, told
 from tests.integration.orders import end, modify, order
+from tests.integration.raised_alarms import alarm_texts
 from tests.integration.router_answers import activate, answer, refuse
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
@@ -506,8 +507,7 @@ def test_the_noc_is_alarmed_until_a_test_between_the_same_routers_passes(
     carry_out(first)
 
     def alarmed() -> list[str]:
-        [found] = [each for each in alarms(clock.now()) if each.title == "Line tests that failed"]
-        return [f"{row.name}: {row.note}" for row in found.rows]
+        return alarm_texts(Kind.TEST_FAILED)
 
     [said] = alarmed()
     assert said.startswith("rhino – hippo: Frames of 1,024 bytes pass")

@@ -7,8 +7,11 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from portal.accounts.models import User
+from portal.alarms.models import Alarm
+from portal.alarms.operations import alarm_acknowledge
+from portal.alarms.rounds import alarms_watch
 from portal.core import clock
-from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router
+from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete, vll_describe
 from portal.vll.router_actions import router_maintenance_set
@@ -110,8 +113,20 @@ def test_a_strangers_line_is_one_that_is_not_there(live: LiveProcess, charlie: U
     assert live.page(charlie, "lines", f"line:{vll.pk}").status == 404
 
 
-def test_the_network_is_the_nocs(live: LiveProcess, alice: User) -> None:
-    assert live.page(alice, "network").status == 403
+def test_the_noc_hears_of_alarms_and_of_what_is_said_of_them(live: LiveProcess, isp: Isp, nora: User) -> None:
+    alarms_watch(now=clock.now())
+    page = live.page(nora, "alarms").follows()
+    RouterSilence.objects.create(router=isp.routers["rhino"], since=clock.now())
+    alarms_watch(now=clock.now())
+    assert page.event() == ("changed", "alarms")
+    page = live.page(nora, "alarms").follows()
+    alarm_acknowledge(alarm=Alarm.objects.get(), user=nora, now=clock.now())
+    assert page.event() == ("changed", "alarms")
+
+
+@pytest.mark.parametrize("topic", ["network", "alarms"])
+def test_network_and_alarms_are_the_nocs(live: LiveProcess, alice: User, topic: str) -> None:
+    assert live.page(alice, topic).status == 403
 
 
 def test_nobody_follows_without_signing_in(live: LiveProcess, vll: Vll) -> None:

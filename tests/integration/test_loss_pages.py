@@ -6,15 +6,16 @@ import pytest
 from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory.models import BackboneLink
 from portal.metrics.collectors import losses
 from portal.telemetry.counter_report import EndCount, PolicerCount
 from portal.telemetry.end_drops import EndDrops, end_drops
 from portal.vll.models import Vll
-from portal.web.noc_alarms import Alarm, alarms
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.raised_alarms import alarm_texts, alarms_found
 from tests.integration.test_api_v1 import client
 from tests.integration.test_losses import of_interface, of_router, tell_at
 from tests.integration.web_pages.browser import signed_in, text
@@ -43,28 +44,22 @@ def lossy(isp: Isp, link: BackboneLink, now: datetime) -> BackboneLink:
     return link
 
 
-def titled(now: datetime, words: str) -> Alarm:
-    (found,) = [each for each in alarms(now) if words in str(each.title)]
-    return found
-
-
 def test_the_noc_is_alarmed_with_what_was_lost_and_why(lossy: BackboneLink, now: datetime) -> None:
-    alarm = titled(now, "lose more than 0.01 % of their frames")
-    assert (alarm.count, [str(row.name) for row in alarm.rows]) == (1, [f"rhino:{lossy.a_interface}"])
-    assert alarm.rows[0].note == (
-        "1 % in the last 10 minutes: missed: 900, broken: 100. Received 99\N{NO-BREAK SPACE}000,"
-        " sent 77\N{NO-BREAK SPACE}000."
+    [said] = alarm_texts(Kind.LOSSES, now)
+    assert said == (
+        f"rhino:{lossy.a_interface}: 1 % in the last 10 minutes: missed: 900, broken: 100."
+        " Received 99\N{NO-BREAK SPACE}000, sent 77\N{NO-BREAK SPACE}000."
     )
-    assert titled(now, "of its buffers left").count == 1
+    [short] = alarm_texts(Kind.FEW_BUFFERS, now)
+    assert short.startswith("rhino: 1\N{NO-BREAK SPACE}000 of 16\N{NO-BREAK SPACE}384 were left")
     later = now + timedelta(minutes=11)
-    assert titled(later, "of their frames").count == titled(later, "of its buffers left").count == 0
+    assert alarms_found(Kind.LOSSES, later) == alarms_found(Kind.FEW_BUFFERS, later) == []
 
 
 def test_the_thresholds_are_settings(lossy: BackboneLink, now: datetime, settings: object) -> None:
     settings.LONGLINE_LOSS_ALARM_RATIO = 0.02  # type: ignore[attr-defined]
     settings.LONGLINE_BUFFER_ALARM_RATIO = 0.05  # type: ignore[attr-defined]
-    assert titled(now, "lose more than 2 % of their frames").count == 0
-    assert titled(now, "had 5 % of its buffers left, or less").count == 0
+    assert alarms_found(Kind.LOSSES, now) == alarms_found(Kind.FEW_BUFFERS, now) == []
 
 
 def test_the_pages_of_router_and_link_say_what_was_lost(lossy: BackboneLink, nora: User) -> None:

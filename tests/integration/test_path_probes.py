@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
 from portal.allocation.models import ReservedVniRange, VniLease
 from portal.allocation.vni_leases import PROBE_VNI, vni_available
 from portal.core import clock
@@ -19,13 +20,13 @@ from portal.vll.operations.path_probes import CLAIM, paths_to_probe, probe_answe
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.states import Lifecycle
 from portal.vll.task_names import CONVERGE_ROUTER
-from portal.web.noc_alarms import alarms
 from provisioning.agent_client import Unreachable
 from provisioning.intent_generations import router_intent
 from provisioning.path_probe_job import path_probe
 from provisioning.probe_rows import unconfirmed_probes
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
+from tests.integration.raised_alarms import alarm_texts, alarms_found
 from tests.integration.router_answers import activate
 from tests.integration.test_line_test import Underlay
 from tests.integration.test_vni_pool import lease
@@ -93,8 +94,7 @@ def told(kind: str) -> int:
 
 
 def alarm() -> list[str]:
-    [found] = [each for each in alarms(clock.now()) if str(each.title) == "MTU black holes"]
-    return [f"{row.name}: {row.note}" for row in found.rows]
+    return alarm_texts(Kind.BLACK_HOLE)
 
 
 def test_both_routers_get_a_tunnel_that_nobody_is_joined_to(isp: Isp, vll: Vll, path: TunnelPath) -> None:
@@ -208,8 +208,9 @@ def test_a_black_hole_is_found_told_and_taken_back(vll: Vll, path: TunnelPath, u
     [row] = alarm()
     assert row == (
         "rhino – hippo: MTU black hole between rhino and hippo over IPv4: packets of 1,550 bytes are lost,"
-        " and the largest that passes has 1,436. Lines concerned: 1"
+        " and the largest that passes has 1,436."
     )
+    assert alarms_found(Kind.BLACK_HOLE)[0].affected.lines == 1
     began = path.black_hole_since
     sent(path)
     assert path.black_hole_since == began

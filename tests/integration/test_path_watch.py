@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.core.path_watch import PathWatch
 from portal.core.unix_time import to_ms
@@ -22,11 +23,11 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import ends_observed
 from portal.vll.path_status import path_status
-from portal.web.noc_alarms import alarms
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end, observed_report
 from tests.integration.orders import order
+from tests.integration.raised_alarms import alarm_headline, alarms_found
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -189,7 +190,7 @@ def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
 
 
 def test_the_noc_is_told_of_paths_that_are_down_and_of_those_that_nobody_hears(isp: Isp, nina: User) -> None:
-    def told(a: str, z: str) -> list[tuple[str, list[str]]]:
+    def told(a: str, z: str) -> list[str]:
         ObservedPath.objects.all().delete()
         for name, near, far, state in (
             ("rhino", "10.0.0.1", "10.0.0.2", a),
@@ -198,15 +199,17 @@ def test_the_noc_is_told_of_paths_that_are_down_and_of_those_that_nobody_hears(i
             if state:
                 router = isp.routers[name]
                 ObservedPath.objects.create(router=router, local=near, remote=far, state=state, since=SINCE)
-        found = [each for each in alarms(clock.now()) if each.count and "aths that" in str(each.title)]
-        return [(str(each.title), [str(row.name) for row in each.rows]) for each in found]
+        return [
+            alarm_headline(each)
+            for kind in (Kind.PATH_DOWN, Kind.PATH_UNHEARD)
+            for each in alarms_found(kind)
+        ]
 
     assert told("up", "up") == []
-    assert told("down", "starting") == [("Paths that are down", ["rhino"])]
+    assert told("down", "starting") == ["The path rhino – hippo is down"]
+    assert told("down", "down") == ["The path rhino – hippo is down"], "one path, one alarm"
     assert told("down", "") == []
-    assert told("unheard", "unheard") == [
-        ("Paths that nobody can watch: UDP port 4784 may be filtered", ["hippo", "rhino"])
-    ]
+    assert told("unheard", "unheard") == ["Nobody can watch the path rhino – hippo"]
 
 
 def test_paths_are_counted_by_how_they_stand(isp: Isp) -> None:

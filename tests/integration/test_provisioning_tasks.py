@@ -8,6 +8,7 @@ from django.conf import settings
 
 from portal.accounts import task_names as accounts
 from portal.accounts.models import User
+from portal.alarms import task_names as alarms
 from portal.api import task_names as api
 from portal.core import clock
 from portal.events.models import Outbox
@@ -25,7 +26,7 @@ from tests.integration.router_answers import activate
 
 NAMES = {
     value
-    for module in (accounts, api, netbox, notifications, provisioning, telemetry)
+    for module in (accounts, alarms, api, netbox, notifications, provisioning, telemetry)
     for name, value in vars(module).items()
     if name.isupper()
 }
@@ -55,6 +56,7 @@ def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() 
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
+        (alarms.WATCH, "sweepers"),
         (notifications.TELL, "sweepers"),
         (notifications.WEBHOOK_TURN, "webhooks"),
         (notifications.DOUBTFUL_WEBHOOK_TURN, "webhooks_doubtful"),

@@ -8,6 +8,8 @@ from uuid import uuid4
 import pytest
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
+from portal.alarms.sentences import note
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, RouterSilence
@@ -19,11 +21,11 @@ from portal.telemetry.models import AgentApiUptime, FrozenMonth, OperInterval
 from portal.telemetry.observation_ingest import observation_take
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll
-from portal.web.noc_alarms import alarms
 from provisioning.tasks import mark_stale
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import end, order
+from tests.integration.raised_alarms import alarms_found
 from tests.integration.router_answers import activate
 from tests.integration.test_counter_ingest import ms
 from tests.integration.test_reports_of_lines import empty_report
@@ -118,8 +120,7 @@ def statuses(line: Vll) -> Sequence[str]:
 
 def silent_routers() -> list[tuple[str, str, datetime | None]]:
     """The routers that the NOC is alarmed about."""
-    (alarm,) = (each for each in alarms(clock.now()) if each.title == "Routers silent")
-    return [(str(row.name), str(row.note), row.since) for row in alarm.rows]
+    return [(each.name, note(each.kind, each.facts), each.since) for each in alarms_found(Kind.ROUTER_SILENT)]
 
 
 def test_what_the_living_end_sees_counts_from_that_moment(network: Network) -> None:
@@ -140,10 +141,10 @@ def test_six_hours_without_a_router_are_an_outage(network: Network) -> None:
     assert silent_routers() == []
     network.go_on(10 * MINUTE, "rhino")
     assert network.status == "op-unknown"
-    assert silent_routers() == [("hippo", "its lines may be down", START)]
+    assert silent_routers() == [("hippo", "Its lines may be down.", START)]
     network.go_on(MINUTE, "rhino")
     assert network.status == "op-down"
-    assert silent_routers() == [("hippo", "nothing speaks for it: its lines are down", START)]
+    assert silent_routers() == [("hippo", "Nothing speaks for it: its lines are down.", START)]
     # Back to the last report, and not only from now on.
     assert seconds(network.times()) == (0, 11 * 60, 0)
     network.hours_later(6, "rhino")
@@ -200,7 +201,7 @@ def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Ne
     silence = RouterSilence.objects.get()
     assert silence.forwarded_at is not None
     assert (silence.counts_as_down, silence.down_spans) == (False, [])
-    assert silent_routers() == [("hippo", "its VPP forwards all the same: look at the agent", START)]
+    assert silent_routers() == [("hippo", "Its VPP forwards all the same: look at the agent.", START)]
     # What came out of it had come from there.
     times = network.times()
     assert times["down_s"] == 0

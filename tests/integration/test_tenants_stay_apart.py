@@ -19,6 +19,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from portal.accounts.invitations import invitation_path, invite
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.tokens import token_create
+from portal.alarms.kinds import Kind
+from portal.alarms.models import Alarm
+from portal.alarms.rounds import alarms_watch
 from portal.allocation.models import ReservedVniRange
 from portal.audit.models import EVENTS
 from portal.core import clock
@@ -118,6 +121,7 @@ def dairys(module_rows: None) -> Dairy:
         ).pk,
         "report_id": trouble_report(user=alice, vll=vll, note="", now=clock.now()).pk,
         "order_id": vll.orders.get().pk,
+        "alarm_id": an_alarm().pk,
         "customer_id": dairy.pk,
         "membership_id": Membership.objects.get(user=alice).pk,
         "invitation_id": invitation.pk,
@@ -138,6 +142,12 @@ def dairys(module_rows: None) -> Dairy:
 @pytest.fixture
 def hers(dairys: Dairy) -> dict[str, Any]:
     return dairys.ids
+
+
+def an_alarm() -> Alarm:
+    """Of hers: the trouble that she has reported."""
+    alarms_watch(now=clock.now())
+    return Alarm.objects.get(kind=Kind.TROUBLE)
 
 
 def set_aside(isp: Isp, vll: Vll) -> Quarantine:

@@ -36,6 +36,7 @@ WHAT = {
     "mailoptout": gettext_noop("Unwanted mails"),
     "quarantine": gettext_noop("Quarantined samples"),
     "troublereport": gettext_noop("Report of trouble"),
+    "operatorstate": gettext_noop("Alarm"),
 }
 _DONE = {
     "insert": gettext_noop("%(what)s created"),

@@ -1,6 +1,5 @@
 """Rates, tags and transports as people write them."""
 
-import math
 from typing import Any
 
 from django import template
@@ -82,26 +81,19 @@ def lost(way: dict[str, Any]) -> str:
     ratio, bound = way["loss_ratio"], way["bound_ratio"]
     if ratio is None:
         return _("not measured")
-    return f"< {_per_cent(bound)}" if ratio < bound else _per_cent(ratio)
-
-
-def _per_cent(ratio: float) -> str:
-    """In two digits and at least thousandths, rounded up: what lost a frame is never shown as 0 %."""
-    per_cent = ratio * 100
-    digits = max(0, min(3, 1 - math.floor(math.log10(per_cent)))) if per_cent else 0
-    return f"{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g} %"
+    return f"< {units.part_text(bound)}" if ratio < bound else units.part_text(ratio)
 
 
 @register.filter
 def part(ratio: float) -> str:
     """A ratio from 0 to 1 in per cent, rounded up."""
-    return _per_cent(ratio)
+    return units.part_text(ratio)
 
 
 @register.filter
 def frames(count: float | None) -> str:
     """``1 234 567``; "–" where nothing was counted."""
-    return "–" if count is None else f"{round(count):,}".replace(",", "\N{NO-BREAK SPACE}")
+    return "–" if count is None else units.count_text(count)
 
 
 @register.filter

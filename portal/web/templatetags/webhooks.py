@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.notifications.models import Delivery, Webhook
+from portal.notifications.webhook_sentences import why_disabled
 
 register = template.Library()
 
@@ -14,11 +15,6 @@ _STATES = {
     Delivery.State.PENDING: (gettext_noop("Pending"), "info"),
     Delivery.State.DELIVERED: (gettext_noop("Delivered"), "success"),
     Delivery.State.FAILED: (gettext_noop("Failed"), "danger"),
-}
-_DISABLED = {
-    Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
-    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver said that it is gone for good"),
-    Webhook.Disabled.FAILING: gettext_noop("Disabled: for days nothing was delivered"),
 }
 _ERRORS = {
     Delivery.Error.STATUS: gettext_noop("The receiver refused it"),
@@ -44,15 +40,10 @@ def delivery_badge(delivery: Delivery) -> dict[str, str]:
 @register.inclusion_tag("ui/badge.html")
 def webhook_badge(webhook: Webhook) -> dict[str, str]:
     if webhook.disabled_at is not None:
-        return {"label": why_disabled(webhook), "tone": "danger"}
+        return {"label": why_disabled(webhook.disabled_because), "tone": "danger"}
     if webhook.failing_since is not None:
         return {"label": _("Failing"), "tone": "warning"}
     return {"label": _("Enabled"), "tone": "success"}
-
-
-def why_disabled(webhook: Webhook) -> str:
-    """Of one that is disabled."""
-    return _(_DISABLED[Webhook.Disabled(webhook.disabled_because)])
 
 
 @register.filter

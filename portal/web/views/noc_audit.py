@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
+from portal.alarms.models import Alarm
 from portal.audit.feed import MODELS, Entry, newest
 from portal.audit.history import Change
 from portal.inventory.models import Router
@@ -47,6 +48,7 @@ PAGES = {
     "mailoptout": ("web:noc-person-history", "user_id"),
     "quarantine": ("web:noc-quarantine", "id"),
     "troublereport": ("web:diagnosis", "vll_id"),
+    "operatorstate": ("web:noc-alarm", "alarm_id"),
 }
 # Of a user name.
 LONGEST_NAME = 150
@@ -66,6 +68,7 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "hold": ("customer_id", Customer),
     "quarantine": ("router_id", Router),
     "troublereport": ("vll_id", Vll),
+    "operatorstate": ("alarm_id", Alarm),
 }
 
 

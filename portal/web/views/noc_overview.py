@@ -1,25 +1,59 @@
-"""The NOC's overview: all alarms."""
+"""The NOC's overview: the alarms that are up."""
+
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import permissions
+from portal.alarms import queries
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.noc_alarms import alarms
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
+
+# More than these do not help anybody at once; the counts are whole, and the history has all.
+SHOWN = 50
 
 
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """Alarms first; what was looked at and found in order is named too. 204 when ``?seen=`` is still true."""
-    found = alarms(clock.now())
-    context = {
-        "alarms": [alarm for alarm in found if alarm.count],
-        "in_order": [alarm.title for alarm in found if not alarm.count],
-    }
-    live = polled_part("noc/_alarm_list.html", context, request)
+    """Unacknowledged ones first; what was looked at and found in order is named too. 204 when ``?seen=`` is
+    still true."""
+    live = polled_part("noc/_alarm_list.html", _context(), request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     template = "noc/_alarms.html" if request.htmx else "noc/overview.html"
-    return render(request, template, {"live": live, **context})
+    return render(request, template, {"live": live})
+
+
+def alarm_list(request: SignedInRequest) -> HttpResponse:
+    """The part of the page that changes, for htmx: after something was done to an alarm."""
+    live = polled_part("noc/_alarm_list.html", _context(), request)
+    return render(request, "noc/_alarms.html", {"live": live, "told": True})
+
+
+def _context() -> dict[str, Any]:
+    now = clock.now()
+    up, last = queries.tally(now), queries.last_round()
+    unacknowledged = sum(each.unacknowledged for each in up)
+    acknowledged = sum(each.acknowledged for each in up)
+    silenced = sum(each.silenced for each in up)
+    unseen = [Kind(kind) for kind in (last.unseen if last else [])]
+    return {
+        "last": last,
+        "late": queries.is_late(last, now),
+        "unseen": [kind.label for kind in unseen],
+        "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
+        "unacknowledged_count": unacknowledged,
+        "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],
+        "acknowledged_count": acknowledged,
+        "silenced": queries.silenced(now)[:SHOWN] if silenced else [],
+        "silenced_count": silenced,
+        "shown": SHOWN,
+        "in_order": [
+            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unseen
+        ]
+        if last
+        else [],
+    }

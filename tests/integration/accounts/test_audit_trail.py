@@ -104,7 +104,7 @@ class TestWhatIsRecorded:
         assert silent == {
             *("Invitation", "EmailAddress", "SocialAccount"),
             *("RouterCertificate", "RouterEnrolment", "Hold", "Webhook", "MailOptOut", "Quarantine"),
-            "TroubleReport",
+            *("TroubleReport", "OperatorState"),
         }
 
     def test_a_hold_leaves_who_made_renewed_and_gave_it_up(

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from portal.accounts.models import User
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.status import standing
 from portal.netbox_sync.sync_round import sync_due
 from portal.vll.states import OrderState
-from portal.web.noc_alarms import alarms
 from tests.integration.isp import Isp
 from tests.integration.netbox.stand_in import Answer, Asked, Backend, StandIn, stand_in_netbox
 from tests.integration.orders import order
+from tests.integration.raised_alarms import alarm_texts, alarms_found
 
 pytestmark = pytest.mark.django_db
 STATUS = {"netbox-version": "4.4.10"}
@@ -196,10 +197,8 @@ def test_orders_go_on_without_netbox(configured: Callable[..., None], isp: Isp, 
         configured(f"http://127.0.0.1:{taken.getsockname()[1]}")
         sync_due(now=clock.now())
         assert order(isp, alice).state == OrderState.ACKNOWLEDGED
-    titles = {str(alarm.title): alarm for alarm in alarms(clock.now())}
-    alarm = titles["NetBox does not answer or has not been read for long"]
-    assert alarm.count == 1
-    assert "does not answer" in str(alarm.rows[0].note)
+    [alarm] = alarm_texts(Kind.NETBOX)
+    assert "does not answer" in alarm
     stands = standing(clock.now())
     assert stands is not None
     assert stands.waiting == 1
@@ -209,7 +208,7 @@ def test_without_a_netbox_there_is_nothing_to_look_at(db: None) -> None:
     assert standing(clock.now()) is None
     sync_due(now=clock.now())
     assert not NetboxState.objects.exists()
-    assert not any("NetBox" in str(alarm.title) for alarm in alarms(clock.now()))
+    assert alarms_found(Kind.NETBOX) == alarms_found(Kind.NETBOX_LINES) == []
 
 
 def test_a_token_that_may_not_make_custom_fields_is_told(

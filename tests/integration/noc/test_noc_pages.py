@@ -16,6 +16,7 @@ from portal.inventory.models import (
     Port,
     Router,
     RouterEnrolment,
+    RouterSilence,
     Site,
 )
 from portal.inventory.observation_report import Contest
@@ -27,6 +28,7 @@ from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
+from tests.integration.raised_alarms import noc_page
 from tests.integration.router_answers import activate
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import save, signed_in, text
@@ -243,12 +245,12 @@ def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
 
 def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, nora: User) -> None:
     page = signed_in(nora)
-    quiet = text(page.get("/noc/"))
+    quiet = noc_page(page)
     assert "Nothing is wrong at the moment." in quiet
     assert "Routers silent: none" in quiet
     vll = order(isp, alice, description="Milk run").vll
     Order.objects.update(alarmed_at=clock.now())
-    assert "Orders overdue (1)" in text(page.get("/noc/"))
+    assert "The order for Milk run is overdue" in noc_page(page)
     activate(vll)
     Vll.objects.update(oper_status="op-down", in_sync=False)
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(
@@ -259,32 +261,37 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=1500)
     ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").delete()
     Router.objects.filter(name="rhino").update(held_since=clock.now())
-    loud = text(page.get("/noc/"))
+    RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(minutes=5))
+    loud = noc_page(page)
     for alarm in (
         "Orders overdue: none",
-        "Routers silent (1) hippo",
-        "Agents ahead of the database (1) hippo",
-        "files that they could not use (1) hippo /state/intent.json.set-aside: it is torn",
-        "held or under maintenance (1) rhino",
-        "Lines down (1) Milk run",
-        "differ from what is wanted (1) Milk run",
-        "MTUs contradict each other (1) zebra",
-        "an interface that its router does not have (1) rhino:bb-next",
+        "Critical hippo is silent Its lines may be down. Line Milk run of Alpine Dairy",
+        "The agent of hippo is ahead of the database",
+        "The agent of hippo could not use its files /state/intent.json.set-aside: it is torn",
+        "Warning rhino is held or under maintenance Nothing is sent to it.",
+        "Major Milk run differs from what is wanted Line Milk run of Alpine Dairy",
+        "Minor The MTUs of zebra:bb-next — panda:bb-prev contradict each other",
+        "rhino:bb-next — hippo:bb-prev: an interface is missing",
     ):
         assert alarm in loud
+    assert "Milk run is down" not in loud, "a silent router explains it"
 
 
 def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: User) -> None:
     page, title = signed_in(nora), "Routers whose VPP hangs and has to be restarted"
     observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])
     observed.update(vpp_connected=False, vpp_away_since=clock.now())
-    assert f"{title}: none" in text(page.get("/noc/")), "away is not hanging"
+    shown = noc_page(page)
+    assert f"{title}: none" in shown, "away is not hanging"
+    assert "Critical rhino has no VPP" in shown
     observed.update(vpp_hangs=True)
-    assert f"{title} (1) rhino It takes connections and answers nothing." in text(page.get("/noc/"))
+    shown = noc_page(page)
+    assert "Critical VPP hangs on rhino It takes connections and answers nothing." in shown
+    assert "rhino has no VPP" not in shown
     for address in ("/routers/", f"/noc/routers/{isp.routers['rhino'].pk}/"):
         assert "Hangs" in text(page.get(address))
     observed.update(reported_at=clock.now() - timedelta(minutes=5))
-    assert f"{title}: none" in text(page.get("/noc/")), "its agent is silent, which is another alarm"
+    assert f"{title}: none" in noc_page(page), "its agent is silent, which is another alarm"
 
 
 def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice: User, nora: User) -> None:
@@ -295,11 +302,11 @@ def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice:
     rhino, page = isp.routers["rhino"], signed_in(nora)
     ends_observed(router=rhino, ends=[seen], now=clock.now())
     said = "admin_up of host-cust1.100 is changed to “false”, repairs so far: 7"
-    assert f"(1) rhino: Milk run {said}" in text(page.get("/noc/"))
+    assert f"Somebody else changes lines on rhino {said} Line Milk run of Alpine Dairy" in noc_page(page)
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
     assert "host-cust1.100 admin_up true false 7" in shown
     ends_observed(router=rhino, ends=[observed_end(vll.pk, "a", revision=vll.revision)], now=clock.now())
-    assert said not in text(page.get("/noc/"))
+    assert said not in noc_page(page)
 
 
 @pytest.mark.parametrize(
@@ -314,8 +321,8 @@ def test_a_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
         again = Order.objects.get(pk=failed.pk)
         again.pk, again.retry_of, again.state = uuid4(), failed, "completed"
         again.save(force_insert=True)
-    shown = text(signed_in(nora).get("/noc/"))
-    assert ("not retried (1) Milk run Alpine Dairy: Add, Failed" in shown) is loud
+    shown = noc_page(signed_in(nora))
+    assert ("The order for Milk run failed Alpine Dairy: Add, Failed" in shown) is loud
 
 
 def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
@@ -324,18 +331,17 @@ def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     alice.refresh_from_db()
     held = order(isp, alice, description="Milk run")
-    page = signed_in(nora).get("/noc/")
-    said = "Orders that wait for approval (1) Milk run Alpine Dairy: Add, Held"
-    assert said in text(page)
-    assert f'href="/noc/orders/{held.pk}/"' in page.content.decode()
+    browser = signed_in(nora)
+    assert "The order for Milk run waits for approval Alpine Dairy: Add, Held" in noc_page(browser)
+    assert f'href="/noc/orders/{held.pk}/"' in browser.get("/noc/").content.decode()
 
 
 @pytest.mark.parametrize(("booked", "loud"), [(79, False), (80, True)])
 def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: int, loud: bool) -> None:
     port = isp.ports["rhino:host-cust1"]
     Port.objects.filter(pk=port.pk).update(bookable_bps=100 * GBIT, booked_bps=booked * GBIT)
-    shown = text(signed_in(nora).get("/noc/"))
-    assert (f"(1) rhino:host-cust1 {booked} Gbit/s of 100 Gbit/s" in shown) is loud
+    shown = noc_page(signed_in(nora))
+    assert (f"rhino:host-cust1 is nearly booked up {booked} Gbit/s of 100 Gbit/s" in shown) is loud
 
 
 @pytest.mark.parametrize(("age_s", "loud"), [(5, False), (15, True)])
@@ -343,8 +349,9 @@ def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int
     Outbox.objects.create(
         task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
     )
-    shown = text(signed_in(nora).get("/noc/"))
-    assert ("Messages that the relay has not sent (1) provisioning.sweep()" in shown) is loud
+    shown = noc_page(signed_in(nora))
+    told = "The relay sends no messages Messages that wait: 1. The first: provisioning.sweep()"
+    assert (told in shown) is loud
 
 
 @pytest.mark.parametrize(("because", "loud"), [("gone", True), ("failing", True), ("byHand", False)])
@@ -356,8 +363,8 @@ def test_a_webhook_that_nobody_disabled_by_hand_is_an_alarm(
     )
     Webhook.objects.filter(pk=made.pk).update(disabled_at=clock.now(), disabled_because=because)
     page = signed_in(nora)
-    said = "Webhooks that were disabled (1) Tickets Alpine Dairy. Disabled: "
-    assert (said in text(page.get("/noc/"))) is loud
+    said = "The webhook Tickets was disabled Alpine Dairy. Disabled: "
+    assert (said in noc_page(page)) is loud
     assert page.get(f"/webhooks/{made.pk}/").status_code == 200
 
 
@@ -375,6 +382,6 @@ def test_a_mail_that_the_server_does_not_take_is_an_alarm(
         next_try_at=clock.now(),
         error="ConnectionRefusedError: no",
     )
-    shown = text(signed_in(nora).get("/noc/"))
-    said = "Mails that the mail server does not take (1) order.completed → alice ConnectionRefusedError: no"
+    shown = noc_page(signed_in(nora))
+    said = "Mails that wait: 1. The first: order.completed → alice. ConnectionRefusedError: no"
     assert (said in shown) is loud

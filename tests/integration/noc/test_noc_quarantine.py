@@ -14,6 +14,7 @@ from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+from tests.integration.raised_alarms import noc_page
 from tests.integration.test_api_v1 import client
 from tests.integration.test_metrics import Value, scrape  # noqa: F401 - a fixture
 from tests.integration.test_sample_quarantine import send
@@ -39,12 +40,12 @@ def begin(isp: Isp, vll: Vll) -> datetime:
 
 def test_it_is_an_alarm_until_somebody_decides(vll: Vll, begin: datetime, nora: User) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
-    shown = browser.get("/noc/")
-    assert "Samples with a wrong time or count that wait for a decision (1)" in text(shown)
-    assert f"its clock was 2 h ahead; 30 samples of {begin:%Y-%m}, lines: 1" in text(shown)
-    assert f'href="/noc/quarantine/{kept.pk}/"' in shown.content.decode()
+    shown = noc_page(browser)
+    assert "Samples of rhino wait for a decision" in shown
+    assert f"Its clock was 2 h ahead; 30 samples of {begin:%Y-%m}, lines: 1" in shown
+    assert f'href="/noc/quarantine/{kept.pk}/"' in browser.get("/noc/").content.decode()
     browser.post(f"/noc/quarantine/{kept.pk}/accept/")
-    assert "Samples with a wrong time or count that wait for a decision: none" in text(browser.get("/noc/"))
+    assert "Samples with a wrong time or count that wait for a decision: none" in noc_page(browser)
 
 
 def test_the_page_says_what_accepting_would_do_and_does_it(

@@ -1,0 +1,109 @@
+"""The lines behind a cause. However many causes there are, in a fixed number of statements."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from portal.alarms.found import Affected
+from portal.alarms.kinds import Kind
+from portal.vll.models import TunnelPath, Vll, VllEnd
+from portal.vll.paths_in_use import lines_beyond
+from portal.vll.states import Lifecycle, OperStatus
+
+# So many are named; the counts are whole.
+NAMED = 5
+# What a statement that groups lines by their cause ends with: how many, whose, and which come first.
+SUMMARY = f"count(*), count(DISTINCT customer_id), (array_agg(id ORDER BY created_at, id))[1:{NAMED}]"
+_ON_ROUTERS = f"""
+SELECT router, {SUMMARY}
+FROM (SELECT DISTINCT port.router_id AS router, line.id, line.customer_id, line.created_at
+      FROM inventory_port AS port
+      JOIN vll_vllend AS line_end ON line_end.port_id = port.id
+      JOIN vll_vll AS line ON line.id = line_end.vll_id
+      WHERE port.router_id = ANY(%s) AND line.lifecycle = '{Lifecycle.ACTIVE.value}') AS here
+GROUP BY router
+"""  # noqa: S608 - constants
+Summary = tuple[int, int, list[UUID]]
+
+
+def on_routers(routers: Collection[int]) -> dict[int, Affected]:
+    """By router, the lines in service that end on it."""
+    if not routers:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_ON_ROUTERS, [list(routers)])
+        rows: list[Any] = cursor.fetchall()
+    return dict(zip([row[0] for row in rows], named([row[1:] for row in rows]), strict=True))
+
+
+def named(summaries: Iterable[Summary]) -> list[Affected]:
+    """Of what ``SUMMARY`` found of each cause, with the names of the first lines."""
+    summaries = list(summaries)
+    wanted = {pk for _lines, _customers, first in summaries for pk in first}
+    known = _names_of(wanted) if wanted else {}
+    return [
+        Affected(lines, customers, [known[pk] for pk in first if pk in known])
+        for lines, customers, first in summaries
+    ]
+
+
+def summed(lines: Sequence[Vll]) -> Summary:
+    """Of lines at hand, what ``SUMMARY`` finds of others."""
+    return len(lines), len({line.customer_id for line in lines}), [line.pk for line in lines[:NAMED]]
+
+
+def of_lines(lines: Sequence[Vll]) -> Affected:
+    """Of lines at hand, with their customers."""
+    count, customers, _first = summed(lines)
+    return Affected(
+        count, customers, [_named(line.pk, str(line), str(line.customer)) for line in lines[:NAMED]]
+    )
+
+
+def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
+    """The lines that an alarm is about, as they are now."""
+    what, _colon, about = object.partition(":")
+    return Vll.objects.filter(_behind(kind, what, about), lifecycle=Lifecycle.ACTIVE)
+
+
+def _behind(kind: str, what: str, about: str) -> Q:
+    """By one look-up each, so that what is found is counted once."""
+    if what == "line":
+        return Q(pk=about)
+    if what == "router":
+        return Q(pk__in=_ending(port__router=about)) & (
+            Q(in_sync=False) if kind in (Kind.ROUTER_DIFFERS, Kind.CONTESTED) else Q()
+        )
+    if what == "port" and kind == Kind.PORT_DOWN:
+        return Q(pk__in=_ending(port=about), oper_status=OperStatus.DOWN)
+    if what == "path" and kind == Kind.BLACK_HOLE:
+        path = TunnelPath.objects.filter(_path(about)).first()
+        beyond = lines_beyond(path, path.proven_ip_mtu or 0) if path else []
+        return Q(pk__in=[line.pk for line in beyond])
+    if what == "path":
+        a, z, family = about.split(":")
+        here, there = _ending(port__router=a), _ending(port__router=z)
+        return Q(pk__in=here) & Q(pk__in=there) & Q(family=family, oper_status=OperStatus.DOWN)
+    return Q(pk__in=())
+
+
+def _ending(**where: Any) -> QuerySet[Any, Any]:
+    return VllEnd.objects.filter(**where).values("vll")
+
+
+def _path(about: str) -> Q:
+    a, z, family = about.split(":")
+    return Q(a_router=a, z_router=z, family=family)
+
+
+def _names_of(lines: Collection[UUID]) -> dict[UUID, dict[str, str]]:
+    """Columns and not rows: of a network that is down there are thousands."""
+    columns = Vll.objects.filter(pk__in=lines).values_list("pk", "description", "customer__name")
+    return {pk: _named(pk, description or str(pk), customer) for pk, description, customer in columns}
+
+
+def _named(line: UUID, name: str, customer: str) -> dict[str, str]:
+    return {"line": str(line), "name": name, "customer": customer}

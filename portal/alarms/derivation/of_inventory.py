@@ -1,0 +1,58 @@
+"""Links that are not as they are declared, and what is nearly booked up."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from portal.alarms.found import Found
+from portal.alarms.kinds import Kind
+from portal.allocation.cpu_core_usage import core_use_of
+from portal.allocation.models import RouterLoad
+from portal.inventory.models import Port, Router
+from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+
+# From this part of what may be booked on a port or a router, more has to be built.
+NEARLY_FULL = 0.8
+
+
+def links(now: datetime) -> Iterator[Found]:
+    for link in links_with_observed_mtu().order_by("pk"):
+        if mtu_mismatch(link):
+            yield _link(link, Kind.LINK_MTU)
+        if interface_missing(link):
+            yield _link(link, Kind.LINK_INTERFACE)
+
+
+def full_ports(now: datetime) -> Iterator[Found]:
+    full = Port.objects.filter(booked_bps__gte=F("bookable_bps") * NEARLY_FULL, booked_bps__gt=0)
+    for port in full.select_related("router").order_by("pk"):
+        yield Found(
+            kind=Kind.PORT_FULL,
+            object=f"port:{port.pk}",
+            name=str(port),
+            facts={"booked": port.booked_bps, "all": port.bookable_bps},
+            routers=(port.router_id,),
+        )
+
+
+def full_routers(now: datetime) -> Iterator[Found]:
+    booked = Router.objects.filter(pk__in=RouterLoad.objects.filter(booked__gt=0).values("router"))
+    routers = list(booked.select_related("observed").order_by("pk"))
+    use = core_use_of(routers)
+    for router in routers:
+        its = use[router.pk]
+        if its.part >= NEARLY_FULL:
+            yield Found(
+                kind=Kind.ROUTER_FULL,
+                object=f"router:{router.pk}",
+                name=router.name,
+                facts={"percent": its.percent, "booked": its.booked_cores, "all": its.bookable_cores},
+                routers=(router.pk,),
+            )
+
+
+def _link(link: Any, kind: Kind) -> Found:
+    both = (link.a_router_id, link.z_router_id)
+    return Found(kind=kind, object=f"link:{link.pk}", name=str(link), routers=both)

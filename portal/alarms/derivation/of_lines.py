@@ -1,0 +1,241 @@
+"""Lines that are down or differ, grouped by their cause: one alarm for a port, however many lines it has.
+
+What a silent router or one without a VPP explains is no alarm of its own.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
+from portal.alarms.derivation.of_routers import troubled_routers
+from portal.alarms.found import Affected, Found
+from portal.alarms.kinds import Kind
+from portal.core.path_watch import LISTENING
+from portal.core.unix_time import to_time
+from portal.diagnosis.models import TroubleReport
+from portal.inventory.models import ObservedPath, Port, Router
+from portal.vll.models import TunnelPath, VllEnd
+from portal.vll.path_sentences import black_hole_facts
+from portal.vll.paths_in_use import lines_beyond
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
+
+# So many changes of somebody else's are named.
+_CHANGES_NAMED = 3
+# The order is that of the diagnosis: a port without link explains a path that nobody hears, and not the
+# other way round. As portal.core.path_watch has it, a path is down where one hears nothing and both listen.
+_DOWN = f"""
+WITH down AS (
+    SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,
+           a.port_id AS a_port, z.port_id AS z_port, pa.router_id AS a_router, pz.router_id AS z_router,
+           a.link_up IS FALSE AND pa.router_id <> ALL(%(troubled)s) AS a_is_cut_off,
+           z.link_up IS FALSE AND pz.router_id <> ALL(%(troubled)s) AS z_is_cut_off,
+           pa.router_id = ANY(%(troubled)s) OR pz.router_id = ANY(%(troubled)s) AS is_explained,
+           line.family IS NOT NULL AND pa.router_id <> pz.router_id
+           AND (a.reachable IS FALSE OR z.reachable IS FALSE
+                OR 'down' IN (a.path_state, z.path_state)
+                   AND a.path_state = ANY(%(listening)s) AND z.path_state = ANY(%(listening)s)
+           ) AS is_without_path
+    FROM vll_vll AS line
+    JOIN vll_vllend AS a ON a.vll_id = line.id AND a.side = 'a'
+    JOIN inventory_port AS pa ON pa.id = a.port_id
+    JOIN vll_vllend AS z ON z.vll_id = line.id AND z.side = 'z'
+    JOIN inventory_port AS pz ON pz.id = z.port_id
+    WHERE line.lifecycle = 'active' AND line.oper_status = 'op-down'
+), cause AS (
+    SELECT 'port:' || a_port AS object, down.* FROM down WHERE a_is_cut_off
+    UNION ALL
+    SELECT 'port:' || z_port, down.* FROM down WHERE z_is_cut_off AND z_port <> a_port
+    UNION ALL
+    SELECT CASE WHEN is_without_path
+                THEN concat_ws(':', 'path', least(a_router, z_router), greatest(a_router, z_router), family)
+                ELSE 'line:' || id END, down.*
+    FROM down WHERE NOT (a_is_cut_off OR z_is_cut_off OR is_explained)
+)
+SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
+"""  # noqa: S608 - constants
+# An order that is under way explains it too, and where somebody else writes that is the alarm.
+_DIFFERING = f"""
+WITH differing AS (
+    SELECT line.id, line.created_at, line.customer_id, line.in_sync_since AS since, line.revision
+    FROM vll_vll AS line
+    WHERE line.lifecycle = 'active' AND NOT line.in_sync
+      AND NOT EXISTS (SELECT FROM vll_order AS placed
+                      WHERE placed.vll_id = line.id AND placed.state <> ALL(%(settled)s))
+      AND NOT EXISTS (SELECT FROM vll_vllend AS contested
+                      WHERE contested.vll_id = line.id AND contested.contested <> '[]')
+), ends AS (
+    SELECT DISTINCT differing.id, port.router_id
+    FROM differing
+    JOIN vll_vllend AS line_end ON line_end.vll_id = differing.id
+     AND (line_end.status <> 'verified' OR line_end.status_revision <> differing.revision
+          OR line_end.observed_in_sync IS FALSE)
+    JOIN inventory_port AS port ON port.id = line_end.port_id
+), cause AS (
+    SELECT coalesce('router:' || ends.router_id, 'line:' || id) AS object, differing.*
+    FROM differing LEFT JOIN ends USING (id)
+    WHERE ends.router_id IS NULL OR ends.router_id <> ALL(%(troubled)s)
+)
+SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
+"""  # noqa: S608 - constants
+
+
+class _Cause(NamedTuple):
+    """``what`` and ``ids``: of the object."""
+
+    object: str
+    what: str
+    ids: list[str]
+    since: datetime | None
+    affected: Affected
+
+
+def down(now: datetime) -> Iterator[Found]:
+    """Ports, paths and single lines, by the lines that are down for them; and paths that routers watch."""
+    troubled = troubled_routers(now)
+    causes = _causes(_DOWN, troubled=list(troubled), listening=sorted(LISTENING))
+    watched = {each.object: each for each in _watched_paths("down", troubled)}
+    ports = Port.objects.select_related("router").in_bulk(_ids(causes, "port"))
+    routers = _router_names(causes)
+    for cause in causes:
+        about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
+        if cause.what == "port":
+            port = ports[int(cause.ids[0])]
+            yield Found(kind=Kind.PORT_DOWN, name=str(port), routers=(port.router_id,), **about)
+        elif cause.what == "path":
+            a, z, _family = map(int, cause.ids)
+            heard = watched.pop(cause.object, None)
+            facts = {"why": "no_route" if heard is None else "unheard"}
+            name = f"{routers[a]} – {routers[z]}"
+            yield Found(kind=Kind.PATH_DOWN, name=name, routers=(a, z), facts=facts, **about)
+        else:
+            yield Found(kind=Kind.LINE_DOWN, name=_line_name(cause), **about)
+    yield from watched.values()
+
+
+def differing(now: datetime) -> Iterator[Found]:
+    settled = [*sorted(TERMINAL_ORDER_STATES), OrderState.HELD.value]
+    causes = _causes(_DIFFERING, troubled=list(troubled_routers(now)), settled=settled)
+    routers = _router_names(causes)
+    for cause in causes:
+        about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
+        if cause.what == "router":
+            router = int(cause.ids[0])
+            yield Found(kind=Kind.ROUTER_DIFFERS, name=routers[router], routers=(router,), **about)
+        else:
+            yield Found(kind=Kind.LINE_DIFFERS, name=_line_name(cause), **about)
+
+
+def contested(now: datetime) -> Iterator[Found]:
+    """By router, where the other writer is to be looked for."""
+    ends = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
+    of_router: dict[Router, list[VllEnd]] = {}
+    for end in ends.select_related("vll__customer", "port__router").order_by("port__router__name", "pk"):
+        of_router.setdefault(end.port.router, []).append(end)
+    for router, its_ends in of_router.items():
+        changes = [each for end in its_ends for each in end.contested]
+        lines = {end.vll_id: end.vll for end in its_ends}
+        yield Found(
+            kind=Kind.CONTESTED,
+            object=f"router:{router.pk}",
+            name=router.name,
+            since=to_time(min(each["since_ms"] for each in changes)),
+            facts={
+                "changes": [
+                    {name: change[name] for name in ("object", "field", "actual", "repairs")}
+                    for change in changes[:_CHANGES_NAMED]
+                ]
+            },
+            routers=(router.pk,),
+            affected=of_lines(list(lines.values())),
+        )
+
+
+def trouble(now: datetime) -> Iterator[Found]:
+    reports = TroubleReport.objects.filter(closed_at__isnull=True).select_related("vll__customer")
+    for report in reports.order_by("reported_at"):
+        yield Found(
+            kind=Kind.TROUBLE,
+            object=f"line:{report.vll_id}",
+            name=str(report.vll),
+            since=report.reported_at,
+            facts={"sentence": report.finding["verdict"]["sentence"], "note": report.note},
+            affected=of_lines([report.vll]),
+        )
+
+
+def unwatched_paths(now: datetime) -> Iterator[Found]:
+    yield from _watched_paths("unheard", troubled_routers(now))
+
+
+def black_holes(now: datetime) -> Iterator[Found]:
+    holes = TunnelPath.objects.filter(in_use=True, black_hole_since__isnull=False)
+    paths = list(holes.select_related("a_router", "z_router").order_by("proven_ip_mtu", "pk"))
+    lines = [lines_beyond(path, path.proven_ip_mtu or 0) for path in paths]
+    for path, affected in zip(paths, named(map(summed, lines)), strict=True):
+        yield Found(
+            kind=Kind.BLACK_HOLE,
+            object=f"path:{path.a_router_id}:{path.z_router_id}:{path.family}",
+            name=f"{path.a_router} – {path.z_router}",
+            since=path.black_hole_since,
+            facts=black_hole_facts(path),
+            routers=(path.a_router_id, path.z_router_id),
+            affected=affected,
+        )
+
+
+def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[Found]:
+    """Where both routers have a session (is_path_down), each pair once. ``state``: down or unheard."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
+        rows = cursor.fetchall()
+    kind = Kind.PATH_DOWN if state == "down" else Kind.PATH_UNHEARD
+    for a, z, family, a_name, z_name, since in rows:
+        yield Found(
+            kind=kind,
+            object=f"path:{a}:{z}:{family}",
+            name=f"{a_name} – {z_name}",
+            since=since,
+            facts={"why": "unheard"},
+            routers=(a, z),
+        )
+
+
+_WATCHED = f"""
+SELECT a.id, z.id, family(path.local), a.name, z.name, min(path.since)
+FROM {ObservedPath._meta.db_table} AS path
+JOIN {ObservedPath._meta.db_table} AS mirrored
+  ON mirrored.local = path.remote AND mirrored.remote = path.local AND mirrored.state = ANY(%(listening)s)
+JOIN inventory_router AS a ON a.id = least(path.router_id, mirrored.router_id)
+JOIN inventory_router AS z ON z.id = greatest(path.router_id, mirrored.router_id)
+WHERE path.state = %(state)s AND a.id <> ALL(%(troubled)s) AND z.id <> ALL(%(troubled)s)
+GROUP BY a.id, z.id, family(path.local) ORDER BY a.name, z.name, 3
+"""  # noqa: S608 - our own names
+
+
+def _causes(query: str, **params: Any) -> list[_Cause]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, params)
+        rows: list[tuple[str, datetime | None, int, int, list[UUID]]] = cursor.fetchall()
+    affected = named([row[2:] for row in rows])
+    return [
+        _Cause(object, object.partition(":")[0], object.split(":")[1:], since, whom)
+        for (object, since, *_), whom in zip(rows, affected, strict=True)
+    ]
+
+
+def _ids(causes: Collection[_Cause], what: str) -> list[int]:
+    return [int(cause.ids[0]) for cause in causes if cause.what == what]
+
+
+def _router_names(causes: Collection[_Cause]) -> dict[int, str]:
+    wanted = {int(each) for cause in causes if cause.what == "path" for each in cause.ids[:2]}
+    wanted |= set(_ids(causes, "router"))
+    return dict(Router.objects.filter(pk__in=wanted).values_list("pk", "name"))
+
+
+def _line_name(cause: _Cause) -> str:
+    return next((each["name"] for each in cause.affected.first), cause.ids[0])

@@ -1,0 +1,82 @@
+"""Orders that somebody has to look at, tests that failed, and removals that nobody confirmed."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from portal.alarms.affected_lines import of_lines
+from portal.alarms.found import Found
+from portal.alarms.kinds import Kind
+from portal.vll import queries
+from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.models import LineTest, Order, Vll
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
+
+# A link that was mended shows by the next test that passes; a line's own test by then is history.
+FAILED_TESTS_FOR = timedelta(days=7)
+
+
+def orders(now: datetime) -> Iterator[Found]:
+    every = Order.objects.select_related("vll__customer", "customer")
+    overdue = every.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
+    for order in overdue.order_by("ordered_at"):
+        yield _order(order, Kind.ORDER_OVERDUE, since=order.ordered_at)
+    for order in queries.failed_lately(every, now=now).order_by("state_at"):
+        yield _order(order, Kind.ORDER_FAILED, since=order.state_at)
+    for order in every.filter(state=OrderState.HELD).order_by("ordered_at"):
+        yield _order(order, Kind.ORDER_HELD, since=order.ordered_at)
+
+
+def unconfirmed(now: datetime) -> Iterator[Found]:
+    """Their orders were ended by force; their leases wait."""
+    under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
+    left = Vll.objects.filter(~Exists(under_way), wanted_present=False)
+    left = left.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+    for line in left.select_related("customer").order_by("created_at"):
+        facts = {"customer": str(line.customer)}
+        yield Found(kind=Kind.UNCONFIRMED, object=f"line:{line.pk}", name=str(line), facts=facts)
+
+
+def failed_tests(now: datetime) -> Iterator[Found]:
+    """Of two routers the newest one, whichever way round it went."""
+    newest: dict[tuple[str, ...], LineTest] = {}
+    for test in _failed_tests(now).order_by("finished_at"):
+        newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
+    for pair, test in newest.items():
+        yield Found(
+            kind=Kind.TEST_FAILED,
+            object="routers:" + ":".join(pair),
+            name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
+            since=test.finished_at,
+            facts={
+                "sentence": line_test_sentence(test),
+                "line": str(test.vll_id),
+                "test": str(test.pk),
+            },
+        )
+
+
+def _failed_tests(now: datetime) -> QuerySet[LineTest]:
+    """Those since which none of as large frames has passed between the same routers."""
+    a, z = "conditions__routers__a__router", "conditions__routers__z__router"
+    passed = LineTest.objects.filter(
+        Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),
+        state=LineTest.State.PASSED,
+        finished_at__gt=OuterRef("finished_at"),
+        frame__gte=OuterRef("frame"),
+    )
+    failed = LineTest.objects.filter(state=LineTest.State.FAILED, finished_at__gte=now - FAILED_TESTS_FOR)
+    return failed.filter(~Exists(passed))
+
+
+def _order(order: Order, kind: Kind, *, since: datetime) -> Found:
+    facts = {"customer": str(order.customer), "action": order.action, "state": order.state}
+    return Found(
+        kind=kind,
+        object=f"order:{order.pk}",
+        name=str(order.vll),
+        since=since,
+        facts=facts | {"line": str(order.vll_id)},
+        affected=of_lines([order.vll]),
+    )

@@ -1,0 +1,131 @@
+"""Routers that nobody hears, whose VPP does not work, or whose agent complains."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+
+from portal.alarms.affected_lines import on_routers
+from portal.alarms.found import NOBODY, PORTAL, Affected, Found
+from portal.alarms.kinds import Kind
+from portal.inventory.models import Router, RouterSilence
+from portal.telemetry.losses import FewBuffers, Loss, losing, recent_buffers, recent_losses, short_of_buffers
+from portal.telemetry.models import AgentApiUptime
+from portal.vll.operations.oper_status import FRESH
+
+# The agent API notes every ten seconds that it is there; a restart takes less than this.
+_AWAY_AFTER = timedelta(seconds=45)
+
+
+def reports_away(now: datetime) -> Iterator[Found]:
+    """No process of the agent API works, which once did: nobody knows anything of any router."""
+    newest = AgentApiUptime.objects.order_by("-seen_at").values_list("seen_at", flat=True).first()
+    if newest is not None and newest < now - _AWAY_AFTER:
+        yield Found(kind=Kind.REPORTS_AWAY, object=PORTAL, name=PORTAL, since=newest)
+
+
+def silent(now: datetime) -> Iterator[Found]:
+    """By the product's one notion of silence (portal.telemetry.router_silences): the portal listened."""
+    routers = list(_silent_routers().order_by("name"))
+    affected = on_routers([router.pk for router in routers])
+    for router in routers:
+        [silence] = getattr(router, "going_on", None) or [None]
+        since = None if silence is None else silence.since
+        standing = "unheard" if silence is None else _standing(silence)
+        yield _of(router, Kind.ROUTER_SILENT, affected, since=since, facts={"standing": standing})
+
+
+def without_vpp(now: datetime) -> Iterator[Found]:
+    """By fresh reports alone: of a silent router the silence is the alarm."""
+    routers = list(_without_vpp(now).select_related("observed").order_by("name"))
+    affected = on_routers([router.pk for router in routers])
+    for router in routers:
+        seen = router.observed
+        kind = Kind.VPP_HANGS if seen.vpp_hangs else Kind.VPP_AWAY
+        yield _of(router, kind, affected, since=seen.vpp_away_since)
+
+
+def troubled_routers(now: datetime) -> set[int]:
+    """Routers that have an alarm which explains what is wrong with their lines and paths."""
+    troubled = _silent_routers().values("pk").union(_without_vpp(now).values("pk"))
+    return {row["pk"] for row in troubled}
+
+
+def agents(now: datetime) -> Iterator[Found]:
+    with_agent = _with_agent().order_by("name")
+    for router in with_agent.filter(observed__generation_held__gt=F("generation")):
+        yield _of(router, Kind.AGENT_AHEAD)
+    unread = with_agent.filter(observed__isnull=False).exclude(observed__set_aside=[])
+    for router in unread.select_related("observed"):
+        yield _of(router, Kind.FILES_ASIDE, facts={"files": router.observed.set_aside})
+    for router in Router.objects.exclude(held_since=None, maintenance_since=None).order_by("name"):
+        since = router.held_since or router.maintenance_since
+        facts = {"held": router.held_since is not None}
+        yield _of(router, Kind.WITHHELD, since=since, facts=facts)
+
+
+def lossy(now: datetime) -> Iterator[Found]:
+    """Over the last ten minutes."""
+    yield from map(_lossy_interface, losing(recent_losses(now)))
+    yield from map(_short_of_buffers, short_of_buffers(recent_buffers(now)))
+
+
+def _lossy_interface(loss: Loss) -> Found:
+    facts = {
+        "ratio": loss.ratio,
+        "reasons": loss.reasons,
+        "rx_packets": loss.rx_packets,
+        "tx_packets": loss.tx_packets,
+    }
+    return Found(
+        kind=Kind.LOSSES,
+        object=f"interface:{loss.router_id}:{loss.interface}",
+        name=f"{loss.router}:{loss.interface}",
+        facts=facts,
+        routers=(loss.router_id,),
+    )
+
+
+def _short_of_buffers(short: FewBuffers) -> Found:
+    return Found(
+        kind=Kind.FEW_BUFFERS,
+        object=f"router:{short.router_id}",
+        name=short.router,
+        facts={"free": short.free, "all": short.buffers},
+        routers=(short.router_id,),
+    )
+
+
+def _with_agent() -> QuerySet[Router]:
+    return Router.objects.exclude(agent_url="")
+
+
+def _silent_routers() -> QuerySet[Router]:
+    going_on = RouterSilence.objects.filter(until__isnull=True)
+    never = Q(observed__isnull=True)
+    found = _with_agent().filter(never | Exists(going_on.filter(router=OuterRef("pk"))))
+    return found.prefetch_related(Prefetch("silences", going_on, to_attr="going_on"))
+
+
+def _without_vpp(now: datetime) -> QuerySet[Router]:
+    fresh = _with_agent().filter(observed__reported_at__gte=now - FRESH)
+    return fresh.filter(Q(observed__vpp_hangs=True) | Q(observed__vpp_away_since__isnull=False))
+
+
+def _standing(silence: RouterSilence) -> str:
+    """What is known of its VPP meanwhile."""
+    if silence.counts_as_down:
+        return "down"
+    return "unknown" if silence.forwarded_at is None else "forwards"
+
+
+def _of(router: Any, kind: Kind, affected: dict[int, Affected] | None = None, **more: Any) -> Found:
+    return Found(
+        kind=kind,
+        object=f"router:{router.pk}",
+        name=router.name,
+        routers=(router.pk,),
+        affected=(affected or {}).get(router.pk, NOBODY),
+        **more,
+    )

@@ -1,0 +1,89 @@
+"""The kinds of alarms, and how bad each is: the perceived severity of ITU-T X.733, 8.1.2.3."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Severity(models.IntegerChoices):
+    """Critical and major: customers feel it, or soon will. Minor: they do not, and it has to be mended all
+    the same. Warning: nothing is broken yet."""
+
+    CRITICAL = 1, _("Critical")
+    MAJOR = 2, _("Major")
+    MINOR = 3, _("Minor")
+    WARNING = 4, _("Warning")
+
+
+class Kind(models.TextChoices):
+    """What is wrong; the labels are headings, and what a filter offers."""
+
+    REPORTS_AWAY = "reports_away", _("No reports from any router")
+    ROUTER_SILENT = "router_silent", _("Routers silent")
+    VPP_AWAY = "vpp_away", _("Routers without a VPP")
+    VPP_HANGS = "vpp_hangs", _("Routers whose VPP hangs and has to be restarted")
+    PATH_DOWN = "path_down", _("Paths that are down")
+    PORT_DOWN = "port_down", _("Ports without link")
+    LINE_DOWN = "line_down", _("Lines down")
+    BLACK_HOLE = "black_hole", _("MTU black holes")
+    TROUBLE = "trouble", _("Trouble that customers report")
+    ROUTER_DIFFERS = "router_differs", _("Routers that differ from what is wanted")
+    LINE_DIFFERS = "line_differs", _("Lines that differ from what is wanted")
+    CONTESTED = "contested", _("Somebody else changes what routers hold of lines")
+    LOSSES = "losses", _("Backbone interfaces that lose frames")
+    ORDER_OVERDUE = "order_overdue", _("Orders overdue")
+    ORDER_FAILED = "order_failed", _("Orders failed in the last day and not retried")
+    AGENT_AHEAD = "agent_ahead", _("Agents ahead of the database")
+    RELAY = "relay", _("Messages that the relay has not sent")
+    FEW_BUFFERS = "few_buffers", _("Routers short of buffers")
+    TEST_FAILED = "test_failed", _("Line tests that failed")
+    UNCONFIRMED = "unconfirmed", _("Lines that no router has confirmed to be gone")
+    LINK_MTU = "link_mtu", _("Links whose MTUs contradict each other")
+    LINK_INTERFACE = "link_interface", _("Links with an interface that its router does not have")
+    FILES_ASIDE = "files_aside", _("Agents with files that they could not use")
+    QUARANTINE = "quarantine", _("Samples with a wrong time or count that wait for a decision")
+    MAILS = "mails", _("Mails that the mail server does not take")
+    WEBHOOK = "webhook", _("Webhooks that were disabled")
+    NETBOX = "netbox", _("NetBox does not answer or has not been read for long")
+    NETBOX_LINES = "netbox_lines", _("Lines that NetBox does not take")
+    PATH_UNHEARD = "path_unheard", _("Paths that nobody can watch: UDP port 4784 may be filtered")
+    ORDER_HELD = "order_held", _("Orders that wait for approval")
+    WITHHELD = "withheld", _("Routers held or under maintenance")
+    PORT_FULL = "port_full", _("Ports that are nearly booked up")
+    ROUTER_FULL = "router_full", _("Routers whose cores are nearly booked up")
+
+
+SEVERITIES: dict[Kind, Severity] = {
+    Kind.REPORTS_AWAY: Severity.CRITICAL,
+    Kind.ROUTER_SILENT: Severity.CRITICAL,
+    Kind.VPP_AWAY: Severity.CRITICAL,
+    Kind.VPP_HANGS: Severity.CRITICAL,
+    Kind.PATH_DOWN: Severity.CRITICAL,
+    Kind.PORT_DOWN: Severity.MAJOR,
+    Kind.LINE_DOWN: Severity.MAJOR,
+    Kind.BLACK_HOLE: Severity.MAJOR,
+    Kind.TROUBLE: Severity.MAJOR,
+    Kind.ROUTER_DIFFERS: Severity.MAJOR,
+    Kind.LINE_DIFFERS: Severity.MAJOR,
+    Kind.CONTESTED: Severity.MAJOR,
+    Kind.LOSSES: Severity.MAJOR,
+    Kind.ORDER_OVERDUE: Severity.MAJOR,
+    Kind.ORDER_FAILED: Severity.MAJOR,
+    Kind.AGENT_AHEAD: Severity.MAJOR,
+    Kind.RELAY: Severity.MAJOR,
+    Kind.FEW_BUFFERS: Severity.MINOR,
+    Kind.TEST_FAILED: Severity.MINOR,
+    Kind.UNCONFIRMED: Severity.MINOR,
+    Kind.LINK_MTU: Severity.MINOR,
+    Kind.LINK_INTERFACE: Severity.MINOR,
+    Kind.FILES_ASIDE: Severity.MINOR,
+    Kind.QUARANTINE: Severity.MINOR,
+    Kind.MAILS: Severity.MINOR,
+    Kind.WEBHOOK: Severity.MINOR,
+    Kind.NETBOX: Severity.MINOR,
+    Kind.NETBOX_LINES: Severity.MINOR,
+    Kind.PATH_UNHEARD: Severity.WARNING,
+    Kind.ORDER_HELD: Severity.WARNING,
+    Kind.WITHHELD: Severity.WARNING,
+    Kind.PORT_FULL: Severity.WARNING,
+    Kind.ROUTER_FULL: Severity.WARNING,
+}

@@ -1,0 +1,90 @@
+"""Reading alarms: those that are up, and those that were."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from portal.alarms.kinds import Kind, Severity
+from portal.alarms.models import Alarm, AlarmRound, OperatorState
+
+# Rounds come every few seconds; what is older than this nobody can rely on.
+LATE_AFTER = timedelta(seconds=30)
+_ACKNOWLEDGED = Q(operator_state__acknowledged_at__isnull=False)
+_TALLY = f"""
+SELECT alarm.kind, alarm.severity,
+       count(*) FILTER (WHERE silenced IS NULL AND said.acknowledged_at IS NULL),
+       count(*) FILTER (WHERE silenced IS NULL AND said.acknowledged_at IS NOT NULL),
+       count(*) FILTER (WHERE silenced IS NOT NULL)
+FROM {Alarm._meta.db_table} AS alarm
+LEFT JOIN {OperatorState._meta.db_table} AS said ON said.alarm_id = alarm.id
+LEFT JOIN (SELECT DISTINCT earlier.kind, earlier.object
+           FROM {OperatorState._meta.db_table} AS silence
+           JOIN {Alarm._meta.db_table} AS earlier ON earlier.id = silence.alarm_id
+           WHERE silence.silenced_until > %s) AS silenced
+  ON silenced.kind = alarm.kind AND silenced.object = alarm.object
+WHERE alarm.cleared_at IS NULL
+GROUP BY alarm.kind, alarm.severity
+"""  # noqa: S608 - our own names
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many alarms of a kind are up: each is counted once, a silenced one as nothing else."""
+
+    kind: Kind
+    severity: Severity
+    unacknowledged: int
+    acknowledged: int
+    silenced: int
+
+
+def alarms_up(now: datetime) -> QuerySet[Any]:
+    """The worst first, then the oldest; with what people say of each."""
+    rows = Alarm.objects.filter(cleared_at__isnull=True)
+    return with_operator_state(rows, now).order_by("severity", "raised_at", "id")
+
+
+def unacknowledged(now: datetime) -> QuerySet[Any]:
+    return alarms_up(now).exclude(_ACKNOWLEDGED).filter(silenced_until__isnull=True)
+
+
+def acknowledged(now: datetime) -> QuerySet[Any]:
+    return alarms_up(now).filter(_ACKNOWLEDGED, silenced_until__isnull=True)
+
+
+def silenced(now: datetime) -> QuerySet[Any]:
+    return alarms_up(now).filter(silenced_until__isnull=False)
+
+
+def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
+    """With ``silenced_until`` and ``silenced_by``: a silence that an earlier occurrence was given still
+    holds."""
+    silences = OperatorState.objects.filter(
+        alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
+    ).order_by("-silenced_until")
+    found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
+        silenced_until=Subquery(silences.values("silenced_until")[:1]),
+        silenced_by=Subquery(silences.values("silenced_by")[:1]),
+    )
+    return found
+
+
+def tally(now: datetime) -> list[Tally]:
+    """Only kinds of which any is up."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TALLY, [now])
+        rows = cursor.fetchall()
+    return [Tally(Kind(kind), Severity(severity), *counts) for kind, severity, *counts in rows]
+
+
+def last_round() -> AlarmRound | None:
+    """None: nobody has looked yet."""
+    return AlarmRound.objects.first()
+
+
+def is_late(last: AlarmRound | None, now: datetime) -> bool:
+    """Whether nobody has looked lately, so that what is shown may be over, or not all there is."""
+    return last is None or last.at < now - LATE_AFTER

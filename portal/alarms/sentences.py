@@ -1,0 +1,227 @@
+"""Alarms in words: a headline of what is wrong, and a note of what more there is to say."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.alarms.kinds import Kind
+from portal.core.units import count_text, part_text, rate_text
+from portal.netbox_sync.user_messages import error_sentence
+from portal.notifications.webhook_sentences import why_disabled
+from portal.telemetry.models import Quarantine
+from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
+from portal.vll.path_sentences import black_hole_text
+from portal.vll.states import OrderAction, OrderState
+
+Facts = Mapping[str, Any]
+
+# ``{name}``: of what it is about.
+HEADLINES: dict[Kind, str] = {
+    Kind.REPORTS_AWAY: gettext_noop("The portal hears from no router"),
+    Kind.ROUTER_SILENT: gettext_noop("{name} is silent"),
+    Kind.VPP_AWAY: gettext_noop("{name} has no VPP"),
+    Kind.VPP_HANGS: gettext_noop("VPP hangs on {name}"),
+    Kind.PATH_DOWN: gettext_noop("The path {name} is down"),
+    Kind.PORT_DOWN: gettext_noop("{name} has no link"),
+    Kind.LINE_DOWN: gettext_noop("{name} is down"),
+    Kind.BLACK_HOLE: gettext_noop("MTU black hole on {name}"),
+    Kind.TROUBLE: gettext_noop("A customer reports trouble with {name}"),
+    Kind.ROUTER_DIFFERS: gettext_noop("{name} does not hold what is wanted"),
+    Kind.LINE_DIFFERS: gettext_noop("{name} differs from what is wanted"),
+    Kind.CONTESTED: gettext_noop("Somebody else changes lines on {name}"),
+    Kind.LOSSES: gettext_noop("{name} loses frames"),
+    Kind.ORDER_OVERDUE: gettext_noop("The order for {name} is overdue"),
+    Kind.ORDER_FAILED: gettext_noop("The order for {name} failed"),
+    Kind.AGENT_AHEAD: gettext_noop("The agent of {name} is ahead of the database"),
+    Kind.RELAY: gettext_noop("The relay sends no messages"),
+    Kind.FEW_BUFFERS: gettext_noop("VPP on {name} is short of buffers"),
+    Kind.TEST_FAILED: gettext_noop("The line test {name} failed"),
+    Kind.UNCONFIRMED: gettext_noop("No router has confirmed that {name} is gone"),
+    Kind.LINK_MTU: gettext_noop("The MTUs of {name} contradict each other"),
+    Kind.LINK_INTERFACE: gettext_noop("{name}: an interface is missing"),
+    Kind.FILES_ASIDE: gettext_noop("The agent of {name} could not use its files"),
+    Kind.QUARANTINE: gettext_noop("Samples of {name} wait for a decision"),
+    Kind.MAILS: gettext_noop("The mail server does not take mails"),
+    Kind.WEBHOOK: gettext_noop("The webhook {name} was disabled"),
+    Kind.NETBOX: gettext_noop("NetBox does not answer, or has not been read for long"),
+    Kind.NETBOX_LINES: gettext_noop("NetBox does not take lines"),
+    Kind.PATH_UNHEARD: gettext_noop("Nobody can watch the path {name}"),
+    Kind.ORDER_HELD: gettext_noop("The order for {name} waits for approval"),
+    Kind.WITHHELD: gettext_noop("{name} is held or under maintenance"),
+    Kind.PORT_FULL: gettext_noop("{name} is nearly booked up"),
+    Kind.ROUTER_FULL: gettext_noop("The cores of {name} are nearly booked up"),
+}
+_STANDINGS = {
+    "down": gettext_noop("Nothing speaks for it: its lines are down."),
+    "forwards": gettext_noop("Its VPP forwards all the same: look at the agent."),
+    "unknown": gettext_noop("Its lines may be down."),
+    "unheard": gettext_noop("It has never reported."),
+}
+_LOSSES = {
+    "rx_miss": gettext_noop("missed: {frames}"),
+    "rx_errors": gettext_noop("broken: {frames}"),
+    "rx_no_buffer": gettext_noop("no buffer: {frames}"),
+    "tx_errors": gettext_noop("not sent: {frames}"),
+}
+
+
+def headline(kind: str) -> str:
+    """The sentence, with ``{name}`` where it has one."""
+    return _(HEADLINES[Kind(kind)])
+
+
+def note(kind: str, facts: Facts) -> str:
+    """ "" where the headline says it all."""
+    tell = _NOTES.get(Kind(kind))
+    return "" if tell is None else tell(facts)
+
+
+def _reports_away(facts: Facts) -> str:
+    return _("Its agent API does not work, or not with this database. Nothing is known of any line.")
+
+
+def _silent(facts: Facts) -> str:
+    return _(_STANDINGS[facts["standing"]])
+
+
+def _vpp_away(facts: Facts) -> str:
+    return _("Its agent reports, and finds no VPP to look at.")
+
+
+def _vpp_hangs(facts: Facts) -> str:
+    return _("It takes connections and answers nothing. What it forwards may go on. VPP has to be restarted.")
+
+
+def _path_down(facts: Facts) -> str:
+    if facts["why"] == "no_route":
+        return _("There is no route between the two routers.")
+    return _("The two routers do not hear each other any more.")
+
+
+def _path_unheard(facts: Facts) -> str:
+    return _("They have never heard each other: UDP port 4784 may be filtered on the way.")
+
+
+def _trouble(facts: Facts) -> str:
+    return f"{facts['sentence']} {facts['note']}".strip()
+
+
+def _contested(facts: Facts) -> str:
+    told = _("{field} of {object} is changed to “{actual}”, repairs so far: {repairs}")
+    return "; ".join(told.format(**each) for each in facts["changes"])
+
+
+def _files_aside(facts: Facts) -> str:
+    return "; ".join(f"{each['file']}: {each['why']}" for each in facts["files"])
+
+
+def _withheld(facts: Facts) -> str:
+    return _("Nothing is sent to it.") if facts["held"] else _("It takes no new work.")
+
+
+def _losses(facts: Facts) -> str:
+    why = ", ".join(
+        _(_LOSSES[name]).format(frames=count_text(count)) for name, count in facts["reasons"].items()
+    )
+    return _("{percent} in the last 10 minutes: {why}. Received {rx}, sent {tx}.").format(
+        percent=part_text(facts["ratio"]),
+        why=why,
+        rx=count_text(facts["rx_packets"]),
+        tx=count_text(facts["tx_packets"]),
+    )
+
+
+def _few_buffers(facts: Facts) -> str:
+    return _("{free} of {all} were left in the last 10 minutes; without one nothing is received.").format(
+        free=count_text(facts["free"]), all=count_text(facts["all"])
+    )
+
+
+def _order(facts: Facts) -> str:
+    action, state = OrderAction(facts["action"]).label, OrderState(facts["state"]).label
+    return f"{facts['customer']}: {action}, {state}"
+
+
+def _customer(facts: Facts) -> str:
+    return str(facts["customer"])
+
+
+def _sentence(facts: Facts) -> str:
+    return str(facts["sentence"])
+
+
+def _quarantine(facts: Facts) -> str:
+    samples, lines = facts["samples"], facts["lines"]
+    if not facts["month"]:
+        reason = reason_text(Quarantine(month=None, reason=facts["reason"]))
+        return _("{samples} samples, lines: {lines}. {reason}").format(
+            samples=samples, lines=lines, reason=reason
+        )
+    return _("Its clock was {clock}; {samples} samples of {month}, lines: {lines}").format(
+        clock=offset_text(facts["offset_ms"]), samples=samples, month=facts["month"], lines=lines
+    )
+
+
+def _relay(facts: Facts) -> str:
+    return _("Messages that wait: {messages}. The first: {first}").format(**facts)
+
+
+def _mails(facts: Facts) -> str:
+    return _("Mails that wait: {mails}. The first: {first}. {error}").format(**facts)
+
+
+def _webhook(facts: Facts) -> str:
+    whose = facts["customer"] or _("NOC")
+    return f"{whose}. {why_disabled(facts['because'])}"
+
+
+def _netbox(facts: Facts) -> str:
+    return error_sentence(facts["error"]) if facts["error"] else ""
+
+
+def _netbox_lines(facts: Facts) -> str:
+    return _("Lines: {lines}. The first: {first}. {why}").format(
+        lines=facts["lines"], first=facts["first"], why=error_sentence(facts["error"] or {})
+    )
+
+
+def _booked_rate(facts: Facts) -> str:
+    return _("{booked} of {all}").format(booked=rate_text(facts["booked"]), all=rate_text(facts["all"]))
+
+
+def _booked_cores(facts: Facts) -> str:
+    return _("{percent} %: {booked} of {all} cores").format(
+        percent=facts["percent"], booked=f"{facts['booked']:g}", all=f"{facts['all']:g}"
+    )
+
+
+_NOTES: dict[Kind, Callable[[Facts], str]] = {
+    Kind.REPORTS_AWAY: _reports_away,
+    Kind.ROUTER_SILENT: _silent,
+    Kind.VPP_AWAY: _vpp_away,
+    Kind.VPP_HANGS: _vpp_hangs,
+    Kind.PATH_DOWN: _path_down,
+    Kind.PATH_UNHEARD: _path_unheard,
+    Kind.BLACK_HOLE: black_hole_text,
+    Kind.TROUBLE: _trouble,
+    Kind.CONTESTED: _contested,
+    Kind.FILES_ASIDE: _files_aside,
+    Kind.WITHHELD: _withheld,
+    Kind.LOSSES: _losses,
+    Kind.FEW_BUFFERS: _few_buffers,
+    Kind.ORDER_OVERDUE: _order,
+    Kind.ORDER_FAILED: _order,
+    Kind.ORDER_HELD: _order,
+    Kind.UNCONFIRMED: _customer,
+    Kind.TEST_FAILED: _sentence,
+    Kind.QUARANTINE: _quarantine,
+    Kind.RELAY: _relay,
+    Kind.MAILS: _mails,
+    Kind.WEBHOOK: _webhook,
+    Kind.NETBOX: _netbox,
+    Kind.NETBOX_LINES: _netbox_lines,
+    Kind.PORT_FULL: _booked_rate,
+    Kind.ROUTER_FULL: _booked_cores,
+}

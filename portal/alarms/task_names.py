@@ -1,0 +1,4 @@
+"""The tasks of alarms, by the names that Celery knows."""
+
+WATCH = "alarms.watch"
+FORGET = "alarms.forget"

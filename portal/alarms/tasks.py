@@ -1,0 +1,20 @@
+"""Celery tasks of alarms."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+
+from portal.alarms import task_names
+from portal.alarms.rounds import alarms_forget, alarms_watch
+from portal.core import clock
+
+
+@shared_task(name=task_names.WATCH)
+def watch() -> None:
+    alarms_watch(now=clock.now())
+
+
+@shared_task(name=task_names.FORGET)
+def forget() -> None:
+    alarms_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ALARM_DAYS))

@@ -1,0 +1,67 @@
+"""Alarms in words."""
+
+from datetime import datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from portal.alarms import sentences
+from portal.alarms.kinds import Severity
+from portal.alarms.models import Alarm
+from portal.core import clock
+from portal.core.units import lasting_text
+from portal.web import alarm_addresses
+
+register = template.Library()
+
+_TONES = {
+    Severity.CRITICAL: "critical",
+    Severity.MAJOR: "danger",
+    Severity.MINOR: "warning",
+    Severity.WARNING: "muted",
+}
+
+
+@register.filter
+def headline(alarm: Alarm) -> SafeString:
+    """``rhino is silent``; a name keeps its direction of writing to itself."""
+    return format_html(sentences.headline(alarm.kind), name=format_html("<bdi>{}</bdi>", alarm.name))
+
+
+@register.filter
+def note(alarm: Alarm) -> str:
+    """What more there is to say, "" where the headline says it all."""
+    return sentences.note(alarm.kind, alarm.facts)
+
+
+@register.filter
+def address(alarm: Alarm) -> str:
+    """Of the page on which something can be done about it, or ""."""
+    return alarm_addresses.address_of(alarm)
+
+
+@register.inclusion_tag("ui/badge.html")
+def severity_badge(severity: int) -> dict[str, str]:
+    return {"label": str(Severity(severity).label), "tone": _TONES[Severity(severity)]}
+
+
+@register.filter
+def severity_name(severity: int) -> str:
+    """The word that classes of style are called by: ``critical``."""
+    return Severity(severity).name.lower()
+
+
+@register.filter
+def age(since: datetime) -> str:
+    """``2 h 10 min``, to the minute."""
+    minutes = max(0, int((clock.now() - since).total_seconds()) // 60)
+    return lasting_text(minutes * 60) if minutes else _("under 1 min")
+
+
+@register.filter
+def lasted(alarm: Alarm) -> str:
+    """How long one that is over was up."""
+    until = alarm.cleared_at or clock.now()
+    return lasting_text((until - alarm.raised_at).total_seconds())

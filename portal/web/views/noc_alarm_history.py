@@ -1,0 +1,52 @@
+"""What was wrong when, for how long, and who had seen it."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import permissions
+from portal.alarms.models import Alarm
+from portal.inventory.models import Router
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.forms.alarms import AlarmHistoryForm
+from portal.web.pagination import newest_first
+
+UNPROCESSABLE = 422
+
+
+@requires(permissions.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """``?kind=&state=&router=&since=&until=`` narrow it, ``?after=`` pages on."""
+    form = AlarmHistoryForm(request.GET)
+    asked = form.cleaned_data if form.is_valid() else {}
+    rows = _narrowed(Alarm.objects.select_related("operator_state"), asked)
+    context = {
+        "form": form,
+        "page": newest_first(rows, by="raised_at", after=request.GET.get("after", "")),
+        "keep": urlencode({name: request.GET[name] for name in form.fields if request.GET.get(name)}),
+    }
+    return render(
+        request, "noc/alarm_history.html", context, status=None if form.is_valid() else UNPROCESSABLE
+    )
+
+
+def _narrowed(rows: QuerySet[Alarm], asked: dict[str, Any]) -> QuerySet[Alarm]:
+    if kind := asked.get("kind"):
+        rows = rows.filter(kind=kind)
+    if state := asked.get("state"):
+        rows = rows.filter(cleared_at__isnull=state == AlarmHistoryForm.UP)
+    if name := asked.get("router"):
+        rows = rows.filter(
+            routers__overlap=list(Router.objects.filter(name=name).values_list("pk", flat=True))
+        )
+    return rows.filter(_up_in(asked.get("since"), asked.get("until")))
+
+
+def _up_in(since: datetime | None, until: datetime | None) -> Q:
+    """Whether it was up at any moment of that time."""
+    up = Q(raised_at__lt=until) if until else Q()
+    return up & (Q(cleared_at__isnull=True) | Q(cleared_at__gt=since)) if since else up

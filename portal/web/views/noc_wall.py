@@ -1,0 +1,57 @@
+"""The wall view: what a screen on the NOC's wall shows, to be read from across the room."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from portal.accounts import permissions
+from portal.alarms import queries
+from portal.alarms.kinds import Severity
+from portal.core import clock
+from portal.diagnosis.health import HealthState
+from portal.vll.models import Order
+from portal.vll.states import OrderState
+from portal.web.access_control import SignedInRequest, requires
+
+# As many as fit on a screen of 768 lines in letters that one can read from five metres.
+WORST_SHOWN = 6
+# Lines of which nothing is known only where there are any.
+_FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
+
+
+@requires(permissions.may_run_the_network)
+def page(request: SignedInRequest) -> HttpResponse:
+    """To htmx the part that changes. It is sent each time: it says when it was last true."""
+    template = "noc/_wall.html" if request.htmx else "noc/wall.html"
+    return render(request, template, _context())
+
+
+def _context() -> dict[str, Any]:
+    now = clock.now()
+    up, last = queries.tally(now), queries.last_round()
+    lines = last.lines if last else {}
+    return {
+        "now": now,
+        "last": last,
+        "late": queries.is_late(last, now),
+        "lines": [
+            (state.value, state.label, lines.get(state.value, 0))
+            for state in _FIGURES
+            if state != HealthState.UNKNOWN or lines.get(state.value)
+        ],
+        "other_lines": [
+            (state.label, lines[state.value])
+            for state in HealthState
+            if state not in _FIGURES and lines.get(state.value)
+        ],
+        "total": sum(lines.values()),
+        "severities": [
+            (each, sum(tally.unacknowledged for tally in up if tally.severity == each)) for each in Severity
+        ],
+        "acknowledged": sum(each.acknowledged for each in up),
+        "silenced": sum(each.silenced for each in up),
+        "held_orders": Order.objects.filter(state=OrderState.HELD).count(),
+        "worst": list(queries.unacknowledged(now)[:WORST_SHOWN]),
+        "more": max(0, sum(each.unacknowledged for each in up) - WORST_SHOWN),
+    }

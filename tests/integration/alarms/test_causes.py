@@ -1,0 +1,197 @@
+"""Lines that are down for one cause are one alarm, which says how many they are and whose."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from portal.accounts.models import Customer, User
+from portal.alarms.affected_lines import NAMED, lines_behind
+from portal.alarms.kinds import Kind
+from portal.alarms.models import Alarm
+from portal.alarms.rounds import alarms_watch
+from portal.core import clock
+from portal.core.path_watch import PathState
+from portal.inventory.models import ObservedRouter, Port, RouterSilence
+from portal.vll.models import Order, TunnelPath, Vll, VllEnd
+from tests.integration.isp import Isp, member
+from tests.integration.orders import end, modify, order
+from tests.integration.raised_alarms import alarms_raised
+from tests.integration.router_answers import activate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def now() -> datetime:
+    return clock.now()
+
+
+@pytest.fixture
+def lines(isp: Isp, alice: User, bakery: Customer) -> dict[str, Vll]:
+    """Two of the dairy's from rhino to hippo, and one of the bakery's."""
+    baker = member("ben", bakery, "operator")
+    found = {}
+    for number, (name, user, ports) in enumerate(
+        (("milk", alice, "host-cust1"), ("cheese", alice, "host-cust1"), ("bread", baker, "host-cust2"))
+    ):
+        Port.objects.filter(interface=ports).update(customer=user.memberships.get().customer)
+        ends = {
+            "a_end": end(isp, f"rhino:{ports}", outer=100 + number),
+            "z_end": end(isp, f"hippo:{ports}", outer=100 + number),
+        }
+        found[name] = order(isp, user, description=name, **ends).vll
+        activate(found[name])
+    Vll.objects.update(oper_status="op-up")
+    VllEnd.objects.update(link_up=True, observed_in_sync=True)
+    return found
+
+
+def take_down(*lines: Vll, **facts: object) -> None:
+    """``facts``: of the A end."""
+    ids = [line.pk for line in lines]
+    Vll.objects.filter(pk__in=ids).update(oper_status="op-down", oper_since=clock.now())
+    VllEnd.objects.filter(vll__in=ids, side="a").update(**facts)
+
+
+def the_alarm() -> Alarm:
+    return Alarm.objects.get(cleared_at=None)
+
+
+def names_behind(alarm: Alarm) -> set[str]:
+    return set(lines_behind(alarm.kind, alarm.object).values_list("description", flat=True))
+
+
+def test_a_silent_router_is_one_alarm_for_all_its_lines(
+    isp: Isp, lines: dict[str, Vll], now: datetime
+) -> None:
+    RouterSilence.objects.create(router=isp.routers["rhino"], since=now, counts_as_down=True)
+    take_down(*lines.values())
+    assert alarms_raised() == ["rhino is silent"]
+    alarm = the_alarm()
+    assert (alarm.lines, alarm.customers) == (3, 2)
+    assert [(each["name"], each["customer"]) for each in alarm.first_lines] == [
+        ("milk", "Alpine Dairy"),
+        ("cheese", "Alpine Dairy"),
+        ("bread", "Basel Bakery"),
+    ]
+    assert names_behind(alarm) == set(lines)
+
+
+@pytest.mark.parametrize(("hangs", "headline"), [(False, "rhino has no VPP"), (True, "VPP hangs on rhino")])
+def test_a_router_without_a_vpp_is_one_alarm_for_all_its_lines(
+    isp: Isp, lines: dict[str, Vll], now: datetime, hangs: bool, headline: str
+) -> None:
+    take_down(*lines.values())
+    rhino = ObservedRouter.objects.filter(router=isp.routers["rhino"])
+    rhino.update(vpp_away_since=now, vpp_hangs=hangs)
+    assert alarms_raised() == [headline]
+    assert the_alarm().lines == 3
+
+
+def test_a_port_without_link_is_one_alarm_for_the_lines_that_are_down_for_it(
+    isp: Isp, lines: dict[str, Vll]
+) -> None:
+    take_down(lines["milk"], lines["cheese"], link_up=False)
+    assert alarms_raised() == ["rhino:host-cust1 has no link"]
+    alarm = the_alarm()
+    assert (alarm.lines, alarm.customers) == (2, 1)
+    assert names_behind(alarm) == {"milk", "cheese"}
+
+
+def test_both_ports_without_link_are_two_things_to_mend(isp: Isp, lines: dict[str, Vll]) -> None:
+    take_down(lines["milk"], link_up=False)
+    VllEnd.objects.filter(vll=lines["milk"]).update(link_up=False)
+    assert alarms_raised() == ["hippo:host-cust1 has no link", "rhino:host-cust1 has no link"]
+
+
+@pytest.mark.parametrize("facts", [{"reachable": False}, {"path_state": PathState.DOWN}])
+def test_a_path_is_one_alarm_for_all_lines_on_it(
+    isp: Isp, lines: dict[str, Vll], facts: dict[str, object]
+) -> None:
+    VllEnd.objects.filter(side="z").update(path_state=PathState.UP)
+    take_down(*lines.values(), **facts)
+    assert alarms_raised() == ["The path rhino – hippo is down"]
+    alarm = the_alarm()
+    assert (alarm.lines, alarm.customers, len(alarm.routers)) == (3, 2, 2)
+    assert names_behind(alarm) == set(lines)
+
+
+def test_one_router_alone_that_hears_nothing_takes_no_path_down(lines: dict[str, Vll]) -> None:
+    """Its far end may not listen (portal.core.path_watch.is_path_down)."""
+    take_down(lines["milk"], path_state=PathState.DOWN)
+    assert alarms_raised() == ["milk is down"]
+
+
+def test_a_line_whose_ends_explain_nothing_is_an_alarm_itself(lines: dict[str, Vll]) -> None:
+    take_down(lines["milk"])
+    assert alarms_raised() == ["milk is down"]
+    alarm = the_alarm()
+    assert (alarm.lines, names_behind(alarm)) == (1, {"milk"})
+
+
+def test_a_fault_beside_a_silent_router_is_told_all_the_same(
+    isp: Isp, lines: dict[str, Vll], now: datetime
+) -> None:
+    RouterSilence.objects.create(router=isp.routers["hippo"], since=now - timedelta(minutes=5))
+    take_down(lines["milk"], link_up=False)
+    take_down(lines["bread"])
+    assert alarms_raised() == ["hippo is silent", "rhino:host-cust1 has no link"]
+
+
+def test_a_black_hole_counts_the_lines_whose_packets_it_swallows(
+    isp: Isp, lines: dict[str, Vll], now: datetime
+) -> None:
+    a, z = sorted((isp.routers["rhino"], isp.routers["hippo"]), key=lambda router: router.pk)
+    TunnelPath.objects.create(
+        a_router=a,
+        z_router=z,
+        family=4,
+        round_trips_due_at=now,
+        needed_ip_mtu=1568,
+        proven_ip_mtu=1400,
+        proven_at=now,
+        black_hole_since=now,
+    )
+    assert alarms_raised() == [f"MTU black hole on {a} – {z}"]
+    alarm = the_alarm()
+    assert (alarm.lines, alarm.customers, names_behind(alarm)) == (3, 2, set(lines))
+
+
+def test_lines_that_differ_on_one_router_are_one_alarm(isp: Isp, lines: dict[str, Vll]) -> None:
+    Vll.objects.update(in_sync=False)
+    VllEnd.objects.filter(side="a").update(observed_in_sync=False)
+    assert alarms_raised() == ["rhino does not hold what is wanted"]
+    assert the_alarm().lines == 3
+
+
+def test_a_line_that_an_order_changes_does_not_differ(alice: User, lines: dict[str, Vll]) -> None:
+    for name in ("milk", "cheese"):
+        modify(alice, Vll.objects.get(pk=lines[name].pk), cir_bps=5_000_000)
+    Vll.objects.update(in_sync=False)
+    VllEnd.objects.filter(side="a").update(observed_in_sync=False)
+    alarms_raised()
+    assert the_alarm().lines == 1
+
+
+def test_only_the_first_lines_are_named_and_all_are_counted(
+    isp: Isp, alice: User, lines: dict[str, Vll], now: datetime
+) -> None:
+    Port.objects.filter(interface="host-cust1").update(customer=alice.memberships.get().customer)
+    for vlan in range(200, 200 + NAMED):
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", outer=vlan),
+            "z_end": end(isp, "hippo:host-cust1", outer=vlan),
+        }
+        activate(order(isp, alice, cir_bps=1000, description=f"line {vlan}", **ends).vll)
+    RouterSilence.objects.create(router=isp.routers["rhino"], since=now)
+    alarms_watch(now=now)
+    alarm = the_alarm()
+    assert (alarm.lines, len(alarm.first_lines)) == (NAMED + 3, NAMED)
+
+
+def test_trouble_and_orders_name_their_line(isp: Isp, alice: User, lines: dict[str, Vll]) -> None:
+    modify(alice, Vll.objects.get(pk=lines["milk"].pk), cir_bps=5_000_000)
+    Order.objects.filter(action="modify").update(alarmed_at=clock.now())
+    assert alarms_raised(Kind.ORDER_OVERDUE) == ["The order for milk is overdue"]
+    alarm = Alarm.objects.get(kind=Kind.ORDER_OVERDUE)
+    assert (alarm.lines, alarm.first_lines[0]["name"]) == (1, "milk")

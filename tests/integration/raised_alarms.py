@@ -1,0 +1,43 @@
+"""Alarms as a round finds and stores them."""
+
+from typing import Any
+
+from django.test import Client
+
+from portal.alarms.derive import look
+from portal.alarms.found import Found
+from portal.alarms.kinds import Kind
+from portal.alarms.models import Alarm
+from portal.alarms.rounds import alarms_watch
+from portal.alarms.sentences import headline, note
+from portal.core import clock
+from tests.integration.web_pages.browser import text
+
+
+def alarms_found(kind: Kind, now: Any = None) -> list[Found]:
+    """What is wrong of that kind."""
+    seen = look(now or clock.now())
+    assert not seen.unseen
+    return [each for each in seen.found if each.kind == kind]
+
+
+def alarm_texts(kind: Kind, now: Any = None) -> list[str]:
+    """The same in words: ``rhino: its note``."""
+    return [f"{each.name}: {note(each.kind, each.facts)}".strip() for each in alarms_found(kind, now)]
+
+
+def alarm_headline(each: Found | Alarm) -> str:
+    return headline(each.kind).format(name=each.name)
+
+
+def alarms_raised(kind: Kind | None = None) -> list[str]:
+    """After a round, the headlines of what is up, the worst first."""
+    assert alarms_watch(now=clock.now())
+    rows = Alarm.objects.filter(cleared_at__isnull=True, **({"kind": kind} if kind else {}))
+    return [alarm_headline(alarm) for alarm in rows.order_by("severity", "raised_at", "name")]
+
+
+def noc_page(browser: Client) -> str:
+    """The text of the NOC's first page, after a round."""
+    assert alarms_watch(now=clock.now())
+    return text(browser.get("/noc/"))
