@@ -8,6 +8,7 @@ import sys
 
 from bench import (
     agent,
+    alarms,
     broker_away,
     encapsulations,
     lists,
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "telemetry": telemetry.measure,
     "reports": reports.measure,
     "agent": agent.measure,
+    "alarms": alarms.measure,
     "encapsulations": encapsulations.measure,
     "vni_leases": vni_leases.measure,
     "mtu": mtu.measure,

@@ -21,6 +21,8 @@ EVERYBODY = [
 ]
 NOC = [
     "/noc/",
+    "/noc/wall/",
+    "/noc/alarms/history/",
     "/noc/map/",
     "/noc/pools/",
     "/noc/audit/",

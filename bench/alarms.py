@@ -1,0 +1,82 @@
+"""A round of the alarms at 100,000 VLLs: how long it takes, and the NOC's pages while much is wrong."""
+
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from bench.database import migrated
+from bench.figures import Figure, percentile
+from bench.vlls import ROUTERS, VLLS, installation_fill
+
+ROUNDS = 10
+PAGES = ["/noc/", "/noc/wall/", "/noc/alarms/history/"]
+# A tenth of the routers is silent, a tenth of the lines is down with its port, and a tenth differs.
+_MUCH_IS_WRONG = """
+INSERT INTO inventory_routersilence (router_id, since, down_spans, counts_as_down, judge_again)
+SELECT id, now() - interval '1 hour', '[]', true, false FROM inventory_router WHERE id % 10 = 0;
+UPDATE vll_vll SET oper_status = 'op-down', oper_since = now() WHERE vni % 10 = 1;
+UPDATE vll_vllend SET link_up = false WHERE vll_id IN (SELECT id FROM vll_vll WHERE vni % 10 = 1);
+UPDATE vll_vll SET in_sync = false WHERE vni % 10 = 2;
+UPDATE vll_vllend SET observed_in_sync = false WHERE vll_id IN (SELECT id FROM vll_vll WHERE vni % 10 = 2);
+"""
+_ALL_REPORT = """
+INSERT INTO inventory_observedrouter (router_id, reported_at, boot_id, sent_ms, agent_version, vpp_connected,
+                                      vpp_version, simulated, policing)
+SELECT id, now() + interval '1 day', gen_random_uuid(), 0, '', true, '', false, 'none' FROM inventory_router;
+"""
+
+
+def measure() -> Iterator[Figure]:
+    with migrated():
+        installation_fill()
+        from django.conf import settings
+        from django.db import connection
+
+        settings.LONGLINE_NOC_NEEDS_TOTP = False
+        note = f"{VLLS} VLLs, {ROUTERS} routers"
+        _execute(connection, _ALL_REPORT)
+        yield Figure("alarms_round_ms", median(_rounds()), "ms", f"{note}, nothing wrong")
+        _execute(connection, _MUCH_IS_WRONG)
+        yield Figure("alarms_round_in_a_storm_ms", median(_rounds()), "ms", f"{note}, a tenth is down")
+        taken = {page: percentile(_times(page), 95) for page in PAGES}
+        told = ", ".join(f"{page} {p95:.0f}" for page, p95 in taken.items())
+        yield Figure("alarms_page_p95_ms", max(taken.values()), "ms", told)
+
+
+def _execute(connection: Any, statements: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(statements)
+        cursor.execute("RESET session_replication_role")
+        cursor.execute("VACUUM ANALYZE")
+
+
+def _rounds() -> Iterator[float]:
+    """Milliseconds of each; the first one, which raises and clears, warms up."""
+    from portal.alarms.rounds import alarms_watch
+    from portal.core import clock
+
+    for number in range(ROUNDS + 1):
+        began = time.perf_counter()
+        assert alarms_watch(now=clock.now())
+        if number:
+            yield (time.perf_counter() - began) * 1_000
+
+
+def _times(page: str) -> list[float]:
+    from django.test import Client
+
+    from portal.accounts.models import User
+
+    noc, _ = User.objects.get_or_create(username="nora", defaults={"noc_role": "noc"})
+    browser = Client(headers={"Host": "localhost"})
+    browser.force_login(noc)
+    taken = []
+    for number in range(2 * ROUNDS + 1):
+        began = time.perf_counter()
+        answer = browser.get(page)
+        if number:
+            taken.append((time.perf_counter() - began) * 1_000)
+        assert answer.status_code == 200, (page, answer.status_code)
+    return taken
