@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import User
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
 from portal.web.list_filters import Text
-from portal.web.waiting_counts import HELD, QUARANTINES, TROUBLE
+from portal.web.waiting_counts import ALARMS, HELD, QUARANTINES, TROUBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ OF_THE_NOC = (
         "operate",
         _("Operate"),
         (
-            Page(_("Alarms"), "web:noc", "a", below=("web:noc-alarm", "web:noc-wall")),
+            Page(_("Alarms"), "web:noc", "a", below=("web:noc-alarm", "web:noc-wall"), waits=ALARMS),
             Page(_("Map"), "web:noc-map", "m"),
             Page(_("Lines"), "web:overview", "l", below=_LINE_PAGES),
             Page(_("Orders"), "web:orders", "d", below=_ORDER_PAGES),

@@ -1,20 +1,24 @@
 """How much waits for the NOC, for its navigation: one statement, from indexes of what waits alone."""
 
 from functools import reduce
+from typing import Any
 
 from django.db.models import Count, QuerySet, Value
 
+from portal.alarms.queries import unacknowledged
+from portal.core import clock
 from portal.diagnosis.models import TroubleReport
 from portal.telemetry.models import Quarantine
 from portal.vll.models import Order
 from portal.vll.states import OrderState
 
-HELD, TROUBLE, QUARANTINES = "held", "trouble", "quarantines"
+ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
 
 
 def waiting_counts() -> dict[str, int]:
     """By what waits, how many. Not cached: a decision shows at once."""
-    waiting: dict[str, QuerySet[Order] | QuerySet[TroubleReport] | QuerySet[Quarantine]] = {
+    waiting: dict[str, QuerySet[Any]] = {
+        ALARMS: unacknowledged(clock.now()),
         HELD: Order.objects.filter(state=OrderState.HELD),
         TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
         QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),
