@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from portal.alarms.kinds import Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
@@ -48,28 +48,38 @@ def alarms_up(now: datetime) -> QuerySet[Any]:
 
 
 def unacknowledged(now: datetime) -> QuerySet[Any]:
-    return alarms_up(now).exclude(_ACKNOWLEDGED).filter(silenced_until__isnull=True)
+    return alarms_up(now).exclude(_ACKNOWLEDGED).exclude(_is_silenced(now))
 
 
 def acknowledged(now: datetime) -> QuerySet[Any]:
-    return alarms_up(now).filter(_ACKNOWLEDGED, silenced_until__isnull=True)
+    return alarms_up(now).filter(_ACKNOWLEDGED).exclude(_is_silenced(now))
 
 
 def silenced(now: datetime) -> QuerySet[Any]:
-    return alarms_up(now).filter(silenced_until__isnull=False)
+    return alarms_up(now).filter(_is_silenced(now))
 
 
 def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
     """With ``silenced_until`` and ``silenced_by``: a silence that an earlier occurrence was given still
     holds."""
-    silences = OperatorState.objects.filter(
-        alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
-    ).order_by("-silenced_until")
+    silences = _silences(now).order_by("-silenced_until")
     found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
         silenced_until=Subquery(silences.values("silenced_until")[:1]),
         silenced_by=Subquery(silences.values("silenced_by")[:1]),
     )
     return found
+
+
+def _is_silenced(now: datetime) -> Exists:
+    """Of all alarms the database finds it out at once, which it cannot of what is noted with each."""
+    return Exists(_silences(now))
+
+
+def _silences(now: datetime) -> QuerySet[OperatorState]:
+    """What holds for the object of the alarm at hand, whichever occurrence it was said of."""
+    return OperatorState.objects.filter(
+        alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
+    )
 
 
 def tally(now: datetime) -> list[Tally]:
