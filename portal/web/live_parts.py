@@ -4,7 +4,6 @@
 which htmx says by the id of its target, gets the part.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,8 +52,3 @@ def live_parts(request: Any) -> dict[str, LivePart]:
     """The parts that this request's page was found to have, by their ids."""
     parts: dict[str, LivePart] = request.__dict__.setdefault("live_parts", {})
     return parts
-
-
-def digest(html: str, *, without: str) -> str:
-    """Of a part; ``without`` the token of its forms, which is another one each time."""
-    return hashlib.sha256(html.replace(without, "").encode()).hexdigest()[:16]

@@ -21,4 +21,9 @@ class PolledPart:
 def polled_part(template: str, context: dict[str, Any], request: HttpRequest) -> PolledPart:
     """The template must have nothing that differs each time, such as a form's token."""
     body = render_to_string(template, context, request=request)
-    return PolledPart(body, hashlib.sha256(body.encode()).hexdigest()[:16])
+    return PolledPart(body, digest(body))
+
+
+def digest(html: str) -> str:
+    """Of a part: short, and another one whenever the part says something else."""
+    return hashlib.sha256(html.encode()).hexdigest()[:16]

@@ -16,8 +16,6 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus
 
-ENCAPSULATIONS = ["l2xc", "vxlan", "geneve", "gre"]
-
 
 class Vll(models.Model):
     """A virtual leased line: an EVC with exactly two end points (MEF 6.3 E-Line).

@@ -10,7 +10,8 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from portal.web.live_parts import SEEN, LivePart, digest, live_parts
+from portal.web.live_parts import SEEN, LivePart, live_parts
+from portal.web.polling import digest
 
 register = template.Library()
 
@@ -62,7 +63,8 @@ class _LivePart(template.Node):
         if request.method != "GET":
             # A form that came back with its mistakes: its address shows another page.
             return format_html('<div id="{}" class="ll-stack">{}</div>', part_id, mark_safe(body))  # noqa: S308
-        seen = digest(body, without=str(context.get("csrf_token", "")))
+        # The token of its forms is another one each time.
+        seen = digest(body.replace(str(context.get("csrf_token", "")), ""))
         html = format_html(
             '<div id="{}" class="ll-stack" hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}>{}</div>',
             part_id,
