@@ -41,8 +41,10 @@ def over(isp: Isp, name: str) -> None:
 
 
 def test_an_alarm_opens_to_its_lines_and_to_earlier_times(
-    isp: Isp, vll: Vll, browser: Client, nora: User
+    isp: Isp, vll: Vll, browser: Client, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    at = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: at)  # the time that an alarm was up is shown to the second
     first = silence(isp, "rhino", ago=timedelta(hours=2))
     alarm_acknowledge(alarm=first, user=nora, note="fan", now=clock.now())
     over(isp, "rhino")
