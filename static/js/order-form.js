@@ -72,10 +72,10 @@
     if (event.target.matches('select[name$="-tagging"]')) fit(event.target.closest("[data-end]"));
     if (event.target.matches('select[name$="-port"]')) leaveOut();
   });
-  // A form that came back with its mistakes is a new one.
-  document.addEventListener("htmx:load", () => {
+  // A form that came back with its mistakes is a new one; what else arrives leaves readers where they are.
+  document.addEventListener("htmx:load", (event) => {
     fitAll();
-    document.getElementById("error-summary")?.focus();
+    event.detail.elt.querySelector("#error-summary")?.focus();
   });
   document.addEventListener("htmx:afterSettle", () => {
     leaveOut();

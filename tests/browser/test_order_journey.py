@@ -35,7 +35,10 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     expect(page.get_by_label("Largest packet (MTU)")).to_be_focused()
     expect(page.get_by_role("group", name="Z end").get_by_label("Inner VLAN")).to_have_value("30")
 
+    # What comes back while somebody types leaves them in their field.
     page.get_by_label("Largest packet (MTU)").fill("1500")
+    expect(page.get_by_text("This line is possible.")).to_be_visible()
+    expect(page.get_by_label("Largest packet (MTU)")).to_be_focused()
     page.get_by_role("button", name="Order this line").click()
     expect(page.get_by_role("heading", name="Milk run", level=1)).to_be_visible()
 
