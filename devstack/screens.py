@@ -166,8 +166,8 @@ def _fill(page: Page) -> None:
 
 def _ask_too_much(page: Page) -> None:
     _fill(page)
-    page.get_by_label("Service MTU").fill("9100")
-    page.get_by_text("Not possible as it stands").wait_for()
+    page.get_by_label("Largest packet (MTU)").fill("9100")
+    page.get_by_text("Not possible as it is").wait_for()
 
 
 def _change(page: Page) -> None:

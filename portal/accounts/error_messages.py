@@ -12,45 +12,50 @@ TEXTS |= {
     errors.LastNocAdmin: gettext_noop(
         "{username} is the NOC's last admin. Make somebody else an admin of the NOC first."
     ),
-    errors.AccountClosed: gettext_noop("The account of {username} is closed. Open it again first."),
+    errors.AccountClosed: gettext_noop("The account of {username} is closed. Reopen it first."),
     errors.NoAddress: gettext_noop(
-        "{username} has no e-mail address, so no link to choose a password by can be sent."
+        "{username} has no e-mail address, so a link to choose a password cannot be sent."
     ),
-    errors.AlreadyMember: gettext_noop("{email} is a member of {customer} already. Change the role instead."),
-    errors.AlreadyInvited: gettext_noop("{email} has an open invitation. Take it back first to invite anew."),
+    errors.AlreadyMember: gettext_noop("{email} is already a member of {customer}. Change the role instead."),
+    errors.AlreadyInvited: gettext_noop(
+        "{email} already has an open invitation. Withdraw it before you send another."
+    ),
     errors.TooManyInvitations: gettext_noop(
-        "{customer} has sent {maximum} invitations in a day, as many as it may. The next one goes out after"
-        " {again_at}."
+        "{customer} has sent {maximum} invitations in the last 24 hours, which is the limit. Send the "
+        "next one after {again_at}."
     ),
     errors.InvitedTooOften: gettext_noop(
-        "{email} was invited {maximum} times in a day, as often as it may be. Invite it again after"
-        " {again_at}."
+        "{email} has been invited {maximum} times in the last 24 hours, which is the limit. Send "
+        "another invitation after {again_at}."
     ),
     errors.InvitationUsed: gettext_noop(
-        "This invitation is no longer good: it was used, taken back, or is too old. Ask for a new one."
+        "This invitation is no longer valid: it was used, withdrawn or has expired. Ask for a new one."
     ),
     errors.InvitationForSomebodyElse: gettext_noop(
-        "This invitation is for {email}. Sign out, and open it again."
+        "This invitation is for {email}. Sign out, then open the link again."
     ),
     errors.AccountNotClosed: gettext_noop(
-        "The account of {email} is open. Open the link again, and sign in to accept."
+        "The account of {email} is active. Open the link again and sign in to accept."
     ),
     errors.UsernameTaken: gettext_noop("{username} is taken. Choose another name."),
-    errors.AddressTaken: gettext_noop("{email} belongs to an account already."),
+    errors.AddressTaken: gettext_noop("{email} already belongs to an account."),
     errors.EmailChangeOver: gettext_noop(
-        "This link is no longer good: it was used, it is older than a day, or your address or password was"
-        " changed since. Ask for a new one."
+        "This link is no longer valid: it was used, is more than a day old, or your address or "
+        "password has changed since. Ask for a new one."
     ),
     errors.ScopeNotForYou: gettext_noop(
-        "You cannot put {scope} on a token: noc is for NOC staff, team for admins of a customer or the NOC."
+        "You cannot give a token the scope {scope}: noc is for NOC staff, team for admins of a customer "
+        "or of the NOC."
     ),
     errors.ScopeNotHeld: gettext_noop(
-        "A token can only make tokens with scopes of its own; {scope} is not one of them."
+        "A token can only create tokens with scopes of its own; {scope} is not one of them."
     ),
     errors.NetworkNotHeld: gettext_noop(
-        "A token can only make tokens for networks of its own; {network} is in none of them."
+        "A token can only create tokens for its own networks; {network} is not in any of them."
     ),
-    errors.OutlivesItsMaker: gettext_noop("A token made with a token ends with it, {latest} at the latest."),
-    errors.MakerRevoked: gettext_noop("This token was revoked, so it makes no others."),
+    errors.OutlivesItsMaker: gettext_noop(
+        "A token created with another token expires with it, at {latest} at the latest."
+    ),
+    errors.MakerRevoked: gettext_noop("This token was revoked, so it cannot create others."),
     errors.ExpiryInThePast: gettext_noop("The expiry is in the past. Choose a later one, or none."),
 }

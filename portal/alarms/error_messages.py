@@ -7,21 +7,19 @@ from portal.core.errors import TEXTS
 
 TEXTS |= {
     errors.AlarmCleared: gettext_noop(
-        "This alarm has cleared by itself at {at}. There is nothing left to do; it stays in the history."
+        "This alarm cleared by itself at {at}. There is nothing left to do; it stays in the history."
     ),
     errors.AlarmAcknowledged: gettext_noop(
-        "{by} has acknowledged this alarm already, at {at}. Take that back first to say something else."
+        "{by} already acknowledged this alarm at {at}. Undo that first to write something else."
     ),
     errors.AlarmNotAcknowledged: gettext_noop(
-        "Nobody has acknowledged this alarm, or it was taken back already. Nothing was changed."
+        "This alarm is not acknowledged, or no longer. Nothing was changed."
     ),
     errors.NotNocStaff: gettext_noop(
-        "Nobody in the NOC with an open account is called {username}. Choose somebody of the list."
+        "No open NOC account is called {username}. Choose a name from the list."
     ),
-    errors.SilenceInThePast: gettext_noop(
-        "{until} is over already. Choose a later moment; times are in UTC."
-    ),
+    errors.SilenceInThePast: gettext_noop("{until} is in the past. Choose a later time; times are in UTC."),
     errors.SilenceTooLong: gettext_noop(
-        "An alarm is silent for {days} days at most. Choose {latest} or an earlier moment."
+        "An alarm can be silenced for {days} days at most. Choose {latest} or earlier."
     ),
 }

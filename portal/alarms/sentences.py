@@ -28,34 +28,34 @@ HEADLINES: dict[Kind, str] = {
     Kind.LINE_DOWN: gettext_noop("{name} is down"),
     Kind.BLACK_HOLE: gettext_noop("MTU black hole on {name}"),
     Kind.TROUBLE: gettext_noop("A customer reports trouble with {name}"),
-    Kind.ROUTER_DIFFERS: gettext_noop("{name} does not hold what is wanted"),
-    Kind.LINE_DIFFERS: gettext_noop("{name} differs from what is wanted"),
-    Kind.CONTESTED: gettext_noop("Somebody else changes lines on {name}"),
+    Kind.ROUTER_DIFFERS: gettext_noop("{name} is not configured as ordered"),
+    Kind.LINE_DIFFERS: gettext_noop("{name} is not configured as it should be"),
+    Kind.CONTESTED: gettext_noop("Somebody else is changing lines on {name}"),
     Kind.LOSSES: gettext_noop("{name} loses frames"),
     Kind.ORDER_OVERDUE: gettext_noop("The order for {name} is overdue"),
     Kind.ORDER_FAILED: gettext_noop("The order for {name} failed"),
     Kind.AGENT_AHEAD: gettext_noop("The agent of {name} is ahead of the database"),
-    Kind.RELAY: gettext_noop("The relay sends no messages"),
+    Kind.RELAY: gettext_noop("The relay is not sending messages"),
     Kind.FEW_BUFFERS: gettext_noop("VPP on {name} is short of buffers"),
     Kind.TEST_FAILED: gettext_noop("The line test {name} failed"),
-    Kind.UNCONFIRMED: gettext_noop("No router has confirmed that {name} is gone"),
-    Kind.LINK_MTU: gettext_noop("The MTUs of {name} contradict each other"),
+    Kind.UNCONFIRMED: gettext_noop("No router has confirmed the removal of {name}"),
+    Kind.LINK_MTU: gettext_noop("The MTUs of {name} conflict"),
     Kind.LINK_INTERFACE: gettext_noop("{name}: an interface is missing"),
     Kind.FILES_ASIDE: gettext_noop("The agent of {name} could not use its files"),
-    Kind.QUARANTINE: gettext_noop("Samples of {name} wait for a decision"),
-    Kind.MAILS: gettext_noop("The mail server does not take mails"),
+    Kind.QUARANTINE: gettext_noop("Samples from {name} are waiting for a decision"),
+    Kind.MAILS: gettext_noop("The mail server does not accept mail"),
     Kind.WEBHOOK: gettext_noop("The webhook {name} was disabled"),
-    Kind.NETBOX: gettext_noop("NetBox does not answer, or has not been read for long"),
-    Kind.NETBOX_LINES: gettext_noop("NetBox does not take lines"),
-    Kind.PATH_UNHEARD: gettext_noop("Nobody can watch the path {name}"),
-    Kind.ORDER_HELD: gettext_noop("The order for {name} waits for approval"),
+    Kind.NETBOX: gettext_noop("NetBox does not answer, or was last read too long ago"),
+    Kind.NETBOX_LINES: gettext_noop("NetBox refuses lines"),
+    Kind.PATH_UNHEARD: gettext_noop("The path {name} cannot be watched"),
+    Kind.ORDER_HELD: gettext_noop("The order for {name} is waiting for approval"),
     Kind.WITHHELD: gettext_noop("{name} is held or under maintenance"),
-    Kind.PORT_FULL: gettext_noop("{name} is nearly booked up"),
-    Kind.ROUTER_FULL: gettext_noop("The cores of {name} are nearly booked up"),
+    Kind.PORT_FULL: gettext_noop("{name} is almost fully booked"),
+    Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
 }
 _STANDINGS = {
-    "down": gettext_noop("Nothing speaks for it: its lines are down."),
-    "forwards": gettext_noop("Its VPP forwards all the same: look at the agent."),
+    "down": gettext_noop("There is no sign of life from it: its lines count as down."),
+    "forwards": gettext_noop("Its VPP is still forwarding: check the agent."),
     "unknown": gettext_noop("Its lines may be down."),
     "unheard": gettext_noop("It has never reported."),
 }
@@ -79,7 +79,7 @@ def note(kind: str, facts: Facts) -> str:
 
 
 def _reports_away(facts: Facts) -> str:
-    return _("Its agent API does not work, or not with this database. Nothing is known of any line.")
+    return _("Its agent API is not working, or not with this database. Nothing is known about any line.")
 
 
 def _silent(facts: Facts) -> str:
@@ -87,21 +87,21 @@ def _silent(facts: Facts) -> str:
 
 
 def _vpp_away(facts: Facts) -> str:
-    return _("Its agent reports, and finds no VPP to look at.")
+    return _("Its agent reports, but finds no VPP.")
 
 
 def _vpp_hangs(facts: Facts) -> str:
-    return _("It takes connections and answers nothing. What it forwards may go on. VPP has to be restarted.")
+    return _("It accepts connections but does not answer. It may still be forwarding. VPP must be restarted.")
 
 
 def _path_down(facts: Facts) -> str:
     if facts["why"] == "no_route":
         return _("There is no route between the two routers.")
-    return _("The two routers do not hear each other any more.")
+    return _("The two routers no longer hear each other.")
 
 
 def _path_unheard(facts: Facts) -> str:
-    return _("They have never heard each other: UDP port 4784 may be filtered on the way.")
+    return _("They have never heard each other: UDP port 4784 may be filtered along the way.")
 
 
 def _trouble(facts: Facts) -> str:
@@ -109,7 +109,7 @@ def _trouble(facts: Facts) -> str:
 
 
 def _contested(facts: Facts) -> str:
-    told = _("{field} of {object} is changed to “{actual}”, repairs so far: {repairs}")
+    told = _("{field} of {object} keeps being changed to “{actual}”; repairs so far: {repairs}")
     return "; ".join(told.format(**each) for each in facts["changes"])
 
 
@@ -118,7 +118,7 @@ def _files_aside(facts: Facts) -> str:
 
 
 def _withheld(facts: Facts) -> str:
-    return _("Nothing is sent to it.") if facts["held"] else _("It takes no new work.")
+    return _("Nothing is sent to it.") if facts["held"] else _("It accepts no new work.")
 
 
 def _losses(facts: Facts) -> str:
@@ -134,9 +134,10 @@ def _losses(facts: Facts) -> str:
 
 
 def _few_buffers(facts: Facts) -> str:
-    return _("{free} of {all} were left in the last 10 minutes; without one nothing is received.").format(
-        free=count_text(facts["free"]), all=count_text(facts["all"])
-    )
+    return _(
+        "Only {free} of {all} were free at one point in the last 10 minutes; without free buffers nothing "
+        "is received."
+    ).format(free=count_text(facts["free"]), all=count_text(facts["all"]))
 
 
 def _order(facts: Facts) -> str:
@@ -165,11 +166,11 @@ def _quarantine(facts: Facts) -> str:
 
 
 def _relay(facts: Facts) -> str:
-    return _("Messages that wait: {messages}. The first: {first}").format(**facts)
+    return _("Messages waiting: {messages}. The first: {first}").format(**facts)
 
 
 def _mails(facts: Facts) -> str:
-    return _("Mails that wait: {mails}. The first: {first}. {error}").format(**facts)
+    return _("Mails waiting: {mails}. The first: {first}. {error}").format(**facts)
 
 
 def _webhook(facts: Facts) -> str:

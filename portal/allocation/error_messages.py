@@ -9,14 +9,14 @@ from portal.core.units import rate_text
 
 TEXTS |= {
     errors.NoVlanFree: gettext_noop(
-        "{port} has no VLAN left that fits. Remove a line from it, or choose another port."
+        "{port} has no suitable VLAN left. Remove a line from it, or choose another port."
     ),
     errors.CoresBelowBooked: gettext_noop(
-        "The lines of {router} have booked {booked_cores} of its cores, and {bookable_cores} would be left."
-        " Move lines away first, or accept that they may lose packets."
+        "Lines have booked {booked_cores} cores of {router}, and {bookable_cores} would be left. Move "
+        "lines away first, or accept that they may lose packets."
     ),
     errors.VniPoolExhausted: gettext_noop(
-        "Every VNI is leased, resting or reserved. Ask the NOC to widen the pool."
+        "Every VNI is leased, cooling down or reserved. Ask the NOC to enlarge the pool."
     ),
     errors.GreKeysExhausted: gettext_noop("No free GRE key was found. Choose VXLAN or GENEVE."),
     errors.GrePairsExhausted: gettext_noop(
@@ -25,11 +25,11 @@ TEXTS |= {
         " addresses."
     ),
     errors.VniRangeBackwards: gettext_noop(
-        "{first} to {last} is no range of VNIs. Write two numbers from {minimum} to {maximum}, in order."
+        "{first} to {last} is not a range of VNIs. Enter two numbers from {minimum} to {maximum}, in order."
     ),
     errors.VniRangeInUse: gettext_noop(
-        "{count} VNIs from {first} to {last} are leased or resting, such as {example}."
-        " Reserve another range, or wait until their lines are gone."
+        "{count} VNIs from {first} to {last} are leased or cooling down, such as {example}. Reserve "
+        "another range, or wait until their lines are gone."
     ),
 }
 
@@ -37,27 +37,25 @@ TEXTS |= {
 @wording.register
 def _vlan_taken(error: errors.VlanTaken) -> str:
     if error.whole_port_taken:
-        text = _("All of {port} is taken by another line. Choose another port.")
+        text = _("Another line uses all of {port}. Choose another port.")
     elif error.vlans is None:
         text = _(
-            "Other lines use VLANs of {port}, so it is not free as a whole. Choose another port, or a VLAN of"
-            " this one."
+            "Other lines use VLANs on {port}, so the whole port is not free. Choose another port, or "
+            "a VLAN on this one."
         )
     else:
-        text = _(
-            "VLAN {vlans} of {port} is taken by another line. Choose another one, or leave the choice to us."
-        )
+        text = _("VLAN {vlans} on {port} is used by another line. Choose another one, or let us choose.")
     return text.format(port=error.port, vlans=error.vlans)
 
 
 @wording.register
 def _port_full(error: errors.PortFull) -> str:
     if error.bookable_bps == error.speed_bps:
-        text = _("{port} has {free} left, but {asked} is needed. Order less, or choose another port.")
+        text = _("{port} has {free} left, but this takes {asked}. Order less, or choose another port.")
     else:
         text = _(
-            "{port} has {free} left of {bookable}, which may be booked on its {speed}, but {asked} is needed."
-            " Order less, or choose another port."
+            "{port} has {free} left of the {bookable} that can be booked on its {speed}, but this "
+            "takes {asked}. Order less, or choose another port."
         )
     return text.format(
         port=error.port,

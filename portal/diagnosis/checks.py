@@ -95,7 +95,7 @@ def _service(line: LineFacts) -> Check:
 def _portal(line: LineFacts) -> Check:
     if line.portal_listens:
         return Check("portal", CheckState.OK, _("The portal hears from its routers."), line.at)
-    text = _("The portal itself takes no reports at the moment, so nothing below is up to date.")
+    text = _("The portal is not receiving reports at the moment, so nothing below is up to date.")
     return Check("portal", CheckState.BROKEN, text, line.at, Finding.PORTAL_AWAY)
 
 
@@ -116,13 +116,13 @@ def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
 def _router(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_router"
     if end.reported_at is None:
-        text = _("Nothing was ever heard from {router}.").format(router=end.router)
+        text = _("{router} has never reported.").format(router=end.router)
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
     if end.silent_since is not None:
         text = _("{router} has not reported since then.").format(router=end.router)
         return Check(code, CheckState.BROKEN, text, end.silent_since, Finding.ROUTER_SILENT, side)
     if end.vpp_away:
-        text = _("{router} reports that its packet forwarding does not run.").format(router=end.router)
+        text = _("{router} reports that its packet forwarding is not running.").format(router=end.router)
         return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.VPP_DOWN, side)
     text = _("{router} reports.").format(router=end.router)
     return Check(code, CheckState.OK, text, end.reported_at, side=side)
@@ -133,7 +133,7 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
     if end.link_up is None or not end.is_heard:
         return _unheard(code, side, end)
     if end.link_up:
-        text = _("Port {port} has link.").format(port=end.port)
+        text = _("Port {port} has a link.").format(port=end.port)
         return Check(code, CheckState.OK, text, end.reported_at, side=side)
     text = _("Port {port} of {router} has no link.").format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.PORT_DOWN, side)
@@ -144,9 +144,9 @@ def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
     if end.as_wanted is None or not end.is_heard:
         return _unheard(code, side, end)
     if end.as_wanted:
-        text = _("{router} holds what was ordered.").format(router=end.router)
+        text = _("{router} is configured as ordered.").format(router=end.router)
         return Check(code, CheckState.OK, text, end.status_at, side=side)
-    text = _("{router} does not hold what was ordered.").format(router=end.router)
+    text = _("{router} is not configured as ordered.").format(router=end.router)
     detail = f"{end.status}: {end.reason or end.drift or ''}"
     return Check(code, CheckState.BROKEN, text, end.status_at, Finding.NOT_AS_WANTED, side, detail)
 
@@ -162,7 +162,7 @@ def _path(line: LineFacts) -> Check:
         text = _("The path between {routers} is down.").format(routers=routers)
         return Check("path", CheckState.BROKEN, text, at, Finding.PATH_DOWN)
     if path is None or len(heard) < len(line.ends):
-        return Check("path", CheckState.UNKNOWN, _("Nothing is known of the path."), None)
+        return Check("path", CheckState.UNKNOWN, _("Nothing is known about the path."), None)
     state = CheckState.OK if path.state == "up" else CheckState.UNKNOWN
     return Check("path", state, path.message, at, detail=path.hint)
 
@@ -171,30 +171,30 @@ def _path_mtu(line: LineFacts) -> Check:
     """By the probes between the two routers; what only larger lines lose is no matter of this one."""
     code, probed = "path_mtu", line.path_mtu
     if probed is None:
-        return Check(code, CheckState.UNKNOWN, _("Nobody has measured yet what the path carries."), None)
+        return Check(code, CheckState.UNKNOWN, _("What the path carries has not been measured yet."), None)
     proven = probed.proven or 0
     if probed.finding is None or (
         probed.finding is FramesFinding.LARGE_FRAMES_LOST and proven >= probed.needed
     ):
-        text = _("Test packets as large as this line's pass the path, both ways.")
+        text = _("Test packets as large as this line's get through in both directions.")
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
-        text = _("Packets of {proven} bytes pass the path; this line's largest take {needed}.").format(
+        text = _("The path carries packets of {proven} bytes; this line's largest take {needed}.").format(
             proven=f"{proven:,}", needed=f"{probed.needed:,}"
         )
         return Check(
             code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
         )
-    text = _("Test packets are lost on the path, small ones too.")
+    text = _("Test packets are lost on the path, even small ones.")
     return Check(code, CheckState.BROKEN, text, probed.at, Finding.PATH_LOSES, detail=probed.detail)
 
 
 def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_policer", end.counted
     if counted is None or counted.dropped is None:
-        text = _("Nothing is counted as dropped beyond the bandwidth.")
+        text = _("No frames were dropped for exceeding the bandwidth.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
-    text = _("{n} frames beyond the bandwidth were dropped in {s} s.").format(
+    text = _("{n} frames were dropped in {s} s for exceeding the bandwidth.").format(
         n=f"{counted.dropped:,}", s=round((counted.until - counted.since).total_seconds())
     )
     if counted.dropped:
@@ -205,11 +205,11 @@ def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
 def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, at = f"{side}_vlan", end.vlan_restored_at
     if at is None:
-        text = _("Nobody has lately stopped the line's VLAN on {router}.").format(router=end.router)
+        text = _("Nobody has recently blocked the line's VLAN on {router}.").format(router=end.router)
         if not end.by_vlan:
-            text = _("The line has port {port} whole.").format(port=end.port)
+            text = _("The line uses all of port {port}.").format(port=end.port)
         return Check(code, CheckState.OK, text, line.at, side=side)
-    text = _("Until then nothing came in with the line's VLAN: somebody else had tried to use it.")
+    text = _("Until then nothing arrived with the line's VLAN, because somebody else had tried to use it.")
     detail = (
         "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
         f"It was made anew. Look for what configures {end.port} of {end.router} beside the agent."
@@ -221,13 +221,13 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
         return _unheard(code, side, end)
-    text = _("{n} frames came in from you in {s} s.").format(
+    text = _("{n} frames arrived from you in {s} s.").format(
         n=f"{counted.frames_in:,}", s=round((counted.until - counted.since).total_seconds())
     )
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:
-        text = _("Frames come in at port {port}, and none of them with the VLAN of this line.").format(
+        text = _("Frames arrive at port {port}, but none of them with this line's VLAN.").format(
             port=end.port
         )
         return Check(code, CheckState.BROKEN, text, counted.until, Finding.OTHER_FRAMES_IN, side)
@@ -237,12 +237,14 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
 def _last_test(line: LineFacts) -> Check:
     test = line.last_test
     if test is None:
-        return Check("last_test", CheckState.UNKNOWN, _("No test has sent frames through this line."), None)
+        return Check(
+            "last_test", CheckState.UNKNOWN, _("No test has sent frames through this line yet."), None
+        )
     if test.passed:
         return Check("last_test", CheckState.OK, test.sentence, test.at)
     return Check("last_test", CheckState.BROKEN, test.sentence, test.at, Finding.TEST_FAILED)
 
 
 def _unheard(code: str, side: str, end: EndFacts) -> Check:
-    text = _("{router} says nothing of it at the moment.").format(router=end.router)
+    text = _("{router} says nothing about it at the moment.").format(router=end.router)
     return Check(code, CheckState.UNKNOWN, text, None, side=side)

@@ -7,8 +7,11 @@ from portal.diagnosis.trouble_reports import NotForYouToClose, TroubleIsClosed, 
 
 TEXTS |= {
     TroubleIsReported: gettext_noop(
-        "The NOC was told of trouble with this line at {at} and is at it. Wait until it has closed that."
+        "Trouble with this line was reported at {at}, and the NOC is working on it. Wait until it has "
+        "closed that report."
     ),
-    TroubleIsClosed: gettext_noop("{by} has closed this report already. Report again what goes on."),
-    NotForYouToClose: gettext_noop("Only the NOC closes trouble reports. Wait for it."),
+    TroubleIsClosed: gettext_noop(
+        "{by} has already closed this report. If there is still trouble, report it again."
+    ),
+    NotForYouToClose: gettext_noop("Only the NOC can close trouble reports. Wait until it does."),
 }

@@ -112,7 +112,9 @@ def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Hea
         cause = _said(Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY)
         return Health(HealthState.CHANGING, cause, order.ordered_at)
     if line.oper_status == OperStatus.UNKNOWN:
-        return Health(HealthState.UNKNOWN, _("Its routers have not reported it lately."), line.oper_since)
+        return Health(
+            HealthState.UNKNOWN, _("Its routers have not reported on it recently."), line.oper_since
+        )
     if not line.in_sync:
         return Health(HealthState.DEGRADED, _why_not_as_wanted(line), line.in_sync_since)
     if path is not None and (lost := _lost_on(path, line)):
@@ -124,10 +126,10 @@ def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Hea
 def _removing(line: Vll, order: Order | None) -> Health:
     since = order.ordered_at if order is not None else line.in_sync_since
     if line.decommission_at is not None and line.wanted_present:
-        text = _("Its removal is ordered, and can be taken back until {until} UTC.")
+        text = _("Its removal is ordered and can be undone until {until} UTC.")
         cause = text.format(until=f"{line.decommission_at:%Y-%m-%d %H:%M}")
         return Health(HealthState.REMOVING, cause, since)
-    return Health(HealthState.REMOVING, _("It is being taken off its routers."), since)
+    return Health(HealthState.REMOVING, _("It is being removed from its routers."), since)
 
 
 def _setting_up(order: Order | None) -> Health:
@@ -135,13 +137,13 @@ def _setting_up(order: Order | None) -> Health:
         return Health(HealthState.SETTING_UP)
     match order.state:
         case OrderState.HELD:
-            cause = _("It waits for the NOC's approval.")
+            cause = _("It is waiting for the NOC's approval.")
         case OrderState.PENDING_CANCELLATION:
-            cause = _("Its order is cancelled, and what was built is being taken away.")
+            cause = _("Its order was cancelled, and what was set up is being removed.")
         case _ if order.failure:
-            cause = _("Its order failed, and what was built is being taken away.")
+            cause = _("Its order failed, and what was set up is being removed.")
         case _:
-            cause = _("It is being built and tested.")
+            cause = _("It is being set up and tested.")
     return Health(HealthState.SETTING_UP, cause, order.ordered_at)
 
 

@@ -15,62 +15,63 @@ _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
 SENTENCES = {
     Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
     Finding.SUSPENDED: gettext_noop("This line is suspended, so it carries nothing."),
-    Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for seconds."),
+    Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for a few seconds."),
     Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
     Finding.PORTAL_AWAY: gettext_noop(
-        "The portal does not hear from its routers, so it cannot say; the line may well be up."
+        "The portal is not hearing from its routers, so it cannot tell; the line may well be up."
     ),
     Finding.MAINTENANCE: gettext_noop("The NOC is working on {router}, at {end}."),
-    Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may be up."),
-    Finding.VPP_DOWN: gettext_noop("{router}, at {end}, forwards nothing."),
+    Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may well be up."),
+    Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
-    Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, does not hold what was ordered."),
+    Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, is not configured as ordered."),
     Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
-    Finding.LARGE_FRAMES_LOST: gettext_noop("The network loses this line's large frames; smaller ones pass."),
+    Finding.LARGE_FRAMES_LOST: gettext_noop(
+        "The network loses this line's large frames; smaller ones get through."
+    ),
     Finding.PATH_LOSES: gettext_noop("The network loses frames between the two ends."),
     Finding.POLICED: gettext_noop(
-        "More comes in at {end} than the ordered bandwidth, and the rest is dropped."
+        "More arrives at {end} than the ordered bandwidth allows, and the rest is dropped."
     ),
     Finding.VLAN_WAS_TAKEN: gettext_noop(
-        "Somebody else on {router} tried to use this line's VLAN at {end}, which stopped what you "
-        "send there. It was mended at {at}."
+        "Somebody else on {router} tried to use this line's VLAN at {end}, which blocked what you "
+        "send there. It was repaired at {at}."
     ),
     Finding.NO_FRAMES_IN: gettext_noop(
-        "Nothing comes in from you at {end}, and nothing is wrong with the line."
+        "Nothing is arriving from you at {end}, and nothing is wrong with the line."
     ),
-    Finding.OTHER_FRAMES_IN: gettext_noop(
-        "Frames come in at {end}, and none of them with the VLAN of this line."
-    ),
+    Finding.OTHER_FRAMES_IN: gettext_noop("Frames arrive at {end}, but none of them with this line's VLAN."),
     Finding.TEST_FAILED: gettext_noop("The last test of this line lost frames."),
 }
-_NOC_IS_AT_IT = gettext_noop("The NOC sees it too. Tell it what you see if this lasts.")
+_NOC_IS_AT_IT = gettext_noop("The NOC can see this too. If it lasts, tell the NOC what you see.")
 ADVICE = {
-    Finding.NOT_IN_SERVICE: gettext_noop("Look at its newest order."),
-    Finding.SUSPENDED: gettext_noop("Resume it to let it carry traffic again."),
-    Finding.BEING_TESTED: gettext_noop("Wait until the test has ended, or cancel its order."),
-    Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has ended; its progress is on the line's page."),
-    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC is told."),
+    Finding.NOT_IN_SERVICE: gettext_noop("Look at its latest order."),
+    Finding.SUSPENDED: gettext_noop("Resume it, and it carries traffic again."),
+    Finding.BEING_TESTED: gettext_noop("Wait until the test has finished, or cancel its order."),
+    Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has finished; its progress is on the line's page."),
+    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been told."),
     Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
     Finding.VPP_DOWN: _NOC_IS_AT_IT,
-    Finding.PORT_DOWN: gettext_noop("Look at the cable and at your own device there: is its port up?"),
+    Finding.PORT_DOWN: gettext_noop("Check the cable and your own device there: is its port up?"),
     Finding.NOT_AS_WANTED: gettext_noop(
-        "It is repaired by itself where that is possible; else the NOC is told."
+        "It is repaired automatically where possible; otherwise the NOC is told."
     ),
     Finding.PATH_DOWN: _NOC_IS_AT_IT,
     Finding.LARGE_FRAMES_LOST: gettext_noop(
-        "The NOC sees it too. Until it is mended, smaller packets pass: lower the MTU of your own devices."
+        "The NOC can see this too. Until it is fixed, smaller packets get through: lower the MTU on your "
+        "own devices."
     ),
     Finding.PATH_LOSES: _NOC_IS_AT_IT,
     Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
     Finding.VLAN_WAS_TAKEN: gettext_noop(
-        "There is nothing for you to do. If it happens again, tell the NOC: it is not done from your side."
+        "There is nothing for you to do. If it happens again, tell the NOC: the cause is not on your side."
     ),
     Finding.NO_FRAMES_IN: gettext_noop(
-        "Look at your own device there: is it sending, and with the VLAN that the line has?"
+        "Check your own device there: is it sending, and with the line's VLAN?"
     ),
     Finding.OTHER_FRAMES_IN: gettext_noop(
-        "Look at the VLAN that your own device there sends with. If it is the line's, tell the NOC."
+        "Check which VLAN your own device there uses. If it is the line's, tell the NOC."
     ),
     Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
 }
@@ -117,11 +118,11 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     if any(check.code.endswith(("_router", "_port_link")) for check in unheard):
         return Verdict(
             NOT_KNOWN,
-            _("Not all of this line is reported at the moment, and nothing of what is speaks against it."),
+            _("Only part of this line is reported on at the moment, and nothing is wrong with that part."),
             _("Look again in a minute."),
         )
     return Verdict(
         IN_ORDER,
-        _("Everything that the portal can see of this line is in order."),
-        _("If your traffic does not arrive all the same, tell the NOC what you see."),
+        _("As far as the portal can see, everything about this line is in order."),
+        _("If your traffic still does not arrive, tell the NOC what you see."),
     )

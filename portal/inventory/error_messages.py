@@ -12,41 +12,42 @@ TEXTS |= {
     errors.Retired: gettext_noop(
         "The {what} {name} is retired and kept for the record only. Choose another one."
     ),
-    errors.ValueTaken: gettext_noop("{value} belongs to another {what} already. Choose another one."),
+    errors.ValueTaken: gettext_noop("{value} already belongs to another {what}. Choose another one."),
     errors.InterfaceTaken: gettext_noop(
         "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
     ),
     errors.CalibrationUnreadable: gettext_noop(
-        "This is not what longline-agent calibrate -json prints: {detail}. Copy all that it printed."
+        "This is not what longline-agent calibrate -json prints: {detail}. Copy everything that it printed."
     ),
     errors.CalibrationOfAnother: gettext_noop(
-        "This was measured on {measured}, and is not taken for {router}. Calibrate {router} itself."
+        "This was measured on {measured} and cannot be used for {router}. Calibrate {router} itself."
     ),
     errors.LinkWithinRouter: gettext_noop(
         "Both sides are on {router}. A backbone link joins two different routers."
     ),
-    errors.OutOfRange: gettext_noop("{value} is outside {minimum} to {maximum}."),
+    errors.OutOfRange: gettext_noop("{value} is not between {minimum} and {maximum}."),
     errors.CoordinateMissing: gettext_noop(
-        "A site has a latitude and a longitude, or neither. Write both, or leave both empty."
+        "A site has a latitude and a longitude, or neither. Enter both, or leave both empty."
     ),
     errors.NotAnInterfaceName: gettext_noop(
-        "This is no interface name. Write it as VPP shows it: 1 to 63 visible ASCII characters."
+        "This is not an interface name. Enter it as VPP shows it: 1 to 63 visible ASCII characters."
     ),
     errors.EnrolmentRefused: gettext_noop(
-        "This is no enrolment token, or a newer one has taken its place. Ask the NOC for another."
+        "This is not an enrolment token, or a newer one has replaced it. Ask the NOC for a new one."
     ),
     errors.EnrolmentUsed: gettext_noop(
-        "This enrolment token of {router} has been used, with another key. Ask the NOC for another; if nobody"
-        " of yours used it, have {router}'s certificates revoked."
+        "This enrolment token for {router} has already been used with another key. Ask the NOC for a "
+        "new one; if it was not you who used it, have {router}'s certificates revoked."
     ),
     errors.EnrolmentExpired: gettext_noop(
-        "This enrolment token of {router} is too old, or {router} is retired. Ask the NOC for another."
+        "This enrolment token for {router} has expired, or {router} is retired. Ask the NOC for a new one."
     ),
     errors.EnrolmentOfAnother: gettext_noop(
-        "This enrolment token is for {router}, and {asking} asks. Ask the NOC for a token of {asking}."
+        "This enrolment token is for {router}, but {asking} presented it. Ask the NOC for a token for "
+        "{asking}."
     ),
     errors.BadCertificateRequest: gettext_noop(
-        "This is no certificate request. Send a PEM of PKCS #10 that an ECDSA P-256 or P-384 key has signed."
+        "This is not a certificate request. Send PKCS #10 in PEM, signed with an ECDSA P-256 or P-384 key."
     ),
     errors.NoAuthorityHere: gettext_noop(
         "The portal does not hold the key of its CA. Issue the certificate where the key is (manage.py pki)."
@@ -56,14 +57,14 @@ TEXTS |= {
 
 @wording.register
 def _bookable_below_booked(error: errors.BookableBelowBooked) -> str:
-    return _(
-        "{booked} are booked on {port}; {bookable} would not hold them. Remove lines from it first."
-    ).format(booked=rate_text(error.booked_bps), port=error.port, bookable=rate_text(error.bookable_bps))
+    return _("{booked} is booked on {port}, more than {bookable}. Remove lines from it first.").format(
+        booked=rate_text(error.booked_bps), port=error.port, bookable=rate_text(error.bookable_bps)
+    )
 
 
 @wording.register
 def _bookable_twice(error: errors.BookableTwice) -> str:
-    return _("{percent} % of {speed} is not {bookable}. Say one of them, and leave the other out.").format(
+    return _("{percent} % of {speed} is not {bookable}. Give one of the two and leave the other out.").format(
         percent=error.oversubscription_percent,
         speed=rate_text(error.speed_bps),
         bookable=rate_text(error.bookable_bps),

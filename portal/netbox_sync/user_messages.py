@@ -9,30 +9,32 @@ from django.utils.translation import gettext_lazy, gettext_noop
 # Failures of NetBox as a whole, and of a single line.
 _ERRORS = {
     "away": gettext_noop(
-        "NetBox does not answer ({what}): {why}. Nothing is lost: it is tried again by itself. Look whether"
-        " NETBOX_URL is right and reachable from the worker."
+        "NetBox does not answer ({what}): {why}. Nothing is lost: this is retried automatically. "
+        "Check that NETBOX_URL is right and reachable from the worker."
     ),
     "broken": gettext_noop(
-        "NetBox answered {what} with {status}. It is tried again by itself; NetBox's own log says more."
+        "NetBox answered {what} with {status}. This is retried automatically; NetBox's own log says more."
     ),
-    "busy": gettext_noop("NetBox asks for fewer requests ({what}, 429). It is tried again by itself."),
+    "busy": gettext_noop("NetBox asks for fewer requests ({what}, 429). This is retried automatically."),
     "nonsense": gettext_noop(
-        "What answered {what} does not answer like NetBox: {why}. Look whether NETBOX_URL leads to NetBox"
-        " itself, and not to a login page or a proxy."
+        "The answer to {what} is not what NetBox would send: {why}. Check that NETBOX_URL leads to "
+        "NetBox itself, not to a login page or a proxy."
     ),
     "too_old": gettext_noop("NetBox {release} is too old: 4.2 is the oldest that is supported. Upgrade it."),
     "token_refused": gettext_noop(
-        "NetBox does not accept the token ({status}): {detail} Give NETBOX_TOKEN one that is enabled, not"
-        " expired and allowed from this address."
+        "NetBox does not accept the token ({status}): {detail} Set NETBOX_TOKEN to one that is "
+        "enabled, has not expired and is allowed from this address."
     ),
     "not_permitted": gettext_noop(
         "NetBox does not let this token {method} {what}: {detail} Give its user that permission"
         " (docs/netbox.md lists all that are needed)."
     ),
     "refused": gettext_noop("NetBox refused {what} ({status}): {detail}"),
-    "cut_off": gettext_noop("It was cut off: its worker was stopped. The next run takes up what it left."),
+    "cut_off": gettext_noop(
+        "It was interrupted because its worker was stopped. The next run continues where it left off."
+    ),
     "l2vpn_twice": gettext_noop(
-        "Several L2VPNs (ids {ids}) bear this line's id. Clear the custom field of all but one."
+        "Several L2VPNs (ids {ids}) carry this line's id. Clear the custom field of all but one."
     ),
     "interface_taken": gettext_noop(
         "The interface {interface} in NetBox belongs to {by} already. Free it there, then check again."
@@ -44,42 +46,45 @@ _ERRORS = {
 # Findings of an import.
 _FINDINGS = {
     "router_name": gettext_noop(
-        "Its name cannot be a router's: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave it out."
+        "Its name cannot be a router's name: 1 to 63 of a–z, 0–9 and hyphens. Rename the device, or leave "
+        "it out."
     ),
     "not_plain_text": gettext_noop(
-        "There are characters in its name that nobody sees, and that change how text is shown. This {what} is"
-        " not taken over: type its name anew in NetBox."
+        "Its name contains invisible characters that change how text is shown. This {what} is not "
+        "imported: type its name again in NetBox."
     ),
     "duplicate": gettext_noop(
-        "Several objects in NetBox are this {what}. None is taken over: give each a name of its own."
+        "Several objects in NetBox match this {what}. None is imported: give each a name of its own."
     ),
     "address_twice": gettext_noop("{address} is the loopback of two routers. Neither gets it."),
     "two_addresses": gettext_noop(
-        "{interface} has more than one address of a family: {addresses}. Which ends tunnels is not guessed:"
-        " leave one."
+        "{interface} has more than one address of a family: {addresses}. Which one ends tunnels is "
+        "not guessed: leave only one."
     ),
-    "no_loopback": gettext_noop("It has no address on {interface}, so that no tunnel can end on it."),
+    "no_loopback": gettext_noop("It has no address on {interface}, so no tunnel can end on it."),
     "interface_name": gettext_noop(
         "No VPP interface can have that name: 1 to 63 visible ASCII characters. Rename it, or leave it out."
     ),
-    "cable_within_router": gettext_noop("The cable leads back to the same router: no link of the backbone."),
-    "cable_not_connected": gettext_noop(
-        "The cable, or a part of the way, is not marked as connected. The link is left out until it is."
+    "cable_within_router": gettext_noop(
+        "The cable leads back to the same router: it is not a backbone link."
     ),
-    "cable_to_many": gettext_noop("The cable has {count} far ends. A link joins two: it is left out."),
+    "cable_not_connected": gettext_noop(
+        "The cable, or part of it, is not marked as connected. The link is left out until it is."
+    ),
+    "cable_to_many": gettext_noop("The cable has {count} far ends. A link joins two, so it is left out."),
     "interface_in_two_links": gettext_noop(
-        "It would be in more than one link. None of them is taken over: mend the cables or the bundle."
+        "It would belong to more than one link. None of them is imported: correct the cables or the bundle."
     ),
     "link_mtu_missing": gettext_noop(
         "It has no MTU in NetBox. Until it has one, or an agent reports it, orders over this link are"
         " refused."
     ),
     "port_mtu_missing": gettext_noop(
-        "It has no MTU in NetBox. The port is not made, or keeps what it has, until it has one."
+        "It has no MTU in NetBox. Until it has one, the port is not created, or keeps what it has."
     ),
     "mtu_impossible": gettext_noop("An MTU of {mtu} is not possible here. It counts as unknown."),
     "speed_missing": gettext_noop(
-        "Neither its speed nor its type says how fast it is. The port is not made until one does."
+        "Neither its speed nor its type says how fast it is. The port is not created until one does."
     ),
     "two_uses": gettext_noop(
         "It is tagged as a port twice, or is cabled as a link as well. An interface has one use."
@@ -89,12 +94,12 @@ _FINDINGS = {
         "NetBox calls it {name} now. A {what} keeps its name here for good; the rest follows NetBox."
     ),
     "gone": gettext_noop(
-        "NetBox shows this {what} no more. It stays until somebody removes it here: the token may just not"
-        " see it."
+        "NetBox no longer shows this {what}. It stays here until somebody removes it: the token may "
+        "simply not be allowed to see it."
     ),
-    "retired_here": gettext_noop("This {what} is retired here, and NetBox still shows it."),
-    "refused_here": gettext_noop("This {what} could not be taken over. {why}"),
-    "depends": gettext_noop("This {what} could not be taken over, because {on} was not."),
+    "retired_here": gettext_noop("This {what} is retired here, but NetBox still shows it."),
+    "refused_here": gettext_noop("This {what} could not be imported. {why}"),
+    "depends": gettext_noop("This {what} could not be imported, because {on} was not."),
 }
 KIND_NAMES = {
     "site": gettext_lazy("site"),
@@ -108,7 +113,7 @@ PHASES = {
     "interfaces": gettext_lazy("Reading interfaces"),
     "addresses": gettext_lazy("Reading addresses"),
     "tenants": gettext_lazy("Reading tenants"),
-    "changes": gettext_lazy("Taking over changes"),
+    "changes": gettext_lazy("Importing changes"),
     "lines": gettext_lazy("Writing lines"),
 }
 

@@ -154,23 +154,25 @@ _TROUBLE: Schema = {
     "description": "GET /api/v1/vlls/<vll>/trouble-reports",
 }
 TYPES: tuple[EventType, ...] = (
-    _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order is accepted: it is a fact.")),
-    _order("held", OrderState.HELD.value, _("An order waits for the NOC's approval.")),
-    _order("started", OrderState.IN_PROGRESS.value, _("The routers are being asked.")),
+    _order("accepted", OrderState.ACKNOWLEDGED.value, _("An order was accepted.")),
+    _order("held", OrderState.HELD.value, _("An order is waiting for the NOC's approval.")),
+    _order("started", OrderState.IN_PROGRESS.value, _("The routers are being configured.")),
     _order(
         "completed",
         OrderState.COMPLETED.value,
-        _("An order is done; a change of a line is one with the action modify."),
+        _("An order was completed; a change to a line is an order with the action modify."),
     ),
     _order(
         "failed",
         OrderState.FAILED.value,
-        _("An order failed, and nothing of it is left."),
+        _("An order failed, and nothing of it is left on the routers."),
         failure=_FAILED,
     ),
-    _order("rejected", OrderState.REJECTED.value, _("The NOC did not approve an order.")),
-    _order("cancelled", OrderState.CANCELLED.value, _("An order was called off.")),
-    _order("overdue", "", _("An order takes too long; the NOC is at it."), announced="order.overdue"),
+    _order("rejected", OrderState.REJECTED.value, _("The NOC rejected an order.")),
+    _order("cancelled", OrderState.CANCELLED.value, _("An order was cancelled.")),
+    _order(
+        "overdue", "", _("An order is taking too long; the NOC is working on it."), announced="order.overdue"
+    ),
     _line("active", "active", _("A line is in service."), lifecycle=Lifecycle.ACTIVE.value),
     _line("suspended", "suspended", _("A line is suspended."), lifecycle=Lifecycle.SUSPENDED.value),
     _line(
@@ -183,13 +185,13 @@ TYPES: tuple[EventType, ...] = (
     _line(
         "cancelled",
         "cancelled",
-        _("A line was given up before it was in service."),
+        _("A line was abandoned before it came into service."),
         lifecycle=Lifecycle.CANCELLED.value,
     ),
     EventType(
         name="vll.described",
         announced="vll.described",
-        about=_("A line has another description."),
+        about=_("A line has a new description."),
         members={"before": {"type": "string"}, "after": {"type": "string"}, **_LINE},
         example={"before": "ZRH", "after": "ZRH-AMS", **_LINE_EXAMPLE},
     ),
@@ -198,27 +200,31 @@ TYPES: tuple[EventType, ...] = (
     _line(
         "unknown",
         "op-unknown",
-        _("A router does not tell, and nobody else knows whether the line is up."),
+        _("A router is not reporting, and nobody else knows whether the line is up."),
         oper_status=OperStatus.UNKNOWN.value,
     ),
-    _line("in_sync", "in_sync", _("The routers hold what is wanted again."), in_sync=True),
-    _line("drift", "drift", _("A router differs from what is wanted."), in_sync=False),
+    _line("in_sync", "in_sync", _("The routers are configured as they should be again."), in_sync=True),
+    _line("drift", "drift", _("A router is not configured as it should be."), in_sync=False),
     _line("not_carried", "not_carried", _("The network no longer carries a line's largest frames.")),
     _line(
         "black_hole",
         "black_hole",
-        _("Large frames of a line are lost on the way between its routers, and small ones are not."),
+        _("Large frames of a line are lost between its routers; small ones are not."),
     ),
-    _line("black_hole_gone", "black_hole_gone", _("Large frames of a line pass between its routers again.")),
+    _line(
+        "black_hole_gone",
+        "black_hole_gone",
+        _("Large frames of a line get through between its routers again."),
+    ),
     _line_test(
         "scheduled",
-        _("Somebody scheduled a test with frames, which will interrupt a line for seconds."),
+        _("A test with frames was scheduled, which will interrupt a line for a few seconds."),
         message="To be tested at 2026-11-24 03:00 UTC",
         order=None,
     ),
     _line_test(
         "passed",
-        _("Frames of every size crossed a line, both ways."),
+        _("Frames of every size crossed a line in both directions."),
         message="All test frames of up to 1,514 bytes arrived, both ways.",
         largest_passed=1514,
     ),
@@ -230,14 +236,14 @@ TYPES: tuple[EventType, ...] = (
     ),
     _line_test(
         "not_tested",
-        _("A line was not tested with frames; the message says why."),
+        _("A line was not tested with frames; the event says why."),
         message="Both ends are on one router, and there is no tunnel.",
         reason="no-tunnel",
     ),
     EventType(
         name="trouble.reported",
         announced="trouble.reported",
-        about=_("Somebody told the NOC of trouble with a line."),
+        about=_("Somebody reported trouble with a line to the NOC."),
         members={
             "trouble_report": _TROUBLE,
             "note": {"type": "string", "description": "In the reporter's own words."},
@@ -256,16 +262,16 @@ TYPES: tuple[EventType, ...] = (
     EventType(
         name="trouble.closed",
         announced="trouble.closed",
-        about=_("The NOC closed a report of trouble."),
+        about=_("The NOC closed a trouble report."),
         members={"trouble_report": _TROUBLE, **_LINE},
         example={"trouble_report": "5b0f6f0e-6b1c-4d53-9a3e-0a2b7c1d8e90", **_LINE_EXAMPLE},
     ),
-    _router("silent", _("Nobody hears from a router; told to the NOC's own webhooks.")),
-    _router("reporting", _("A router that was silent reports again; told to the NOC's own webhooks.")),
+    _router("silent", _("Nobody hears from a router; sent to the NOC's own webhooks.")),
+    _router("reporting", _("A router that was silent is reporting again; sent to the NOC's own webhooks.")),
     EventType(
         name="webhook.disabled",
         announced="webhook.disabled",
-        about=_("A webhook is disabled; others of the same customer are told."),
+        about=_("A webhook was disabled; sent to the others of the same customer."),
         members={
             "webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"},
             "because": {"enum": ["gone", "failing"]},
@@ -276,7 +282,7 @@ TYPES: tuple[EventType, ...] = (
     EventType(
         name="webhook.test",
         announced="",
-        about=_("Somebody asked for a test; it goes to that webhook whatever types it takes."),
+        about=_("Somebody asked for a test; it goes to that webhook whichever events it takes."),
         members={"webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"}},
         example={"webhook": 7},
     ),

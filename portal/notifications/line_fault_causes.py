@@ -76,10 +76,10 @@ def _of_router(what: str, router: Router, ids: list[str]) -> str:
     if what == SILENT:
         return _("{router} does not answer.").format(router=router)
     if what == "vpp" or ids[1:] == ["vpp_unavailable"]:
-        return _("No VPP works on {router}.").format(router=router)
+        return _("VPP is not working on {router}.").format(router=router)
     if what == "answer":
-        return _("{router} answers {code}.").format(router=router, code=ids[1])
-    return _("Somebody else changes what {router} holds.").format(router=router)
+        return _("{router} answers with {code}.").format(router=router, code=ids[1])
+    return _("Somebody else is changing the configuration of {router}.").format(router=router)
 
 
 def _ends(vlls: Collection[UUID]) -> dict[UUID, list[VllEnd]]:

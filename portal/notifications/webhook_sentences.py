@@ -7,8 +7,8 @@ from portal.notifications.models import Webhook
 
 _DISABLED = {
     Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
-    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver said that it is gone for good"),
-    Webhook.Disabled.FAILING: gettext_noop("Disabled: for days nothing was delivered"),
+    Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone for good"),
+    Webhook.Disabled.FAILING: gettext_noop("Disabled: nothing could be delivered for days"),
 }
 
 

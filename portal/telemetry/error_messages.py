@@ -7,25 +7,25 @@ from portal.core.errors import TEXTS, wording
 from portal.telemetry.sample_quarantine_decisions import DecidedOtherwise, TimeUnknown
 from portal.telemetry.throughput import RangeEmpty, StepRefused
 
-TEXTS[RangeEmpty] = gettext_noop("The range ends before it begins. Write a `to` that is later than `from`.")
+TEXTS[RangeEmpty] = gettext_noop("The range ends before it begins. Choose a `to` that is later than `from`.")
 TEXTS[TimeUnknown] = gettext_noop(
-    "Nobody knows when these samples were counted, so they cannot be added. Discard them."
+    "It is not known when these samples were counted, so they cannot be added. Discard them."
 )
 
 
 @wording.register
 def _step_refused(error: StepRefused) -> str:
     return _(
-        "A step of {step} s is not offered or draws more than {points} points. Choose from: {offered}."
+        "A step of {step} s is not available or gives more than {points} points. Choose from: {offered}."
     ).format(step=error.step_s, points=error.maximum_points, offered=", ".join(map(str, error.offered_s)))
 
 
 _DECIDED = {
     "accepted": gettext_noop(
-        "These samples were accepted already. What counts by now cannot be taken out again."
+        "These samples have already been accepted. What has been counted cannot be taken out again."
     ),
-    "discarded": gettext_noop("These samples were discarded already; nothing is left of them."),
-    "expired": gettext_noop("Nobody decided about these samples in time; nothing is left of them."),
+    "discarded": gettext_noop("These samples have already been discarded; nothing is left of them."),
+    "expired": gettext_noop("Nobody decided on these samples in time; nothing is left of them."),
 }
 
 

@@ -27,15 +27,15 @@ _PLACED = {
 # and where it could not.
 _UNPLACED = {
     "from_the_future": gettext_noop(
-        "They are of the future even for the router's own clock when it sent them: it was set between"
-        " counting and sending. Nobody knows when they were counted."
+        "They lie in the future even by the router's own clock when it sent them: it was set between "
+        "counting and sending. It is not known when they were counted."
     ),
-    "too_old": gettext_noop("They are older than the 5 minutes that are still stored."),
-    "ends_before_it_begins": gettext_noop("They end before they begin: the clock was set back meanwhile."),
+    "too_old": gettext_noop("They are older than the 5-minute figures that are still stored."),
+    "ends_before_it_begins": gettext_noop("They end before they begin: the clock was set back in between."),
     "too_long": gettext_noop("One sample covers more than an hour."),
-    "negative": gettext_noop("They count less than nothing."),
+    "negative": gettext_noop("They contain negative counts."),
     "unsteady_clock": gettext_noop(
-        "The router's clock never stays: so many decisions about it are open that no more are asked for."
+        "The router's clock keeps jumping: so many decisions about it are open that no more are asked for."
     ),
 }
 

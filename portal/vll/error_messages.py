@@ -15,7 +15,7 @@ TEXTS |= {
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
     ),
     errors.NotAllowedToOrder: gettext_noop(
-        "Your role may look at {customer} but not order for it. Ask one of its operators or admins."
+        "Your role lets you see {customer} but not order for it. Ask one of its operators or admins."
     ),
     errors.PortsOfTwoCustomers: gettext_noop(
         "{a_port} and {z_port} belong to different customers. A line joins two ports of one customer."
@@ -24,43 +24,44 @@ TEXTS |= {
         "{port} is not assigned to a customer yet. Ask the NOC to assign it."
     ),
     errors.EndsAreTheSame: gettext_noop(
-        "Both ends pick the same frames of {port}. Choose another port or other VLANs for one of them."
+        "Both ends would take the same frames from {port}. Choose another port, or other VLANs for one of "
+        "them."
     ),
     errors.BurstOutOfRange: gettext_noop(
-        "{value} bytes is outside {minimum} to {maximum} bytes: a burst holds at least the largest frame of"
-        " the line. Write more, or leave it out for what suits the rate."
+        "{value} bytes is not between {minimum} and {maximum} bytes: a burst holds at least the "
+        "largest frame of the line. Enter more, or leave it out to get what suits the rate."
     ),
     errors.ExcessBurstWithoutRate: gettext_noop(
-        "Without an excess rate nothing fills an excess burst. Order an EIR, or leave the EBS out."
+        "Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS."
     ),
     errors.RouterHasNoAgent: gettext_noop(
         "{router} only carries traffic: lines cannot end there. Choose a port on another router."
     ),
     errors.RouterInMaintenance: gettext_noop(
-        "{router} is under maintenance and takes no new lines at the moment. Lines in service are not"
-        " affected. Try again later, or choose a port on another router."
+        "{router} is under maintenance and accepts no new lines at the moment. Lines in service are "
+        "not affected. Try again later, or choose a port on another router."
     ),
     errors.RouterIsDrained: gettext_noop(
-        "{router} is drained, so its maintenance goes on. End the drain first."
+        "{router} is drained, so its maintenance continues. End the drain first."
     ),
     errors.RouterIsDead: gettext_noop(
-        "{router} is declared dead, so its maintenance goes on. Take that back first."
+        "{router} is declared dead, so its maintenance continues. Undo that first."
     ),
     errors.FrameTooLargeForPort: gettext_noop(
         "{port} takes frames of up to {max_frame} bytes, but the largest frame of this line is {frame} bytes"
         " there. Order packets of up to {largest_svc_mtu} bytes."
     ),
     errors.OrderIsOpen: gettext_noop(
-        "Order {order_id} ({action}) is still {state}. Wait until it has ended, or cancel it."
+        "Order {order_id} ({action}) is still {state}. Wait until it has finished, or cancel it."
     ),
     errors.WrongLifecycle: gettext_noop(
-        "This line is {lifecycle}; {action} is not possible then. Look at it again for what is."
+        "This line is {lifecycle}, so {action} is not possible. Look at it again to see what is."
     ),
     errors.PortOfAnotherCustomer: gettext_noop(
-        "{port} is not {customer}'s. A line stays with its customer: choose one of its ports."
+        "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
     ),
     errors.WrongOrderState: gettext_noop(
-        "This order is {state}; {action} is not possible then. Look at it again."
+        "This order is {state}, so {action} is not possible. Look at it again."
     ),
     errors.LineHasNoTunnel: gettext_noop(
         "Both ends of this line are on one router, so there is no tunnel to send test frames through."
@@ -70,78 +71,80 @@ TEXTS |= {
         " Ask the NOC to upgrade."
     ),
     errors.RouterDoesNotAnswer: gettext_noop(
-        "{routers} would not follow within seconds, so the line might stay interrupted; it was left alone."
-        " Try again later, or ask the NOC."
+        "{routers} would not respond within seconds, so the line might stay interrupted; nothing was "
+        "done. Try again later, or ask the NOC."
     ),
     errors.LineTestFrameOutOfRange: gettext_noop(
-        "This line carries frames of {minimum} to {maximum} bytes, so frames of {value} are not sent."
-        " Write a size between, or leave it out."
+        "This line carries frames of {minimum} to {maximum} bytes, so frames of {value} cannot be "
+        "sent. Enter a size in that range, or leave it out."
     ),
     errors.LineTestTimeOutOfRange: gettext_noop(
-        "A test can be scheduled from now until {latest}. Choose a time between."
+        "A test can be scheduled from now until {latest}. Choose a time in between."
     ),
     errors.LineTestIsScheduled: gettext_noop(
-        "A test of this line is scheduled for {at} already. Call that off first."
+        "A test of this line is already scheduled for {at}. Call that one off first."
     ),
     errors.WrongLineTestState: gettext_noop(
-        "This test is {state}: only a scheduled one is called off. To stop one that is under way, cancel its"
-        " order."
+        "This test is {state}: only a scheduled test can be called off here. To stop one that is "
+        "running, cancel its order."
     ),
     errors.StaleRevision: gettext_noop(
-        "This line has changed: it is at revision {current}, and your change was made for {expected}."
-        " Look again, then repeat it."
+        "This line has changed: it is at revision {current}, but your change was made for {expected}. "
+        "Look at it again, then retry."
     ),
-    errors.NothingToChange: gettext_noop("The line is like that already; there is nothing to order."),
+    errors.NothingToChange: gettext_noop("The line is already like that; there is nothing to order."),
     errors.EndsSwapped: gettext_noop(
-        "The line joins these two ports already, and has no direction. Leave A and Z where they are,"
-        " and change what else differs."
+        "The line already joins these two ports and has no direction. Leave A and Z where they are, "
+        "and change whatever else differs."
     ),
     errors.StillBeingRemoved: gettext_noop(
-        "{router} has not confirmed yet that this end is gone from it. Try again when it has, or ask the NOC."
+        "{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC."
     ),
     errors.AlreadyRetried: gettext_noop(
-        "Order {order_id} retries this one already. Look at that order; if it failed too, retry it instead."
+        "Order {order_id} already retries this one. Look at that order; if it failed too, retry it instead."
     ),
     errors.CoolingOffOutOfRange: gettext_noop(
         "A cooling-off of {value} s is not possible. Choose 0 to {maximum} s."
     ),
     errors.NotForYouToDecide: gettext_noop(
-        "Only the NOC approves and rejects orders. Wait for its decision."
+        "Only the NOC can approve or reject orders. Wait for its decision."
     ),
     errors.NotForYouToForce: gettext_noop(
-        "Only NOC admins end an order without the routers' word or declare a router dead. Ask one of them."
+        "Only NOC admins can end an order without the routers' confirmation or declare a router dead. Ask "
+        "one of them."
     ),
     errors.CoolingOffAlready: gettext_noop(
-        "This line is stopped already and goes away at {until}. Take that back, or remove it"
-        " without a cooling-off."
+        "This line is already stopped and will be removed at {until}. Undo that, or remove it without "
+        "a cooling-off."
     ),
     errors.PlanIsIncomplete: gettext_noop(
-        "{routers} did not say what it would do, so this plan is no ground to approve on; nothing was done."
-        " Ask for a new plan when it answers."
+        "{routers} did not say what it would do, so this plan cannot be approved; nothing was done. "
+        "Ask for a new plan when it answers."
     ),
     errors.PlanIsStale: gettext_noop(
-        "A router has moved on since this plan was made, or it is not made yet; nothing was done."
-        " Look at a new plan, then approve."
+        "A router has changed since this plan was made, or the plan is not ready yet; nothing was "
+        "done. Look at a new plan, then approve it."
     ),
     errors.GreKeysGone: gettext_noop(
-        "This order's tunnel was to have a GRE key, and the VPPs of {a_router} and {z_router} no longer both"
-        " have keys. Give them such VPPs again, or reject the order: anew, it gets a pair of addresses."
+        "This order's tunnel was to have a GRE key, but the VPPs of {a_router} and {z_router} no "
+        "longer both have keys. Give them such VPPs again, or reject the order: a new order gets a "
+        "pair of addresses."
     ),
     errors.TunnelAddressGone: gettext_noop(
-        "This order's tunnel was to end on {address}, which is not to be had on {router} any more."
-        " Give the router that address again, or reject the order: ordered anew, it gets another one."
+        "This order's tunnel was to end on {address}, which {router} no longer has. Give the router "
+        "that address again, or reject the order: a new order gets another address."
     ),
     errors.HoldUnknown: gettext_noop(
-        "There is no hold {hold}, or it has expired. Order without it, or make a new one."
+        "There is no hold {hold}, or it has expired. Order without it, or create a new one."
     ),
     errors.TooManyHolds: gettext_noop(
-        "{customer} has {maximum} holds open, as many as it may. Order with one of them, or give one up."
+        "{customer} has {maximum} open holds, which is the limit. Order with one of them, or release one."
     ),
     errors.HoldRenewedOut: gettext_noop(
-        "This hold was renewed {maximum} times, as often as it may be. Order before it expires."
+        "This hold has been renewed {maximum} times, which is the limit. Order before it expires."
     ),
     errors.ConcurrentChange: gettext_noop(
-        "Somebody else changed this at the same moment; nothing was done. Look again, then repeat."
+        "Somebody else changed this at the same moment; nothing was done. Look at it again, then retry."
     ),
     errors.LoopbackInUse: gettext_noop(
         "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
@@ -151,7 +154,7 @@ TEXTS |= {
         "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
     ),
     mtu_arithmetic.SvcMtuOutOfRange: gettext_noop(
-        "Packets of {value} bytes are never carried. Write a size from {minimum} to {maximum} bytes."
+        "Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes."
     ),
     underlay.TunnelWithinRouter: gettext_noop(
         "Both ports are on {router}; {transport} joins two routers. Choose auto or l2xc."
@@ -176,22 +179,22 @@ def _vlan_refused(
     which = _(_VLANS.get(error.field, error.field))
     match error:
         case vlan_tags.VlanMissing():
-            return _("Write {which}: a number from {minimum} to {maximum}.").format(
+            return _("Enter {which}: a number from {minimum} to {maximum}.").format(
                 which=which, minimum=vlan_tags.MIN_VLAN, maximum=vlan_tags.MAX_VLAN
             )
         case vlan_tags.VlanNotWanted():
-            return _("Leave out {which}: with the tagging {tagging} nobody looks at it.").format(
+            return _("Leave out {which}: it has no meaning with the tagging {tagging}.").format(
                 which=which, tagging=error.tagging
             )
         case _:
-            return _("{value} cannot be {which}: write a number from {minimum} to {maximum}.").format(
+            return _("{value} cannot be {which}: enter a number from {minimum} to {maximum}.").format(
                 value=error.value, which=which, minimum=error.minimum, maximum=error.maximum
             )
 
 
 @wording.register
 def _rate_out_of_range(error: errors.CirOutOfRange | errors.EirOutOfRange) -> str:
-    return _("{value} is outside {minimum} to {maximum}.").format(
+    return _("{value} is not between {minimum} and {maximum}.").format(
         value=rate_text(error.value), minimum=rate_text(error.minimum), maximum=rate_text(error.maximum)
     )
 
@@ -199,7 +202,7 @@ def _rate_out_of_range(error: errors.CirOutOfRange | errors.EirOutOfRange) -> st
 @wording.register
 def _peak_above_port(error: errors.PeakAbovePort) -> str:
     if error.field == "cir_bps":
-        text = _("{port} runs at {speed}, and {peak} is more. Order less, or choose a faster port.")
+        text = _("{port} runs at {speed}, and {peak} is more than that. Order less, or choose a faster port.")
     else:
         text = _("{port} runs at {speed}; CIR and EIR together are {peak}. Order less excess.")
     return text.format(port=error.port, speed=rate_text(error.speed_bps), peak=rate_text(error.peak_bps))
@@ -211,15 +214,15 @@ def _lines_affected(error: errors.LinesAffected) -> str:
     if error.count > len(error.lines):
         lines = _("{lines} and {more} more").format(lines=lines, more=error.count - len(error.lines))
     return _(
-        "With this change of {name}, frames of the largest size of these lines would be lost: {lines}."
-        " Leave it, or accept that: each of them is told so."
+        "With this change to {name}, the largest frames of these lines would be lost: {lines}. Leave "
+        "it as it is, or accept that: their customers are told."
     ).format(name=error.name, lines=lines)
 
 
 @wording.register
 def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
     """One number for what was asked for, and one sentence where another transport carries more."""
-    link = _("link {link} has an IP MTU of {available} bytes, and {required} are needed").format(
+    link = _("link {link} has an IP MTU of {available} bytes, but {required} are needed").format(
         link=error.link.name, available=error.available, required=error.required
     )
     largest = {each.transport: each.largest_svc_mtu for each in error.capacities}
@@ -253,8 +256,8 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
 @wording.register
 def _path_mtu_unknown(error: underlay.PathMtuUnknown) -> str:
     return _(
-        "The IP MTU of {links} is not known, and it is never guessed."
-        " Ask the NOC: it has to be declared, or the silent agent has to report again."
+        "The IP MTU of {links} is not known, and it is never guessed. Ask the NOC: it must be "
+        "declared, or the silent agent must report again."
     ).format(links=", ".join(link.name for link in error.links))
 
 
@@ -284,7 +287,7 @@ def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
 
 @wording.register
 def _endpoint_missing(error: underlay.EndpointMissing) -> str:
-    text = _("{router} does not have its tunnel endpoint {address} at present.").format(
+    text = _("{router} does not have its tunnel endpoint {address} at the moment.").format(
         router=error.router.name, address=error.address
     )
     return f"{text} {_what_fits(error)}"
@@ -292,16 +295,16 @@ def _endpoint_missing(error: underlay.EndpointMissing) -> str:
 
 @wording.register
 def _endpoint_unrouted(error: underlay.EndpointUnrouted) -> str:
-    text = _("{far} has no route to {address}, the tunnel endpoint of {router}, at present.").format(
+    text = _("{far} has no route to {address}, the tunnel endpoint of {router}, at the moment.").format(
         far=error.far.name, address=error.address, router=error.router.name
     )
     return f"{text} {_what_fits(error)}"
 
 
 _ASSUMED = {
-    "encapsulation": gettext_noop("{router} has not reported yet: that its VPP does {subject} is assumed."),
-    "address": gettext_noop("{router} has not reported yet: that it has {subject} is assumed as declared."),
-    "route": gettext_noop("{router} has not reported yet: that it has a route to {subject} is assumed."),
+    "encapsulation": gettext_noop("{router} has not reported yet; its VPP is assumed to support {subject}."),
+    "address": gettext_noop("{router} has not reported yet; it is assumed to have {subject}, as declared."),
+    "route": gettext_noop("{router} has not reported yet; it is assumed to have a route to {subject}."),
 }
 
 
@@ -329,4 +332,4 @@ def _what_fits(error: underlay.TransportRefused) -> str:
         return _("Packets of up to {largest} bytes would be carried by {transport}.").format(
             largest=largest.largest_svc_mtu, transport=largest.transport.in_words
         )
-    return _("Nothing else would carry it either. Ask the NOC.")
+    return _("No other transport would carry it either. Ask the NOC.")

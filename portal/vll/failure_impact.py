@@ -42,7 +42,10 @@ _OF_PAIRS = """
   (SELECT * FROM unnest(%(a)s::bigint[], %(z)s::bigint[], %(family)s::int[]))
 AND pa.router_id = ANY(%(routers)s) AND pz.router_id = ANY(%(routers)s)
 """
-_ENDING_THERE = "(pa.router_id = %(router)s OR pz.router_id = %(router)s)"
+_ENDING_THERE = """
+v.id IN (SELECT e.vll_id FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
+         WHERE p.router_id = %(router)s)
+"""
 
 
 class Fate(StrEnum):

@@ -8,22 +8,22 @@ from portal.vll.models import LineTest
 
 _REASONS = {
     LineTest.Reason.NOTHING_ARRIVES: gettext_noop(
-        "No test frame arrives at the other end: the underlay does not carry this tunnel."
+        "No test frames reach the other end: the underlay does not carry this tunnel."
     ),
     LineTest.Reason.LARGE_FRAMES_LOST: gettext_noop(
         "Frames of {small} bytes pass, those of {frame} do not; the largest that passed had {passed}: a link"
         " on this path carries less than it says ({links})."
     ),
-    LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost on the way, small ones too."),
+    LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
     LineTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
     LineTest.Reason.ROUTER_CANNOT: gettext_noop(
         "{routers} cannot send test frames, which takes VPP 25.02 and an agent of this release."
     ),
     LineTest.Reason.CALLED_OFF: gettext_noop("It was called off."),
     LineTest.Reason.TOOK_TOO_LONG: gettext_noop(
-        "The test could not be carried out within a minute, so the line was joined again without one."
+        "The test could not be carried out within a minute, so the line was joined again without it."
     ),
-    LineTest.Reason.NOT_BEGUN: gettext_noop("It could not begin at its time. {refusal}"),
+    LineTest.Reason.NOT_BEGUN: gettext_noop("It could not start on time. {refusal}"),
 }
 
 
@@ -34,7 +34,7 @@ def line_test_sentence(test: LineTest) -> str:
     if test.state == LineTest.State.SCHEDULED:
         return _("To be tested at {at:%Y-%m-%d %H:%M} UTC").format(at=test.scheduled_for)
     if not test.reason:
-        return _("All test frames of up to {frame} bytes arrived, both ways.").format(
+        return _("All test frames of up to {frame} bytes arrived, in both directions.").format(
             frame=_bytes(test.frame)
         )
     links = test.conditions.get("path", {}).get("links", ())

@@ -9,8 +9,8 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
     """``{"code", "message"}`` for the customer, or None where the router is simply being asked."""
     if router.held_since is not None:
         text = _(
-            "The NOC is working on {router} and sends it nothing since {since:%Y-%m-%d %H:%M} UTC."
-            " What is ordered goes on by itself afterwards."
+            "The NOC has been working on {router} since {since:%Y-%m-%d %H:%M} UTC and sends it "
+            "nothing meanwhile. Orders continue by themselves afterwards."
         )
         return {
             "code": "router-held",
@@ -18,8 +18,8 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
         }
     if router.maintenance_since is not None:
         text = _(
-            "{router} is under maintenance since {since:%Y-%m-%d %H:%M} UTC, so this may take longer."
-            " What is ordered goes on by itself."
+            "{router} has been under maintenance since {since:%Y-%m-%d %H:%M} UTC, so this may take "
+            "longer. Orders continue by themselves."
         )
         return {
             "code": "router-in-maintenance",

@@ -43,7 +43,7 @@ _HINTS = {
         "Multihop BFD is in VPP 25.02 and later. vpp.path_watch in the agent's file may be off."
     ),
     Unwatched.SHUT: gettext_noop("The BFD session is not ours, and its admin state is down."),
-    Unwatched.REFUSED: gettext_noop("VPP's words are on the router's page."),
+    Unwatched.REFUSED: gettext_noop("VPP's own message is on the router's page."),
     Unwatched.UNHEARD: gettext_noop(
         "Both have a BFD session, and neither was ever up: UDP port 4784 may be filtered on the way."
     ),
@@ -101,7 +101,9 @@ def path_status(vll: Vll) -> PathStatus | None:
     if set(states) == {PathState.UP}:
         *_before, since = _since(ends, PathState.UP)
         return PathStatus("up", _("The path between {a} and {z} is up").format(**names), since)
-    return PathStatus("starting", _("Watching the path between {a} and {z} begins.").format(**names))
+    return PathStatus(
+        "starting", _("Watching the path between {a} and {z} is about to begin.").format(**names)
+    )
 
 
 def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:

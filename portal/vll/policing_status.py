@@ -22,9 +22,10 @@ class Unpoliced(StrEnum):
 
 _TEXTS = {
     Unpoliced.ROUTER_SILENT: gettext_noop("{router} has not reported yet what it can police."),
-    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP lacks what that takes."),
+    Unpoliced.NO_POLICERS: gettext_noop("{router} cannot police: its VPP lacks what it takes."),
     Unpoliced.WHOLE_PORTS_ONLY: gettext_noop(
-        "{router} polices whole ports only: its VPP, {version}, or its agent lacks what policing VLANs takes."
+        "{router} can only police whole ports: its VPP, {version}, or its agent lacks what it takes to "
+        "police VLANs."
     ),
     Unpoliced.NOT_CONFIRMED: gettext_noop("{router} can police here, but has not confirmed that it does."),
 }

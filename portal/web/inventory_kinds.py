@@ -135,7 +135,7 @@ def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
 
 def _link_doubts(wanted: dict[str, Any]) -> list[str]:
     link = links_with_observed_mtu().get(a_router=wanted["a_router"], a_interface=wanted["a_interface"])
-    text = gettext("{router} reports no interface {interface}. No path leads over the link until it has one.")
+    text = gettext("{router} reports no interface {interface}. The link carries no path until it does.")
     return [
         text.format(router=getattr(link, f"{side}_router"), interface=getattr(link, f"{side}_interface"))
         for side in ("a", "z")
@@ -260,7 +260,7 @@ CUSTOMERS = Kind(
         ),
     ),
     columns=(
-        (_("Approved by itself up to"), lambda customer: _rate(customer.approve_up_to_bps)),
+        (_("Approved automatically up to"), lambda customer: _rate(customer.approve_up_to_bps)),
         (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
     ),
     create_form=forms.CustomerForm,

@@ -30,7 +30,7 @@ from portal.web.map_selection import MapSelection
 from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
 # More are neither drawn nor read by anybody at once; a search narrows them.
-LINKS_SHOWN = 200
+LINKS_SHOWN = 120
 # A link half full is drawn wider: with it lost its traffic may not fit another such one.
 BUSY = 0.5
 # Adding the lines up reads all of them; a minute old is new enough for what is sold.

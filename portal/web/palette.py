@@ -96,7 +96,7 @@ def _actions(user: User) -> Iterator[Option]:
         (permissions.may_order_for_anyone, _("Order a line"), "web:order"),
         (permissions.may_manage_teams, _("Invite somebody"), "web:teams"),
         (permissions.may_add_webhooks, _("Add a webhook"), "web:webhook-add"),
-        (permissions.may_sign_in, _("Make an API token"), "web:tokens"),
+        (permissions.may_sign_in, _("Create an API token"), "web:tokens"),
         (permissions.may_sign_in, _("Change your password"), "account_change_password"),
         (permissions.may_sign_in, _("Change your e-mail address"), "web:email-change"),
         *((permissions.may_run_the_network, kind.add, f"web:noc-{kind.slug}-add") for kind in KINDS),

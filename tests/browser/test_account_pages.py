@@ -58,7 +58,7 @@ def test_the_pages_of_an_account(
         found[address] = faults(person)
     page = person.page
     page.get_by_label("What is it for?").fill("laptop")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create the token").click()
     page.locator("#secret").wait_for()
     found["new token"] = faults(person)
     person.open("/account/email/")
@@ -67,7 +67,7 @@ def test_the_pages_of_an_account(
     page.get_by_label("New e-mail address").fill("ada@alpine.example")
     found["another address"] = faults(person)
     page.get_by_role("button", name="Send the link").click()
-    page.get_by_role("heading", name="Look into your mail").wait_for()
+    page.get_by_role("heading", name="Check your mail").wait_for()
     found["link to another address"] = faults(person)
     person.open(email_change_path(User.objects.get(username="ada"), to="ada@alpine.example"))
     found["confirmation of another address"] = faults(person)

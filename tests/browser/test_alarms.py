@@ -73,16 +73,16 @@ def test_without_scripts_the_same_is_done_by_forms(
     page.get_by_role("button", name="Assign to me").click()
     page.get_by_label("Silence it").select_option("until a time that I choose")
     page.get_by_role("button", name="Silence", exact=True).click()
-    expect(page.get_by_text("Say until when it is to be silent.")).to_be_visible()
+    expect(page.get_by_text("Choose until when it is to be silent.")).to_be_visible()
     page.get_by_label("Silence it").select_option("for 8 hours")
     page.get_by_role("button", name="Silence", exact=True).click()
-    expect(page.get_by_role("button", name="Show it again")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop silencing")).to_be_visible()
     said = OperatorState.objects.get()
     assert said.assigned_to is not None
     assert (said.note, said.assigned_to.username, said.silenced_by) == ("Urs drives there", "nora", "nora")
     nora.open("/noc/")
     page.get_by_text("Silenced (1)").click()
-    page.get_by_role("button", name="Show again rhino is silent").click()
+    page.get_by_role("button", name="Stop silencing rhino is silent").click()
     expect(page.get_by_role("heading", name="Acknowledged (1)")).to_be_visible()
 
 

@@ -32,14 +32,14 @@ def test_what_a_change_would_make_follows_what_is_typed(
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
     said = page.locator("#feasibility")
-    expect(said).to_contain_text("Nothing differs yet")
+    expect(said).to_contain_text("Nothing has changed yet")
     page.get_by_label("Bandwidth", exact=True).fill("4")
     expect(said).to_contain_text("This change is possible.")
     expect(said.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")
     expect(said.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
     assert alice.accessibility_violations() == []
     page.get_by_label("Largest packet (MTU)").fill("9100")
-    expect(said).to_contain_text("Not possible as it stands")
+    expect(said).to_contain_text("Not possible as it is")
     assert alice.accessibility_violations() == []
     page.get_by_label("Largest packet (MTU)").fill("1500")
     expect(said).to_contain_text("This change is possible.")
@@ -59,7 +59,7 @@ def test_without_scripts_a_button_looks_first(
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
     page.get_by_label("Bandwidth", exact=True).fill("4")
-    page.get_by_role("button", name="Look first").click()
+    page.get_by_role("button", name="Check first").click()
     expect(page.get_by_text("This change is possible.")).to_be_visible()
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("4")
     assert not Order.objects.filter(action="modify").exists()

@@ -25,7 +25,7 @@ def test_the_interfaces_come_with_the_router_and_one_is_taken(
     page.get_by_label("Description").fill("to Bern")
     page.get_by_label("Router").fill("rhino")
     page.get_by_label("Router").press("Tab")
-    page.get_by_role("button", name="Take GigabitEthernet10").click()
+    page.get_by_role("button", name="Use GigabitEthernet10").click()
     expect(page.get_by_label("Interface", exact=True)).to_have_value("GigabitEthernet10")
     expect(page.get_by_label("Speed (Mbit/s)")).to_have_value("25000")
     expect(page.get_by_label("Description")).to_have_value("to Bern")

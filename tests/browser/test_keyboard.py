@@ -40,7 +40,7 @@ def alice_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> R
 
 def palette(page: Page) -> Any:
     page.keyboard.press("Control+k")
-    field = page.get_by_role("combobox", name="Write a page, a name or what you want to do")
+    field = page.get_by_role("combobox", name="Type a page, a name or what you want to do")
     expect(field).to_be_focused()
     return field
 

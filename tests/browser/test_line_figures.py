@@ -143,7 +143,7 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     expect(reset).to_be_hidden()
     expect(figures.get_by_label("From")).to_have_value("")
 
-    figures.get_by_text("Packets, and other times").click()
+    figures.get_by_text("Packets, and other periods").click()
     page.get_by_role("button", name="packet/s").click()
     figures.get_by_text("Current, average, maximum").click()
     expect(figures.get_by_role("row", name="A end, in").get_by_role("cell").first).to_contain_text("packet/s")

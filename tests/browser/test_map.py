@@ -24,7 +24,7 @@ def test_a_router_is_chosen_on_the_drawing_and_let_go_of_again(
     page.locator(".ll-draw-if-wide .ll-draw-name", has_text="hippo").click()
     expect(page.get_by_role("heading", name="If hippo fails")).to_be_visible()
     assert page.url.endswith(f"/noc/map/?q=rhino&router={isp.routers['hippo'].pk}#map")
-    page.get_by_role("link", name="Choose nothing").click()
+    page.get_by_role("link", name="Clear the selection").click()
     expect(page.get_by_role("heading", name="If hippo fails")).to_have_count(0)
     assert page.url.endswith("/noc/map/?q=rhino")
     assert person.complaints == []

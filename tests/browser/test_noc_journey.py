@@ -18,7 +18,7 @@ def limit(nina: Reader, customer: str, mbit: str) -> None:
     nina.page.get_by_role("link", name=f"Change {customer}").click()
     nina.page.locator("#id_approve_up_to_bps").fill(mbit)
     nina.page.get_by_role("button", name="Save").click()
-    expect(nina.page.get_by_text("It is changed.")).to_be_visible()
+    expect(nina.page.get_by_text("It has been saved.")).to_be_visible()
 
 
 def test_the_noc_approves_what_both_routers_say_they_would_do(
@@ -39,7 +39,7 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
         expect(page.get_by_text("The NOC approves an order of this size first")).to_be_visible()
         page.get_by_label("Name or reference").fill("Large order")
         page.get_by_role("button", name="Order this line").click()
-        expect(page.get_by_text("This order waits for the NOC's approval.")).to_be_visible()
+        expect(page.get_by_text("This order is waiting for the NOC's approval.")).to_be_visible()
 
         nina.open("/noc/orders/")
         nina.page.get_by_role("link", name="Large order").click()
@@ -51,7 +51,9 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
             expect(part.get_by_role("listitem").first).to_contain_text(re.compile(r"1\. create\s+create "))
         assert nina.accessibility_violations() == []
         approve.click()
-        expect(nina.page.get_by_text("The order is approved; the routers are being told.")).to_be_visible()
+        expect(
+            nina.page.get_by_text("The order is approved; the routers are being configured.")
+        ).to_be_visible()
 
         status = page.locator("#vll-status")
         # Alice's page follows by itself once it moves; a held order does not, so she looks again.

@@ -84,7 +84,7 @@ def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Read
     mtu = page.get_by_label("Largest packet (MTU)")
     mtu.fill("9100")
     expect(page.get_by_text("Missing")).to_be_visible()
-    expect(page.get_by_text("Not possible as it stands")).to_be_visible()
+    expect(page.get_by_text("Not possible as it is")).to_be_visible()
     assert alice_there.accessibility_violations() == []
     mtu.fill("8950")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
@@ -121,5 +121,5 @@ def test_back_from_the_ordered_line_keeps_the_form_too(isp: Isp, alice_there: Re
     page.go_back()
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
     # That VLAN is taken now: the form says so by itself.
-    expect(page.get_by_text("Not possible as it stands")).to_be_visible()
+    expect(page.get_by_text("Not possible as it is")).to_be_visible()
     assert alice_there.complaints == []

@@ -604,7 +604,7 @@ def test_drift_is_repaired_from_the_routers_page(
     asked = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
     before = asked.count()
     person.page.get_by_role("button", name="Repair now").click()
-    expect(person.page.get_by_text("It is done, or on its way.")).to_be_visible()
+    expect(person.page.get_by_text("It is done, or under way.")).to_be_visible()
     assert asked.count() == before + 1
     assert person.complaints == []
 
@@ -614,7 +614,7 @@ def choose_a_day(page: Page) -> None:
 
 
 def choose_a_window(page: Page) -> None:
-    page.get_by_text("Packets, and other times").click()
+    page.get_by_text("Packets, and other periods").click()
     page.locator("#graph-from").fill("2026-01-01T00:00")
     page.locator("#graph-to").fill("2026-01-01T01:00")
     page.get_by_role("button", name="Show", exact=True).click()
@@ -633,7 +633,7 @@ def test_a_graph_tells_of_a_lost_connection_too(
     alice.page.route("**/throughput?*", lambda route: route.abort())
     choose(alice.page)
     note.wait_for(state="visible")
-    failed = alice.page.get_by_text("The figures cannot be fetched at the moment")
+    failed = alice.page.get_by_text("The figures cannot be loaded at the moment")
     failed.wait_for(state="visible")
     alice.page.unroute("**/throughput?*")
     # By itself: long before a day's graph would have anything new, and though a chosen window never has.

@@ -240,7 +240,7 @@ def test_the_refusal_names_link_mtu_shortfall_and_what_fits(isp: Isp, alice: Use
     assert [t.value for t in error.fits] == ["gre4"]
     assert error.sentence == (
         "With VXLAN over IPv4 this path carries packets of up to 1500 bytes, 1 fewer than asked for:"
-        f" link {error.link.name} has an IP MTU of 1550 bytes, and 1551 are needed."
+        f" link {error.link.name} has an IP MTU of 1550 bytes, but 1551 are needed."
         " GRE over IPv4 would carry up to 1504."
     )
 
@@ -252,7 +252,7 @@ def test_automatic_takes_whatever_carries_the_packet_and_says_one_number(isp: Is
     error = refusal.value
     assert error.sentence == (
         "This path carries packets of up to 1504 bytes, 1 fewer than asked for:"
-        f" link {error.link.name} has an IP MTU of 1550 bytes, and 1551 are needed."
+        f" link {error.link.name} has an IP MTU of 1550 bytes, but 1551 are needed."
     )
     assert order(isp, alice, svc_mtu=1504).vll.transport == "gre4"
 

@@ -67,7 +67,7 @@ def test_it_has_a_row_for_each_line_newest_first(lines: list[Vll], alice: User) 
     assert oldest["description"] == "'=1+1"
     assert (oldest["health"], oldest["health_cause"]) == (
         "unknown",
-        "Its routers have not reported it lately.",
+        "Its routers have not reported on it recently.",
     )
     assert {row["health"] for row in found[:-1]} == {"setting_up"}
 

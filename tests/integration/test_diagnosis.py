@@ -133,7 +133,7 @@ def test_the_api_shows_it_to_those_who_may_see_the_line(
     assert said["verdict"]["code"] == "a-not-as-wanted"
     [broken] = [check for check in said["checks"] if check["state"] == "broken"]
     assert (broken["code"], broken["detail"]) == ("a_configuration", "")
-    assert broken["evidence"] == "rhino does not hold what was ordered."
+    assert broken["evidence"] == "rhino is not configured as ordered."
     [broken] = [check for check in client(nora).get(address).json()["checks"] if check["state"] == "broken"]
     assert "host-cust1.100" in broken["detail"]
     assert client(charlie).get(address).status_code == 404
@@ -143,7 +143,7 @@ def test_the_page_shows_it_and_the_noc_alone_the_details(alice: User, nora: User
     page = f"/vlls/{line.pk}/diagnosis/"
     VllEnd.objects.filter(vll=line, side="z").update(drift=[{"object": "host-cust1.100", "field": "mtu"}])
     shown = text(signed_in(alice).get(page))
-    assert "hippo, at the Z end, does not hold what was ordered." in shown
+    assert "hippo, at the Z end, is not configured as ordered." in shown
     assert "host-cust1.100" not in shown
     assert "host-cust1.100" in text(signed_in(nora).get(page))
     assert f'hx-get="{page}"' in signed_in(alice).get(f"/vlls/{line.pk}/").content.decode()
@@ -172,7 +172,7 @@ def test_trouble_is_told_to_the_noc_with_the_whole_finding_until_it_closes_it(
     signed_in(nora).post(close)
     report.refresh_from_db()
     assert report.closed_by == "nora"
-    assert "The NOC closed the last report" in text(pages.get(f"/vlls/{line.pk}/diagnosis/"))
+    assert "The NOC closed the last trouble report" in text(pages.get(f"/vlls/{line.pk}/diagnosis/"))
 
     address = f"/api/v1/vlls/{line.pk}/trouble-reports"
     again = client(alice).post(address, {"note": "Still"}, format="json")
@@ -200,7 +200,7 @@ def test_the_noc_is_mailed_and_so_is_who_reported_when_it_is_closed(
     [told] = mailoutbox
     assert told.to == ["nora@noc.example"]
     assert told.subject == "[Longline] Trouble reported: ZRH-AMS"
-    for said in ("It stutters", "Everything that the portal can see", "rhino reports"):
+    for said in ("It stutters", "As far as the portal can see, everything", "rhino reports"):
         assert said in told.body
     client(nora).post(f"/api/v1/trouble-reports/{report.pk}/close")
     send_mails()

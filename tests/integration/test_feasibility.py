@@ -217,8 +217,8 @@ class TestRefusalsAreTrueAndSaidOnce:
             "z_end": end(isp, "rhino:host-cust1", **second),
         }
         assert self.sentences(isp, alice, **ends) == [
-            "Both ends pick the same frames of rhino:host-cust1."
-            " Choose another port or other VLANs for one of them."
+            "Both ends would take the same frames from rhino:host-cust1. Choose another port, or other "
+            "VLANs for one of them."
         ]
         with pytest.raises(EndsAreTheSame):
             order(isp, alice, **ends)
@@ -233,27 +233,27 @@ class TestRefusalsAreTrueAndSaidOnce:
     def test_a_port_with_lines_is_not_free_as_a_whole(self, isp: Isp, alice: User) -> None:
         order(isp, alice)
         assert self.sentences(isp, alice, a_end=end(isp, "rhino:host-cust1", tagging="untagged"))[0] == (
-            "Other lines use VLANs of rhino:host-cust1, so it is not free as a whole."
-            " Choose another port, or a VLAN of this one."
+            "Other lines use VLANs on rhino:host-cust1, so the whole port is not free. Choose another "
+            "port, or a VLAN on this one."
         )
 
     def test_a_port_that_is_taken_as_a_whole_has_no_other_vlan(self, isp: Isp, alice: User) -> None:
         ends = {f"{side}_end": end(isp, f"{name}:host-cust1", tagging="untagged") for side, name in SIDES}
         order(isp, alice, **ends)
         assert self.sentences(isp, alice)[0] == (
-            "All of rhino:host-cust1 is taken by another line. Choose another port."
+            "Another line uses all of rhino:host-cust1. Choose another port."
         )
 
     def test_a_packet_size_that_nothing_carries_is_refused_once(self, isp: Isp, alice: User) -> None:
         assert self.sentences(isp, alice, svc_mtu=20) == [
-            "Packets of 20 bytes are never carried. Write a size from 68 to 65513 bytes."
+            "Packets of 20 bytes are not possible. Enter a size from 68 to 65513 bytes."
         ]
 
     def test_a_missing_vlan_says_which_end_it_is_of(self, isp: Isp, alice: User) -> None:
         ends = {f"{side}_end": end(isp, f"{name}:host-cust1", outer=None) for side, name in SIDES}
         assert self.sentences(isp, alice, **ends) == [
-            "Write the outer VLAN of the A end: a number from 1 to 4094.",
-            "Write the outer VLAN of the Z end: a number from 1 to 4094.",
+            "Enter the outer VLAN of the A end: a number from 1 to 4094.",
+            "Enter the outer VLAN of the Z end: a number from 1 to 4094.",
         ]
 
     def test_less_than_the_least_bandwidth_is_not_sold_and_may_be_kept(
@@ -264,7 +264,7 @@ class TestRefusalsAreTrueAndSaidOnce:
         settings.LONGLINE_MIN_CIR_BPS = 10**6
         fresh = {f"{side}_end": end(isp, f"{name}:host-cust1", outer=7) for side, name in SIDES}
         assert self.sentences(isp, alice, cir_bps=999_999, **fresh) == [
-            "999.999 kbit/s is outside 1 Mbit/s to 1 Tbit/s."
+            "999.999 kbit/s is not between 1 Mbit/s and 1 Tbit/s."
         ]
         assert self.sentences(isp, alice, cir_bps=10**6, **fresh) == []
         modify(alice, line, svc_mtu=1400)
@@ -279,7 +279,7 @@ class TestWhatAnOrderWouldWaitFor:
         found = ask(isp, alice)
         assert found.feasible
         assert [wait.code for wait in found.waits] == ["router-held"]
-        assert "The NOC is working on hippo" in found.waits[0].message
+        assert "The NOC has been working on hippo since" in found.waits[0].message
 
     def test_an_interface_that_vpp_does_not_have(self, isp: Isp, alice: User) -> None:
         ObservedInterface.objects.filter(router=isp.routers["rhino"]).delete()
@@ -300,7 +300,7 @@ class TestWhatAnOrderWouldWaitFor:
     def test_the_preview_and_the_api_say_so(self, isp: Isp, alice: User, nora: User) -> None:
         router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
         shown = text(signed_in(alice).post("/orders/new/check/", fields(isp)))
-        assert "Possible, and would wait" in shown
-        assert "It would not be built at once: The NOC is working on hippo" in shown
+        assert "Possible, but would wait" in shown
+        assert "It would not be set up at once: The NOC has been working on hippo since" in shown
         [wait] = client(alice).post("/api/v1/vlls/validate", body(isp), format="json").json()["waits"]
         assert wait["code"] == "router-held"

@@ -70,14 +70,14 @@ def test_a_line_that_carries_is_up_since_then(vll: Vll) -> None:
 
 def test_a_first_order_is_set_up_or_waits_or_is_taken_away(isp: Isp, alice: User, dairy: Customer) -> None:
     building = order(isp, alice)
-    assert told(building.vll) == ("setting_up", "It is being built and tested.")
+    assert told(building.vll) == ("setting_up", "It is being set up and tested.")
     refuse(building.vll, "a")
-    assert told(building.vll)[1] == "Its order failed, and what was built is being taken away."
+    assert told(building.vll)[1] == "Its order failed, and what was set up is being removed."
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     ends = {f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)}
     held = order(isp, alice, cir_bps=2 * GBIT, **ends)
-    assert told(held.vll) == ("setting_up", "It waits for the NOC's approval.")
+    assert told(held.vll) == ("setting_up", "It is waiting for the NOC's approval.")
     order_cancel(user=alice, order=held, now=clock.now())
     assert health(held.vll) is None
 
@@ -92,7 +92,7 @@ def _others(isp: Isp) -> list[Any]:
         ({"link_up": False}, "The port host-cust1 at the A end has no link."),
         ({"path_state": "down"}, "The network's path between the two ends is down."),
         ({"reachable": False}, "The network's path between the two ends is down."),
-        ({}, "Nobody hears from rhino, at the A end; the line may be up."),
+        ({}, "Nobody hears from rhino, at the A end; the line may well be up."),
     ],
 )
 def test_a_line_that_is_down_says_why(vll: Vll, facts: dict[str, Any], cause: str) -> None:
@@ -103,7 +103,7 @@ def test_a_line_that_is_down_says_why(vll: Vll, facts: dict[str, Any], cause: st
 def test_a_vpp_that_is_gone_is_the_nearest_cause(isp: Isp, vll: Vll) -> None:
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(vpp_connected=False)
     turn(vll, OperStatus.DOWN, link_up=False)
-    assert told(vll) == ("down", "hippo, at the Z end, forwards nothing.")
+    assert told(vll) == ("down", "hippo, at the Z end, is not forwarding anything.")
 
 
 def test_down_outweighs_a_change_and_a_change_outweighs_the_rest(alice: User, vll: Vll) -> None:
@@ -141,12 +141,12 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll) -
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(days=7))
     activate(vll)
     until = f"{vll.decommission_at:%Y-%m-%d %H:%M}"
-    assert told(vll) == ("removing", f"Its removal is ordered, and can be taken back until {until} UTC.")
+    assert told(vll) == ("removing", f"Its removal is ordered and can be undone until {until} UTC.")
     order_restore(user=alice, vll=vll, now=clock.now())
     activate(vll)
     assert told(vll)[0] == "up"
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(0))
-    assert told(vll) == ("removing", "It is being taken off its routers.")
+    assert told(vll) == ("removing", "It is being removed from its routers.")
     for side in "az":
         answer(vll, side, "removed")
     assert health(vll) is None
@@ -154,13 +154,13 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll) -
 
 def test_what_nobody_reports_is_unknown(vll: Vll) -> None:
     turn(vll, OperStatus.UNKNOWN)
-    assert told(vll) == ("unknown", "Its routers have not reported it lately.")
+    assert told(vll) == ("unknown", "Its routers have not reported on it recently.")
 
 
 def test_a_router_that_holds_something_else_degrades_the_line(vll: Vll) -> None:
     vll.ends.filter(side="z").update(drift=[{"object": "x", "field": "y", "desired": "1", "actual": "2"}])
     sync_move(vll.pk, False, now=clock.now())
-    assert told(vll) == ("degraded", "hippo, at the Z end, does not hold what was ordered.")
+    assert told(vll) == ("degraded", "hippo, at the Z end, is not configured as ordered.")
 
 
 class TestAPathThatLoses:
@@ -179,7 +179,7 @@ class TestAPathThatLoses:
             )
             assert told(vll)[0] == state
         TunnelPath.objects.update(proven_ip_mtu=1500)
-        assert told(vll)[1] == "The network loses this line's large frames; smaller ones pass."
+        assert told(vll)[1] == "The network loses this line's large frames; smaller ones get through."
 
     def test_frames_of_any_size_degrade_all(self, vll: Vll, path: TunnelPath) -> None:
         TunnelPath.objects.update(finding="lossy")

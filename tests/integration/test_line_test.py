@@ -71,7 +71,10 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
         ],
     }
     assert found.round_trip_us == {"sent": 5, "received": 4, "min": 710, "avg": 805, "max": 1200}
-    assert line_test_sentence(found) == f"All test frames of up to {vll.frame:,} bytes arrived, both ways."
+    assert (
+        line_test_sentence(found)
+        == f"All test frames of up to {vll.frame:,} bytes arrived, in both directions."
+    )
     assert (vll.admin_status, vll.revision, apart(isp, "rhino")) == ("admin-up", 2, [False])
     assert told("line_test.passed") == [
         {
@@ -487,7 +490,7 @@ def test_a_test_is_a_page_to_print_for_those_who_may_see_its_line(
     carry_out(vll)
     shown = text(signed_in(alice).get(page))
     for said in (
-        f"All test frames of up to {vll.frame:,} bytes arrived, both ways.",
+        f"All test frames of up to {vll.frame:,} bytes arrived, in both directions.",
         "rhino:host-cust1, VPP 25.10, agent 0.1.0",
         "Round trip between the routers 0.81 ms (0.71 to 1.20).",
         f"{isp.links['rhino-hippo']} 9000 always",
@@ -531,5 +534,5 @@ def test_the_lines_page_says_what_frames_have_said(isp: Isp, alice: User, underl
     built(vll)
     carry_out(vll)
     shown = text(signed_in(alice).get(page))
-    assert f"All test frames of up to {vll.frame:,} bytes arrived, both ways." in shown
+    assert f"All test frames of up to {vll.frame:,} bytes arrived, in both directions." in shown
     assert f"{vll.frame} 100 of 100 100 of 100" in shown

@@ -275,7 +275,7 @@ def test_a_scheduled_test_waits_for_another_order_and_not_for_ever(alice: User, 
     test.refresh_from_db()
     assert (test.state, test.reason, test.order) == ("not_tested", "not-begun", None)
     [said] = told("line_test.not_tested")
-    assert said["reason"].startswith("It could not begin at its time. Order ")
+    assert said["reason"].startswith("It could not start on time. Order ")
 
 
 def test_a_scheduled_test_of_a_line_that_went_or_of_somebody_who_may_not_is_not_begun(

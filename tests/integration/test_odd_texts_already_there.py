@@ -19,7 +19,7 @@ from tests.integration.web_pages.test_vll_orders import changed
 pytestmark = pytest.mark.django_db
 TABBED = "Milk\trun"
 ODD = "Alpine\u200f Dairy"
-REFUSED = "There are characters in it that nobody sees"
+REFUSED = "It contains invisible characters"
 
 
 @pytest.fixture

@@ -209,7 +209,7 @@ def test_the_noc_is_told_of_paths_that_are_down_and_of_those_that_nobody_hears(i
     assert told("down", "starting") == ["The path rhino – hippo is down"]
     assert told("down", "down") == ["The path rhino – hippo is down"], "one path, one alarm"
     assert told("down", "") == []
-    assert told("unheard", "unheard") == ["Nobody can watch the path rhino – hippo"]
+    assert told("unheard", "unheard") == ["The path rhino – hippo cannot be watched"]
 
 
 def test_paths_are_counted_by_how_they_stand(isp: Isp) -> None:

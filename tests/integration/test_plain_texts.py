@@ -26,7 +26,7 @@ def assert_refused(answer: Any, field: str, sign: str) -> None:
     (error,) = answer.json()["errors"]
     assert (error["field"], error["code"]) == (field, "not_plain_text")
     assert sign in error["detail"]
-    assert "Remove them, or type the text anew." in error["detail"]
+    assert "Remove them, or type the text again." in error["detail"]
 
 
 @pytest.mark.parametrize(("written", "sign"), [(TURNED, "U+202E"), (BELL, "U+0007"), ("a\nb", "U+000A")])
@@ -70,7 +70,7 @@ def test_the_pages_refuse_it_beside_the_field(isp: Isp, ada: User, nora: User, w
     ]
     for answer in answers:
         assert answer.status_code == 422
-        assert "There are characters in it that nobody sees" in text(answer)
+        assert "It contains invisible characters" in text(answer)
 
 
 def test_a_reason_may_have_several_lines(isp: Isp, nina: User) -> None:

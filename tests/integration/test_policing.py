@@ -98,11 +98,11 @@ def test_the_page_says_why_an_end_is_not_policed(isp: Isp, alice: User, nora: Us
     answer(line, "a", "verified", policed=True)
     answer(line, "z", "verified")
     page = text(signed_in(nora).get(f"/vlls/{line.pk}/"))
-    assert "Policed yes: what comes in here is held to the bandwidth profile" in page
-    assert "Policed no hippo polices whole ports only: its VPP, 25.10-release, or its agent lacks" in page
-    assert "1 Gbit/s, not held to it at both ends" in page
+    assert "Policed yes, by the bandwidth profile" in page
+    assert "Policed no hippo can only police whole ports: its VPP, 25.10-release, or its agent lacks" in page
+    assert "1 Gbit/s, not enforced at both ends" in page
     hers = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "1 Gbit/s, not held to it at both ends" in hers
+    assert "1 Gbit/s, not enforced at both ends" in hers
     assert "25.10" not in hers
 
 

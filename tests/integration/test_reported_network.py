@@ -71,7 +71,7 @@ def test_validation_says_over_the_api_what_is_assumed_and_what_is_left(isp: Isp,
     assert said["feasible"] is True
     assert [each["about"] for each in said["assumptions"]] == ["encapsulation", "address", "route"]
     assert said["assumptions"][0]["detail"] == (
-        "hippo has not reported yet: that its VPP does vxlan is assumed."
+        "hippo has not reported yet; its VPP is assumed to support vxlan."
     )
     assert [each["router"] for each in said["routers"]] == ["rhino", "hippo"]
     assert (said["routers"][0]["bookable_cores"], said["routers"][0]["booked_cores"]) == (2.8, 0)
@@ -82,7 +82,7 @@ def test_validation_says_over_the_api_what_is_assumed_and_what_is_left(isp: Isp,
 def test_a_loopback_has_to_be_on_the_router(isp: Isp, alice: User, transport: str) -> None:
     TunnelAddress.objects.filter(address="10.255.0.2").delete()
     refusal = refused(isp, alice, EndpointMissing, transport=transport)
-    assert refusal.sentence.startswith("hippo does not have its tunnel endpoint 10.255.0.2 at present.")
+    assert refusal.sentence.startswith("hippo does not have its tunnel endpoint 10.255.0.2 at the moment.")
     assert order(isp, alice).vll.transport == "vxlan6"
 
 
@@ -90,7 +90,7 @@ def test_a_loopback_has_to_be_routed_from_the_far_end(isp: Isp, alice: User) -> 
     ObservedRoute.objects.filter(address="10.255.0.2").update(reachable=False)
     refusal = refused(isp, alice, EndpointUnrouted, transport="vxlan4")
     assert refusal.sentence.startswith(
-        "rhino has no route to 10.255.0.2, the tunnel endpoint of hippo, at present."
+        "rhino has no route to 10.255.0.2, the tunnel endpoint of hippo, at the moment."
     )
     assert order(isp, alice).vll.transport == "vxlan6"
 

@@ -102,7 +102,7 @@ def test_a_vlan_that_was_taken_back_is_told_on_the_line_of_that_router_alone(isp
     assert (event.vll_id, event.customer_id, event.router_id) == (line.pk, line.customer_id, None)
     assert event.data == {"end": "a", "router": "rhino"}
     assert int(event.at.timestamp() * 1000) == at_ms
-    assert "come in again" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "arrive again, which somebody had blocked" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
 
 
 def test_the_document_of_the_contract_is_valid() -> None:

@@ -144,7 +144,9 @@ def test_six_hours_without_a_router_are_an_outage(network: Network) -> None:
     assert silent_routers() == [("hippo", "Its lines may be down.", START)]
     network.go_on(MINUTE, "rhino")
     assert network.status == "op-down"
-    assert silent_routers() == [("hippo", "Nothing speaks for it: its lines are down.", START)]
+    assert silent_routers() == [
+        ("hippo", "There is no sign of life from it: its lines count as down.", START)
+    ]
     # Back to the last report, and not only from now on.
     assert seconds(network.times()) == (0, 11 * 60, 0)
     network.hours_later(6, "rhino")
@@ -201,7 +203,7 @@ def test_an_agent_that_is_dead_beside_a_forwarding_vpp_is_told_apart(network: Ne
     silence = RouterSilence.objects.get()
     assert silence.forwarded_at is not None
     assert (silence.counts_as_down, silence.down_spans) == (False, [])
-    assert silent_routers() == [("hippo", "Its VPP forwards all the same: look at the agent.", START)]
+    assert silent_routers() == [("hippo", "Its VPP is still forwarding: check the agent.", START)]
     # What came out of it had come from there.
     times = network.times()
     assert times["down_s"] == 0

@@ -76,8 +76,8 @@ def test_ordering_from_an_empty_pool_is_refused_with_what_to_do(isp: Isp, alice:
     before = VniLease.objects.count()
     ordered = client(alice).post("/api/v1/vlls", body(isp, cir_bps=1000), format="json")
     assert ordered.status_code == 409
-    assert "Ask the NOC to widen the pool" in ordered.json()["detail"]
+    assert "Ask the NOC to enlarge the pool" in ordered.json()["detail"]
     asked = client(alice).post("/api/v1/vlls/validate", body(isp, cir_bps=1000), format="json")
     assert not asked.json()["feasible"]
-    assert "Ask the NOC to widen the pool" in str(asked.json())
+    assert "Ask the NOC to enlarge the pool" in str(asked.json())
     assert VniLease.objects.count() == before

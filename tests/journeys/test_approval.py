@@ -55,7 +55,7 @@ def test_the_noc_sees_both_plans_approves_them_and_the_line_is_built_so(
     browser = log_in(live_stack.url, **live_stack.loaded["noc_login"])
     address = f"/noc/orders/{held['id']}/"
     page = browser.get(address).raise_for_status().text
-    assert "Harbour Press orders up to 1 Mbit/s by itself; this is more." in words(page)
+    assert "Harbour Press can order up to 1 Mbit/s without approval; this is more." in words(page)
     press(browser, page, f"{address}plan/")
     nina.wait(f"/orders/{held['id']}/plan", state="ready")
 

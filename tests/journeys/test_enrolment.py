@@ -153,7 +153,7 @@ def test_a_token_that_was_used_elsewhere_is_refused_and_says_so(
     (tmp_path / "thief").mkdir()
     refused = Newcomer(tmp_path / "thief", https).enroll(token, *trust)
     assert refused.returncode == 1
-    assert f"token of {ROUTER} has been used, with another key" in refused.stderr
+    assert f"token for {ROUTER} has already been used with another key" in refused.stderr
 
 
 def test_a_token_that_is_too_old_is_refused_and_says_so(
@@ -163,7 +163,7 @@ def test_a_token_that_is_too_old_is_refused_and_says_so(
     aged = "UPDATE inventory_routerenrolment SET expires_at = now() WHERE used_at IS NULL"
     sql(live_stack, aged)
     refused = newcomer.enroll(token, *by_file(live_stack))
-    assert (refused.returncode, "is too old" in refused.stderr) == (1, True), refused.stderr
+    assert (refused.returncode, "has expired" in refused.stderr) == (1, True), refused.stderr
 
 
 def test_the_token_of_another_router_is_refused_by_name_and_stays_good(
@@ -172,7 +172,7 @@ def test_the_token_of_another_router_is_refused_by_name_and_stays_good(
     token, trust = offer(OTHER), by_file(live_stack)
     refused = newcomer.enroll(token, *trust)
     assert refused.returncode == 1
-    assert f"is for {OTHER}, and {ROUTER} asks" in refused.stderr
+    assert f"is for {OTHER}, but {ROUTER} presented it" in refused.stderr
     (tmp_path / OTHER).mkdir()
     assert Newcomer(tmp_path / OTHER, https, OTHER).enroll(token, *trust).returncode == 0
 

@@ -51,7 +51,9 @@ def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **mor
         ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
         path=PathStatus("up", "The path between rhino and hippo is up", NOW),
         path_mtu=PathMtuFacts(1564, 1564, None, NOW, ""),
-        last_test=LineTestFacts(True, "All test frames of up to 1,518 bytes arrived, both ways.", NOW),
+        last_test=LineTestFacts(
+            True, "All test frames of up to 1,518 bytes arrived, in both directions.", NOW
+        ),
     )
     return replace(facts, **more)
 
@@ -103,7 +105,7 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(order=OrderFacts("test", "inProgress", NOW)), "being-tested"),
         (line(order=OrderFacts("modify", "held", NOW)), "in-order"),
         (
-            line(last_test=LineTestFacts(False, "Test frames are lost on the way, small ones too.", NOW)),
+            line(last_test=LineTestFacts(False, "Test frames are lost along the way, even small ones.", NOW)),
             "test-failed",
         ),
         (line(last_test=None), "in-order"),

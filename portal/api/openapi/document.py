@@ -11,9 +11,9 @@ RULES = (
     (
         _("Authentication"),
         _(
-            "Send an API token with every request: `Authorization: Bearer ll_…`. It acts for the user who"
-            " made it, within its scopes: every token reads, `order` and `noc` write, `team` and"
-            " `webhooks` change those."
+            "Send an API token with every request: `Authorization: Bearer ll_…`. It acts for the user "
+            "who created it, within its scopes: every token reads, `order` and `noc` write, `team` "
+            "and `webhooks` change those."
         ),
     ),
     (
@@ -42,9 +42,9 @@ RULES = (
     (
         _("ETags"),
         _(
-            "What you read of one object carries an `ETag`. A change sends it back as `If-Match`, and is"
-            " refused with 412 if somebody else was quicker. `If-None-Match` spares you what you already"
-            " have."
+            "Every object that you read carries an `ETag`. Send it back as `If-Match` with a change, "
+            "which is refused with 412 if somebody else was quicker. With `If-None-Match` you do not "
+            "download again what you already have."
         ),
     ),
     (
@@ -57,8 +57,8 @@ RULES = (
     (
         _("Orders"),
         _(
-            "An order is answered with 202: it is accepted, and its effect follows. `Location` is where"
-            " to watch it."
+            "An order is answered with 202: it is accepted and carried out afterwards. `Location` is "
+            "where to follow it."
         ),
     ),
     (

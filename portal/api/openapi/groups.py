@@ -34,12 +34,12 @@ FOR_EVERYBODY = (
     Group(
         "webhooks",
         _("Webhooks"),
-        _("Have your own systems told of what happens."),
+        _("Send what happens to your own systems."),
         ("webhooks", "webhook-deliveries", "event-types"),
     ),
     Group("team", _("Team"), _("The people of a customer, and who is invited."), ("members", "invitations")),
-    Group("tokens", _("API tokens"), _("Make and revoke the tokens that programs use."), ("tokens",)),
-    Group("mails", _("Mails"), _("Which mails you get."), ("mail-preferences",)),
+    Group("tokens", _("API tokens"), _("Create and revoke the tokens that programs use."), ("tokens",)),
+    Group("mails", _("Mails"), _("Which notifications you get."), ("mail-preferences",)),
 )
 FOR_THE_NOC = (
     Group(
@@ -53,7 +53,10 @@ FOR_THE_NOC = (
         "customers", _("Customers"), _("Customers, and what each may order without approval."), ("customers",)
     ),
     Group(
-        "people", _("People"), _("Accounts, NOC staff, and what somebody has made."), ("people", "noc-staff")
+        "people",
+        _("People"),
+        _("Accounts, NOC staff, and what a person has created."),
+        ("people", "noc-staff"),
     ),
     Group("pools", _("Pools"), _("What is free and what is reserved."), ("pools", "vni-ranges")),
     Group(

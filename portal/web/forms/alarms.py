@@ -24,7 +24,7 @@ def _moment(label: Any, help_text: Any = "") -> forms.DateTimeField:
         help_text=help_text,
         input_formats=_MOMENTS,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"invalid": _("Write a date and a time in UTC, such as 2026-11-30 14:00.")},
+        error_messages={"invalid": _("Enter a date and a time in UTC, such as 2026-11-30 14:00.")},
     )
 
 
@@ -36,7 +36,7 @@ class AcknowledgeForm(TablerForm):
         required=False,
         max_length=500,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=_("What you know of it, or who is on their way. It may be empty."),
+        help_text=_("What you know about it, or who is on their way. Optional."),
     )
 
 
@@ -70,7 +70,7 @@ class SilenceForm(TablerForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("lasting") == self.TIME and "until" in cleaned and cleaned["until"] is None:
-            self.add_error("until", _("Say until when it is to be silent."))
+            self.add_error("until", _("Choose until when it is to be silent."))
         return cleaned
 
     def ends_at(self, now: datetime) -> datetime:
@@ -95,7 +95,7 @@ class AlarmHistoryForm(TablerForm):
     state = forms.ChoiceField(
         label=_("State"),
         required=False,
-        choices=[("", _("any")), (UP, _("up now")), (CLEARED, _("cleared"))],
+        choices=[("", _("any")), (UP, _("active now")), (CLEARED, _("cleared"))],
     )
     router = LookupField(
         label=_("Router"),
@@ -103,8 +103,8 @@ class AlarmHistoryForm(TablerForm):
         max_length=63,
         widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
     )
-    since = _moment(_("Up after (UTC)"))
-    until = _moment(_("Up before (UTC)"))
+    since = _moment(_("Active after (UTC)"))
+    until = _moment(_("Active before (UTC)"))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

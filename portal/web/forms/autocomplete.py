@@ -74,12 +74,10 @@ class AutocompleteInput(forms.TextInput):
 class AutocompleteField(LookupField):
     """Cleans to the row of that name or, where no name is like that, of that id; None for nothing."""
 
-    default_error_messages = {
-        "unknown": _("There is none of this name. Write a name as it is in the list, or an id.")
-    }
+    default_error_messages = {"unknown": _("Nothing has this name. Enter a name from the list, or an id.")}
 
     def __init__(self, *, of: str, **kwargs: Any) -> None:
-        kwargs.setdefault("help_text", _("Its name, or its id"))
+        kwargs.setdefault("help_text", _("Its name or id"))
         super().__init__(widget=AutocompleteInput(of), max_length=100, **kwargs)
         self.of = of
 

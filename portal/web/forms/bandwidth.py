@@ -24,8 +24,8 @@ class BandwidthForm(TablerForm):
         max_value=Decimal(10**9),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
         error_messages={
-            "required": _("Say how much bandwidth."),
-            "invalid": _("Write a number, such as 100."),
+            "required": _("Enter a bandwidth."),
+            "invalid": _("Enter a number, such as 100."),
         },
     )
     cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
@@ -36,7 +36,7 @@ class BandwidthForm(TablerForm):
             if name in cleaned and f"{name}_unit" in cleaned:
                 bps = (cleaned[name] or 0) * (cleaned[f"{name}_unit"] or MBIT)
                 if bps != int(bps):
-                    self.add_error(name, _("This is no whole number of bit/s."))
+                    self.add_error(name, _("This is not a whole number of bit/s."))
                 cleaned[f"{name}_bps"] = int(bps)
         return cleaned
 

@@ -63,7 +63,7 @@ def _accept_affected() -> forms.BooleanField:
         label=_("Even if lines in service are affected"),
         required=False,
         initial=False,
-        help_text=_("They are named when there are any, and each of them is told"),
+        help_text=_("They are listed if there are any, and their customers are told"),
     )
 
 
@@ -92,14 +92,14 @@ class SiteForm(VersionedForm):
 class CustomerForm(VersionedForm):
     name = forms.CharField(label=_("Name"), max_length=100)
     approve_up_to_bps = MbitField(
-        label=_("Approved by itself up to (Mbit/s)"),
+        label=_("Approved automatically up to (Mbit/s)"),
         required=False,
-        help_text=_("Orders for more wait for the NOC; empty: none waits"),
+        help_text=_("Larger orders wait for the NOC; empty: none waits"),
     )
     cooling_off_s = DaysField(
         label=_("Cooling-off (days)"),
         required=False,
-        help_text=_("For how long a removal can be taken back; empty: as long as the portal's settings say"),
+        help_text=_("How long a removal can be undone; empty: the portal's default"),
     )
 
 
@@ -124,13 +124,13 @@ class RouterChangeForm(VersionedForm):
     line_test_pps = _number(
         label=_("Test frames a second"),
         required=False,
-        help_text=_("The most that a line's test sends to or from it; empty: as the deployment says"),
+        help_text=_("The most that a line test sends to or from it; empty: the portal's default"),
     )
     accept_affected = forms.BooleanField(
-        label=_("Even if fewer cores stay than are booked"),
+        label=_("Even if fewer cores remain than are booked"),
         required=False,
         initial=False,
-        help_text=_("You are told when that is so"),
+        help_text=_("You are told if that is the case"),
     )
 
 
@@ -138,8 +138,8 @@ class RouterCreateForm(RouterChangeForm):
     accept_affected = None  # type: ignore[assignment]
     name = forms.CharField(
         label=_("Name"),
-        validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Write a–z, 0–9 and hyphens, 63 at most."))],
-        help_text=_("For good: certificates are issued to it"),
+        validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z", _("Enter a–z, 0–9 and hyphens, 63 at most."))],
+        help_text=_("Permanent: certificates are issued to it"),
     )
     field_order = ["name"]
 

@@ -15,7 +15,7 @@ class LineTestForm(TablerForm):
     at = forms.DateTimeField(
         label=_("When (UTC)"),
         required=False,
-        help_text=_("Left empty, the test begins now. At most 90 days ahead."),
+        help_text=_("If left empty, the test starts now. At most 90 days ahead."),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
 

@@ -30,14 +30,16 @@ def _reason(*, help_text: "str | _StrPromise", required: "str | _StrPromise") ->
 class RejectionForm(TablerForm):
     """The reason for a rejection."""
 
-    reason = _reason(help_text=_("The customer reads it"), required=_("Say why: the customer reads it."))
+    reason = _reason(
+        help_text=_("The customer can read it"), required=_("Give a reason: the customer can read it.")
+    )
 
 
 class DiscardForm(TablerForm):
     """The reason for discarding samples in quarantine."""
 
     reason = _reason(
-        help_text=_("It is kept with the decision"), required=_("Say why: it is kept with the decision.")
+        help_text=_("Kept with the decision"), required=_("Give a reason: it is kept with the decision.")
     )
 
 
@@ -45,6 +47,6 @@ class ForceEndForm(TablerForm):
     """The reason for ending an order without the routers' word."""
 
     reason = _reason(
-        help_text=_("It is kept with the order, and the customer reads it"),
-        required=_("Say why: it is kept with the order."),
+        help_text=_("Kept with the order; the customer can read it"),
+        required=_("Give a reason: it is kept with the order."),
     )

@@ -14,10 +14,10 @@ LABELS = {
     Group.ORDERS: _("Orders: accepted, waiting for approval, changes done, rejected, cancelled"),
     Group.FAILURES: _("Orders that failed"),
     Group.LINES: _("Lines that are in service, suspended or removed"),
-    Group.STATUS: _("Lines that are down, or up again, for two minutes"),
+    Group.STATUS: _("Lines that have been down, or up again, for two minutes"),
     Group.REPORTS: _("The monthly report with the 95th percentiles"),
     Group.WEBHOOKS: _("Webhooks that were disabled because they fail"),
-    Group.NOC: _("For the NOC: orders to approve, overdue orders, drift"),
+    Group.NOC: _("For the NOC: orders to approve, overdue orders, configuration drift"),
 }
 
 

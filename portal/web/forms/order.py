@@ -57,7 +57,7 @@ class EndForm(TablerForm):
         error_messages={
             "required": _("Choose a port."),
             "invalid_choice": _(
-                "This port does not exist, or you may not order on it. Choose one of the list."
+                "This port does not exist, or you may not order on it. Choose one from the list."
             ),
         },
     )
@@ -65,19 +65,19 @@ class EndForm(TablerForm):
     outer_vlan = OuterVlanField(
         label=_("Outer VLAN"),
         initial=ANY,
-        help_text=_("1–4094, or “any” for a free one, the same at both ends where that can be"),
+        help_text=_("1–4094, or “any” for a free one, the same at both ends where possible"),
     )
     inner_vlan = forms.IntegerField(
         label=_("Inner VLAN"),
         required=False,
         help_text=_("1–4094"),
-        error_messages={"invalid": _("Write a VLAN id from 1 to 4094.")},
+        error_messages={"invalid": _("Enter a VLAN id from 1 to 4094.")},
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
     )
     more_tags = forms.BooleanField(
-        label=_("Also take frames with further tags"),
+        label=_("Also accept frames with further tags"),
         required=False,
-        help_text=_("Turns VPP's exact match off; the tag that may be carried takes 4 bytes of the MTU."),
+        help_text=_("Turns off VPP's exact match; the further tag takes 4 bytes of the MTU."),
     )
 
     # Not asked of the customer where all ports are in the select.
@@ -120,16 +120,16 @@ class LineForm(BandwidthForm):
         label=_("Name or reference"),
         required=False,
         max_length=100,
-        help_text=_("Left empty, it is called by its places"),
+        help_text=_("If left empty, it is named after its places"),
     )
     svc_mtu = forms.IntegerField(
         label=_("Largest packet (MTU)"),
         initial=1500,
-        help_text=_("In bytes: 1500 for the Internet's; the path may carry more"),
+        help_text=_("In bytes: 1500 is usual on the Internet; the path may carry more"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
-            "required": _("Say which packet is the largest."),
-            "invalid": _("Write a whole number of bytes from %(min)d to %(max)d.")
+            "required": _("Enter the size of the largest packet."),
+            "invalid": _("Enter a whole number of bytes from %(min)d to %(max)d.")
             % {"min": MIN_SVC_MTU, "max": MAX_SVC_MTU},
         },
     )
@@ -137,7 +137,7 @@ class LineForm(BandwidthForm):
         label=_("Transport"),
         choices=TRANSPORTS,
         initial=AUTO,
-        help_text=_("Automatic takes what fits the packet size and the routers, the cheapest first"),
+        help_text=_("Automatic picks the cheapest that fits the packet size and the routers"),
     )
 
     eir = forms.DecimalField(
@@ -147,7 +147,7 @@ class LineForm(BandwidthForm):
         max_value=Decimal(10**9),
         help_text=_("Forwarded beyond the bandwidth where there is room; not reserved"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        error_messages={"invalid": _("Write a number, such as 100, or nothing.")},
+        error_messages={"invalid": _("Enter a number, such as 100, or nothing.")},
     )
     eir_unit = forms.TypedChoiceField(
         label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
@@ -157,14 +157,14 @@ class LineForm(BandwidthForm):
         required=False,
         help_text=_("In bytes; empty for 10 ms at the bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"invalid": _("Write a whole number of bytes, or nothing.")},
+        error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
     ebs_bytes = forms.IntegerField(
         label=_("Excess burst (EBS)"),
         required=False,
         help_text=_("In bytes; empty for 10 ms at the excess bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"invalid": _("Write a whole number of bytes, or nothing.")},
+        error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -18,7 +18,7 @@ class StaffForm(TablerForm):
         label=_("User name"),
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text=_("Of somebody who has an account: the name and address of that one."),
+        help_text=_("For somebody who already has an account: the name and address of that account."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     email = forms.EmailField(label=_("E-mail address"), max_length=254)

@@ -17,27 +17,35 @@ _SCOPES = {
     Scope.ORDER: _("Order and change"),
     Scope.NOC: _("Act as the NOC"),
 }
-_LIVES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("a year")), ("", _("until it is revoked"))]
+_LIVES = [
+    ("30", _("after 30 days")),
+    ("90", _("after 90 days")),
+    ("365", _("after a year")),
+    ("", _("never, until it is revoked")),
+]
 
 
 class TokenForm(TablerForm):
     """A name to know it by, what it may be used for, from where, and for how long."""
 
     name = forms.CharField(label=_("What is it for?"), max_length=100)
-    scope = forms.ChoiceField(label=_("It may"))
+    scope = forms.ChoiceField(label=_("Access"))
     team = forms.BooleanField(
-        label=_("It may also invite people, and change or end what members may"),
+        label=_("Also invite people and manage members"),
         required=False,
         help_text=_(
-            "For admins of a customer or the NOC. What it gives away stays when the token is revoked."
+            "For admins of a customer or the NOC. The access that it grants remains when the token is "
+            "revoked."
         ),
     )
     webhooks = forms.BooleanField(
-        label=_("It may also add, change and remove webhooks"),
+        label=_("Also manage webhooks"),
         required=False,
-        help_text=_("For admins of a customer or the NOC. What it adds hears of all that happens."),
+        help_text=_(
+            "For admins of a customer or the NOC. The webhooks that it adds receive everything that happens."
+        ),
     )
-    days = forms.ChoiceField(label=_("It lives"), choices=_LIVES, required=False)
+    days = forms.ChoiceField(label=_("Expires"), choices=_LIVES, required=False)
     networks = forms.CharField(
         label=_("Only from these networks"),
         required=False,

@@ -11,8 +11,8 @@ from portal.core.errors import DomainError
 from portal.web.forms.base import TablerForm
 
 OUTDATED = _(
-    "Somebody has changed this since you opened it, and nothing was saved. The fields hold what you wrote,"
-    " and below those that differ stands what is there now. Decide for each, and save again."
+    "Somebody has changed this since you opened it, so nothing was saved. The fields still hold what "
+    "you entered; below each one that differs is the current value. Decide for each, then save again."
 )
 
 

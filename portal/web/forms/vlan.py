@@ -11,7 +11,7 @@ ANY = "any"
 class OuterVlanField(forms.CharField):
     """Cleans to an int, ``"any"`` or None. Whether a number is a VLAN is the domain's question."""
 
-    default_error_messages = {"invalid": _("Write a VLAN id from 1 to 4094, or any.")}
+    default_error_messages = {"invalid": _("Enter a VLAN id from 1 to 4094, or any.")}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, max_length=5, **kwargs)

@@ -20,7 +20,7 @@ class WebhookForm(VersionedForm):
     url = forms.CharField(
         label=_("Address"),
         max_length=LONGEST_URL,
-        help_text=_("Such as https://hooks.example.net/longline; every event is posted there."),
+        help_text=_("Such as https://hooks.example.net/longline; every event is sent there."),
         widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off", "spellcheck": "false"}),
     )
     description = forms.CharField(label=_("What is it for?"), max_length=100, required=False)
@@ -43,7 +43,9 @@ class WebhookAddForm(WebhookForm):
                 label=_("Customer"),
                 of="customers",
                 required=False,
-                help_text=_("Its name, or its id; empty for the NOC's own, which hears of every customer."),
+                help_text=_(
+                    "Its name or id; empty for the NOC's own, which receive the events of every customer."
+                ),
             )
         else:
             self._managed = list(permissions.managed_customers(user).order_by("name"))

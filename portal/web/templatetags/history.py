@@ -27,15 +27,15 @@ WHAT = {
     "user": gettext_noop("Account"),
     "apitoken": gettext_noop("API token"),
     "authenticator": gettext_noop("Second factor"),
-    "emailaddress": gettext_noop("Address to sign in with"),
+    "emailaddress": gettext_noop("Sign-in address"),
     "socialaccount": gettext_noop("Single sign-on"),
     "routercertificate": gettext_noop("Certificate"),
     "routerenrolment": gettext_noop("Enrolment"),
     "hold": gettext_noop("Hold"),
     "webhook": gettext_noop("Webhook"),
-    "mailoptout": gettext_noop("Unwanted mails"),
+    "mailoptout": gettext_noop("Notification opt-outs"),
     "quarantine": gettext_noop("Quarantined samples"),
-    "troublereport": gettext_noop("Report of trouble"),
+    "troublereport": gettext_noop("Trouble report"),
     "operatorstate": gettext_noop("Alarm"),
 }
 _DONE = {

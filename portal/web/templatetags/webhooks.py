@@ -18,16 +18,16 @@ _STATES = {
 }
 _ERRORS = {
     Delivery.Error.STATUS: gettext_noop("The receiver refused it"),
-    Delivery.Error.REDIRECT: gettext_noop("The receiver sent us elsewhere, where nothing is sent"),
+    Delivery.Error.REDIRECT: gettext_noop("The receiver sent a redirect, which is not followed"),
     Delivery.Error.GONE: gettext_noop("The receiver is gone for good"),
-    Delivery.Error.TIMEOUT: gettext_noop("No whole answer in time"),
+    Delivery.Error.TIMEOUT: gettext_noop("No complete answer in time"),
     Delivery.Error.UNREACHABLE: gettext_noop("No connection"),
-    Delivery.Error.NO_SUCH_HOST: gettext_noop("The host name leads nowhere"),
-    Delivery.Error.NOT_PUBLIC: gettext_noop("The host name leads to an address that is not public"),
+    Delivery.Error.NO_SUCH_HOST: gettext_noop("The host name does not resolve"),
+    Delivery.Error.NOT_PUBLIC: gettext_noop("The host name resolves to an address that is not public"),
     Delivery.Error.PORT: gettext_noop("The port is not allowed"),
     Delivery.Error.PLAIN_HTTP: gettext_noop("Only https is allowed"),
     Delivery.Error.TLS: gettext_noop("No trusted TLS certificate for this host name"),
-    Delivery.Error.NOT_HTTP: gettext_noop("What answered does not speak HTTP, or says too much"),
+    Delivery.Error.NOT_HTTP: gettext_noop("The answer is not HTTP, or is too long"),
 }
 
 

@@ -33,7 +33,7 @@ def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
     form = TroubleForm(request.POST)
     if not form.is_valid():
         return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
-    with telling(request, done=_("The NOC is told.")):
+    with telling(request, done=_("The NOC has been told.")):
         trouble_report(user=request.user, vll=vll, note=form.cleaned_data["note"], now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 

@@ -51,7 +51,7 @@ def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @require_POST
 def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm = _alarm(alarm_id)
-    with telling(request, done=_("The acknowledgement is taken back.")):
+    with telling(request, done=_("The acknowledgement is undone.")):
         operations.alarm_unacknowledge(alarm=alarm)
     return _back(request, alarm)
 
@@ -71,7 +71,11 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
         except DomainError as error:
             form.add_error(error.field, error.sentence)
         else:
-            done = _("The alarm is assigned to %(name)s.") % {"name": to} if to else _("It is nobody's now.")
+            done = (
+                _("The alarm is assigned to %(name)s.") % {"name": to}
+                if to
+                else _("The alarm is no longer assigned to anybody.")
+            )
             messages.success(request, done)
             return _back(request, alarm)
     return _page(request, alarm, assigning=form)

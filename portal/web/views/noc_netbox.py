@@ -47,5 +47,5 @@ def run(request: SignedInRequest) -> HttpResponse:
     if do not in ("look", "apply"):
         return HttpResponse(status=400)
     run_ask(dry=do == "look", asked_by=request.user.username, now=clock.now())
-    messages.success(request, _("It is on its way; what it finds stands here."))
+    messages.success(request, _("The run has been requested; its result will appear here."))
     return redirect("web:noc-netbox")

@@ -78,7 +78,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
         order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
     except DomainError as error:
         return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(request, _("The order is approved; the routers are being told."))
+    messages.success(request, _("The order is approved; the routers are being configured."))
     return redirect("web:vll", vll_id=order.vll_id)
 
 

@@ -54,7 +54,7 @@ def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
 @require_POST
 def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
     """Let its samples count, by the measured offset."""
-    with telling(request, done=_("Accepted. The samples are being added; frozen months will be corrected.")):
+    with telling(request, done=_("Accepted. The samples are being added; final months will be corrected.")):
         quarantine_accept(quarantine=_quarantine(quarantine_id), user=request.user, now=clock.now())
     return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
 

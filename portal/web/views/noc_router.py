@@ -71,7 +71,7 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
     if do is None:
         return HttpResponse(status=400)
-    with telling(request, done=_("It is done, or on its way.")):
+    with telling(request, done=_("It is done, or under way.")):
         do(router, request.user)
     return redirect("web:noc-router", router_id=router.pk)
 
@@ -88,7 +88,7 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
         router_actions.router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
         messages.success(request, _("Removals do not wait for it any more."))
     else:
-        messages.error(request, _("Say why the router is dead: it is kept with it."))
+        messages.error(request, _("Give a reason why the router is dead: it is kept."))
     return redirect("web:noc-router", router_id=router.pk)
 
 
@@ -123,8 +123,8 @@ def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``do``: ``take`` what ``longline-agent calibrate -json`` ``printed`` there, or ``return`` it."""
     router = _router(router_id)
     done = {
-        "take": _("Admission goes by what was measured."),
-        "return": _("Admission goes by the shipped table again."),
+        "take": _("Admission uses what was measured."),
+        "return": _("Admission uses the default table again."),
     }
     do, printed = request.POST.get("do", ""), request.POST.get("printed", "")
     if do not in done:

@@ -86,7 +86,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
 @require_POST
 def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
-    with telling(request, done=_("The account is open. A link to choose a password by is on its way.")):
+    with telling(request, done=_("The account is open. A link to choose a password is on its way.")):
         account_reopen(person=found, now=clock.now())
     return redirect("web:noc-person", user_id=user_id)
 
@@ -95,7 +95,7 @@ def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
 @require_POST
 def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
     second_factor_reset(person=get_object_or_404(User, pk=user_id))
-    messages.success(request, _("The second factor is gone, and its recovery codes with it."))
+    messages.success(request, _("The second factor and its recovery codes are gone."))
     return redirect("web:noc-person", user_id=user_id)
 
 

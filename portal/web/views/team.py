@@ -102,7 +102,7 @@ def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
 @requires(permissions.may_manage_team, of=visible_invitation)
 @require_POST
 def revoke(request: SignedInRequest, invitation: Invitation) -> HttpResponse:
-    with telling(request, done=_("The invitation is taken back.")):
+    with telling(request, done=_("The invitation is withdrawn.")):
         invitations.invitation_revoke(invitation=invitation, now=clock.now())
     return redirect("web:team", customer_id=invitation.customer_id)
 

@@ -89,7 +89,7 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
         if changes.description is None or changes.description == vll.description:
             raise
         vll_describe(user=user, vll=vll, description=changes.description, now=clock.now())
-        return _("The line has its new description.")
+        return _("The new description is saved.")
     return _("The change is ordered.")
 
 
@@ -117,7 +117,7 @@ def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Take the removal back."""
-    with telling(request, done=_("The removal is taken back.")):
+    with telling(request, done=_("The removal is undone.")):
         order_restore(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 
@@ -128,7 +128,7 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Call the line's open order off."""
     order = queries.open_order(vll)
     if order is None:
-        messages.error(request, _("There is no order left to cancel: it has just ended."))
+        messages.error(request, _("There is no order left to cancel: it has just finished."))
         return redirect("web:vll", vll_id=vll.pk)
     with telling(request, done=_("The order is being cancelled.")):
         order_cancel(user=request.user, order=order, now=clock.now())

@@ -79,6 +79,6 @@ def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
 def _told(chosen: CoolingOff) -> str:
     if chosen.at_once:
         return _("The removal is ordered.")
-    return _("The traffic is being stopped. You can take the removal back here until {until} UTC.").format(
+    return _("The traffic is being stopped. You can undo the removal here until {until} UTC.").format(
         until=f"{chosen.until:%Y-%m-%d %H:%M}"
     )

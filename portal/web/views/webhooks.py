@@ -112,7 +112,7 @@ def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_POST
 def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    with telling(request, done=_("The test is on its way; how it went is shown below in a moment.")):
+    with telling(request, done=_("The test is on its way; its result will appear below in a moment.")):
         webhook_test(webhook=webhook, now=clock.now())
     return redirect("web:webhook", webhook_id=webhook.pk)
 
@@ -121,7 +121,7 @@ def test(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @require_POST
 def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=clock.now())
-    messages.success(request, _("Nothing is sent there any more."))
+    messages.success(request, _("It is disabled: nothing more is sent there."))
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
@@ -129,7 +129,7 @@ def disable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @require_POST
 def enable(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     webhook_enable(webhook=webhook)
-    messages.success(request, _("It is enabled. What was missed can be sent again from the log."))
+    messages.success(request, _("It is enabled. Missed events can be sent again from the log."))
     return redirect("web:webhook", webhook_id=webhook.pk)
 
 
@@ -146,7 +146,7 @@ def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_delivery)
 @require_POST
 def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
-    with telling(request, done=_("It is sent again.")):
+    with telling(request, done=_("It is being sent again.")):
         delivery_redeliver(delivery=delivery, now=clock.now())
     return redirect("web:webhook", webhook_id=delivery.webhook_id)
 

@@ -63,7 +63,8 @@ def test_the_page_says_when_the_address_can_be_invited_again(ada: User, dairy: C
     status, said = pressed(ada, dairy, VICTIM)
     assert status == 422
     again = f"{now + WINDOW + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
-    assert f"was invited 3 times in a day, as often as it may be. Invite it again after {again}" in said
+    limit = "has been invited 3 times in the last 24 hours, which is the limit."
+    assert f"{limit} Send another invitation after {again}" in said
     assert Invitation.objects.count() == PER_ADDRESS
 
 
@@ -82,7 +83,7 @@ def test_a_customer_sends_so_many_a_day(ada: User, dairy: Customer) -> None:
     assert pressed(ada, dairy, VICTIM)[0] == 302
     status, said = pressed(ada, dairy, "eve@dairy.example")
     assert status == 422
-    assert f"Alpine Dairy has sent {PER_CUSTOMER} invitations in a day" in said
+    assert f"Alpine Dairy has sent {PER_CUSTOMER} invitations in the last 24 hours" in said
     with pytest.raises(TooManyInvitations) as refused:
         invite(by=ada, customer=dairy, email="eve@dairy.example", role="viewer", now=clock.now())
     assert refused.value.again_at == now + WINDOW

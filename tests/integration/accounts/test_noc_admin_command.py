@@ -80,7 +80,7 @@ def test_an_account_that_is_there_is_not_taken_over(monkeypatch: pytest.MonkeyPa
     for username, email, why in (
         ("nora", "other@example.net", "nora is taken. Choose another name."),
         ("Nora", "other@example.net", "Nora is taken. Choose another name."),
-        ("nina", "NORA@example.net", "NORA@example.net belongs to an account already."),
+        ("nina", "NORA@example.net", "NORA@example.net already belongs to an account."),
     ):
         with pytest.raises(CommandError) as refusal:
             noc_admin(monkeypatch, username, email, PASSWORD)

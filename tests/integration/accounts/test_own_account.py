@@ -74,7 +74,7 @@ class TestAddress:
         client.post(email_change_path(alice, to=NEW))
         send_all()
         assert server.to == [[OLD]]
-        assert subjects(server) == ["Your account has another e-mail address"]
+        assert subjects(server) == ["Your account has a new e-mail address"]
         assert sign_in(Client(), OLD).status_code == 200
         assert sign_in(Client(), NEW)["Location"] == "/"
         assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [(NEW, True, True)]
@@ -87,7 +87,7 @@ class TestAddress:
         assert sorted(server.to) == [[NEW], [OLD]]
         assert sorted(subjects(server)) == [
             "Choose a new password",
-            "Your account has another e-mail address",
+            "Your account has a new e-mail address",
         ]
 
     def test_nobody_opts_out_of_being_told(self, server: MailServer, alice: User) -> None:
@@ -142,7 +142,7 @@ class TestAddress:
         assert "on its way" in answer
         send_all()
         refused = client.post(link_in(server, "Bob@dairy.example"))
-        assert "belongs to an account already" in text(refused)
+        assert "already belongs to an account" in text(refused)
         assert address_of(alice) == OLD
 
     def test_asking_too_often_ends(self, alice: User) -> None:
@@ -189,7 +189,7 @@ class TestLink:
     def test_a_forged_one_opens_nothing(self, alice: User) -> None:
         answer = there(alice).post("/account/email/confirm/abc:def:ghi/")
         assert answer.status_code == 410
-        assert "no longer good" in text(answer)
+        assert "no longer valid" in text(answer)
 
 
 class TestNameAndPassword:
@@ -226,5 +226,5 @@ class TestNameAndPassword:
 
     def test_the_page_gathers_all_of_it(self, alice: User) -> None:
         said = text(signed_in(alice).get("/account/"))
-        for each in ("alice", OLD, "Alpine Dairy", "Change your password", "Choose which mails you get"):
+        for each in ("alice", OLD, "Alpine Dairy", "Change your password", "Choose your notifications"):
             assert each in said

@@ -50,10 +50,10 @@ def test_an_alarm_opens_to_its_lines_and_to_earlier_times(
     over(isp, "rhino")
     second = silence(isp, "rhino")
     shown = text(browser.get(f"/noc/alarms/{second.pk}/"))
-    assert "Critical Up for 5 min Its lines may be down." in shown
+    assert "Critical Active for 5 min Its lines may be down." in shown
     assert "Affected lines now" in shown
     assert "ZRH-AMS Alpine Dairy" in shown
-    assert "Other times" in shown
+    assert "Other occurrences" in shown
     assert "2 h 1 nora fan" in shown
     gone = text(browser.get(f"/noc/alarms/{first.pk}/"))
     assert "Cleared after 2 h" in gone
@@ -90,15 +90,15 @@ def test_the_list_is_sent_again_only_when_it_says_something_else(isp: Isp, brows
 
 
 def test_the_page_says_when_nobody_looks(isp: Isp, browser: Client) -> None:
-    assert "Nobody has looked for alarms yet." in text(browser.get("/noc/"))
+    assert "Alarms have not been checked yet." in text(browser.get("/noc/"))
     assert "Nothing is wrong at the moment." in noc_page(browser)
     AlarmRound.objects.update(at=clock.now() - MINUTE)
     shown = text(browser.get("/noc/"))
-    assert "Nobody has looked for alarms since" in shown
+    assert "Alarms were last checked at" in shown
     assert "Nothing is wrong" not in shown
     AlarmRound.objects.update(at=clock.now(), unseen=["router_silent"])
     shown = text(browser.get("/noc/"))
-    assert "These could not be looked for, and the worker's log says why: Routers silent" in shown
+    assert "These could not be checked, and the worker's log says why: Routers silent" in shown
     assert "Routers silent: none" not in shown
 
 
@@ -131,7 +131,7 @@ def test_the_history_is_narrowed_by_kind_router_state_and_time(isp: Isp, browser
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"since": "yesterday"}, "Write a date and a time in UTC"),
+        ({"since": "yesterday"}, "Enter a date and a time in UTC"),
         ({"since": "2026-02-01T00:00", "until": "2026-01-01T00:00"}, "not after the other time"),
         ({"since": "2099-01-01T00:00"}, "This is in the future."),
         ({"kind": "no-such"}, "Select a valid choice."),
@@ -187,13 +187,13 @@ def test_the_wall_says_how_lines_are_what_is_worst_and_whom_it_concerns(
 
 
 def test_the_wall_turns_to_a_warning_when_nobody_looks(isp: Isp, browser: Client) -> None:
-    assert "Nobody has looked for alarms yet" in text(browser.get("/noc/wall/"))
+    assert "Alarms have not been checked yet" in text(browser.get("/noc/wall/"))
     alarms_watch(now=clock.now())
     calm = text(browser.get("/noc/wall/"))
     assert "Nothing new is wrong" in calm
     assert "As of" in calm
     AlarmRound.objects.update(at=clock.now() - MINUTE)
-    assert "Nobody has looked for alarms since" in text(browser.get("/noc/wall/"))
+    assert "Alarms were last checked at" in text(browser.get("/noc/wall/"))
 
 
 def test_the_wall_is_dark_without_navigation_and_asks_for_itself(isp: Isp, browser: Client) -> None:

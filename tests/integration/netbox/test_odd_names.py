@@ -70,4 +70,4 @@ def test_an_odd_name_is_told_and_costs_nothing_else(
     assert list(Router.objects.values_list("name", flat=True)) == ["rhino"]
     assert list(Customer.objects.values_list("name", flat=True)) == ["Alpine Dairy"]
     assert list(Port.objects.values_list("interface", "description")) == [("port1", "dock 4")]
-    assert "type its name anew in NetBox" in text(signed_in(nina).get("/noc/netbox/"))
+    assert "type its name again in NetBox" in text(signed_in(nina).get("/noc/netbox/"))

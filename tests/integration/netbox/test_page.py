@@ -45,7 +45,7 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
         sync_due(now=clock.now())
         page = browser.get(PAGE)
         shown = text(page)
-        assert "What would be taken over (2)" in shown
+        assert "What would be imported (2)" in shown
         assert "rhino router, new" in shown
         assert "Its name cannot be a router's" in shown
         assert EVIL in shown
@@ -54,7 +54,7 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
         browser.post("/noc/netbox/run/", {"do": "apply"})
         sync_due(now=clock.now())
     shown = text(browser.get(PAGE))
-    assert "What was taken over last (2)" in shown
+    assert "Imported last (2)" in shown
     assert Site.objects.get().name == "Bern"
     assert "Release 4.4.10" in shown
 
@@ -66,7 +66,7 @@ def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None]
         shown = text(signed_in(nora).get(PAGE))
     assert "NetBox does not accept the token (403)" in shown
     assert "Last read never" in shown
-    assert "Take over what is new" not in shown
+    assert "Import changes" not in shown
 
 
 def test_only_a_noc_admin_starts_runs(configured: Callable[..., None], nora: User, alice: User) -> None:

@@ -33,8 +33,8 @@ def test_a_port_takes_smaller_frames_down_to_the_byte(isp: Isp, nora: User, vll:
     with pytest.raises(LinesAffected) as refusal:
         port_change(port=port, user=nora, now=now, max_frame=1517)
     assert refusal.value.sentence == (
-        "With this change of hippo:host-cust1, frames of the largest size of these lines would be lost:"
-        " ZRH-AMS. Leave it, or accept that: each of them is told so."
+        "With this change to hippo:host-cust1, the largest frames of these lines would be lost: ZRH-AMS. "
+        "Leave it as it is, or accept that: their customers are told."
     )
     assert (Port.objects.get(pk=port.pk).max_frame, told()) == (1518, [])
     changed = port_change(port=port, user=nora, now=now, max_frame=1517, accept_affected=True)

@@ -85,7 +85,7 @@ def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nor
 
 def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User) -> None:
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "Alpine Dairy orders up to 1 Gbit/s by itself; this is more." in said
+    assert "Alpine Dairy can order up to 1 Gbit/s without approval; this is more." in said
     assert "Bandwidth (CIR) 2 Gbit/s" in said
     assert "A end Port rhino:host-cust1" in said
     assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
@@ -142,7 +142,7 @@ def test_where_a_router_said_nothing_the_page_offers_to_plan_again_and_not_to_ap
     Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     planned(nora, held)
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "No plan came from hippo, so there is nothing yet that could be approved." in said
+    assert "No plan came from hippo, so there is nothing to approve yet." in said
     assert "Plan again" in said
     assert "Approve this order" not in said
 
@@ -158,7 +158,7 @@ def test_a_plan_that_a_router_refuses_in_warns_where_it_is_approved(held: Order,
     plan.save()
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
     assert "End A would be in conflict: VLAN 100 belongs to somebody else (host-cust1.100)" in said
-    assert "As things are, rhino would not build its end." in said
+    assert "At the moment rhino would not build its end." in said
 
 
 def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(
@@ -170,7 +170,7 @@ def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(
     another_line_comes(isp, nora)
     answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert answer.status_code == 409
-    assert "A router has moved on since this plan was made" in text(answer)
+    assert "A router has changed since this plan was made" in text(answer)
     assert "Approve this order" not in text(answer)
     held.refresh_from_db()
     assert held.state == "held"
@@ -196,7 +196,7 @@ def test_what_the_underlay_no_longer_carries_is_said_instead_of_a_plan(held: Ord
     plan = planned(nora, held)
     assert plan.refusal["code"] == "path-too-narrow"
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
-    assert "As things are, this order cannot be approved." in said
+    assert "At the moment this order cannot be approved." in said
     assert "IP MTU of 1500 bytes" in said
     assert "Approve this order" not in said
 

@@ -55,7 +55,7 @@ def test_a_name_that_is_a_number_comes_before_an_id(isp: Isp, dairy: Customer, n
 def test_no_such_name_is_told_beside_the_field(isp: Isp, nora: User, name: str) -> None:
     answered = signed_in(nora).post("/noc/ports/add/", port(isp, name))
     assert answered.status_code == 422
-    assert "There is none of this name." in text(answered)
+    assert "Nothing has this name." in text(answered)
 
 
 def test_a_retired_customer_is_not_offered(isp: Isp, dairy: Customer, nora: User) -> None:

@@ -150,7 +150,7 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     assert "Draining since" in said
     assert "Ends that still forward, or may 1" in said
     assert "ZRH-AMS Alpine Dairy host-cust1" in said
-    assert "Drained: paths lead through it only" in text(noc.get(f"/noc/routers/{isp.routers['rhino'].pk}/"))
+    assert "Drained: paths use it only" in text(noc.get(f"/noc/routers/{isp.routers['rhino'].pk}/"))
     said = text(noc.post(url, {"do": "suspend", "vll": str(vll.pk)}, follow=True))
     assert "An order is under way" in said
     activate(vll)

@@ -117,7 +117,7 @@ def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stay
         422,
         "http://testserver/api/docs/errors/#enrolment-of-another",
     )
-    assert "is for rhino, and hippo asks" in wrong.json()["detail"]
+    assert "is for rhino, but hippo presented it" in wrong.json()["detail"]
     assert enrol(token, csr(), router="rhino").status_code == 201
 
 

@@ -120,7 +120,7 @@ def test_a_name_that_the_router_does_not_report_is_taken_with_a_warning(isp: Isp
         for name, value in (("router", router), ("interface", interface), ("metric", "10"))
     }
     added = noc.post("/noc/links/add/", {**sent, "ipv4": "on"}, follow=True)
-    assert "rhino reports no interface odd1. No path leads over the link until it has one." in text(added)
+    assert "rhino reports no interface odd1. The link carries no path until it does." in text(added)
 
 
 @pytest.mark.parametrize("query", ["", "?field=interface", "?field=a%20b&of=router", "?field=%3Cb%3E&of=x"])

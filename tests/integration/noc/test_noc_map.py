@@ -72,7 +72,7 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold|not measured)</text>", drawing)
     # Two links have the MTU that most have, which is said once below the map.
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU ?", "MTU ?", *["not measured"] * 5]
-    assert "Links have an IP MTU of 9000 where nothing else stands beside them." in shown
+    assert "Links have an IP MTU of 9000 unless something else is written beside them." in shown
 
 
 def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) -> None:
@@ -260,7 +260,7 @@ def test_too_many_paths_are_not_followed_and_that_is_said(
     in_service(order(isp, alice).vll)
     monkeypatch.setattr(failure_impact, "MAX_PATHS", 0)
     shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
-    assert "So many paths are in use that they are not followed one by one." in shown
+    assert "There are too many paths in use to follow them one by one." in shown
 
 
 def test_the_path_of_a_line_is_shown_and_its_page_leads_there(isp: Isp, alice: User, nora: User) -> None:
@@ -299,7 +299,7 @@ def test_what_is_not_there_cannot_be_chosen_and_the_map_is_shown(
 ) -> None:
     page = signed_in(nora).get("/noc/map/", asked)
     assert page.status_code == 200
-    assert "What this address asks for is not there" in text(page)
+    assert "What this address refers to does not exist" in text(page)
     assert "rhino</text>" in page.content.decode()
 
 

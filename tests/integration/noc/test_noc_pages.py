@@ -112,7 +112,7 @@ def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None
 def test_the_operations_refusal_stands_beside_its_field(isp: Isp, nora: User) -> None:
     answer = signed_in(nora).post("/noc/sites/add/", {"name": "Zürich"})
     assert answer.status_code == 422
-    assert "Zürich belongs to another site already" in text(answer)
+    assert "Zürich already belongs to another site" in text(answer)
     assert "name" in answer.context["form"].errors
 
 
@@ -264,13 +264,13 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(minutes=5))
     loud = noc_page(page)
     for alarm in (
-        "Orders overdue: none",
+        "Overdue orders: none",
         "Critical hippo is silent Its lines may be down. Line Milk run of Alpine Dairy",
         "The agent of hippo is ahead of the database",
         "The agent of hippo could not use its files /state/intent.json.set-aside: it is torn",
         "Warning rhino is held or under maintenance Nothing is sent to it.",
-        "Major Milk run differs from what is wanted Line Milk run of Alpine Dairy",
-        "Minor The MTUs of zebra:bb-next — panda:bb-prev contradict each other",
+        "Major Milk run is not configured as it should be Line Milk run of Alpine Dairy",
+        "Minor The MTUs of zebra:bb-next — panda:bb-prev conflict",
         "rhino:bb-next — hippo:bb-prev: an interface is missing",
     ):
         assert alarm in loud
@@ -278,7 +278,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
 
 
 def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: User) -> None:
-    page, title = signed_in(nora), "Routers whose VPP hangs and has to be restarted"
+    page, title = signed_in(nora), "Routers whose VPP hangs and must be restarted"
     observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])
     observed.update(vpp_connected=False, vpp_away_since=clock.now())
     shown = noc_page(page)
@@ -286,7 +286,7 @@ def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: Us
     assert "Critical rhino has no VPP" in shown
     observed.update(vpp_hangs=True)
     shown = noc_page(page)
-    assert "Critical VPP hangs on rhino It takes connections and answers nothing." in shown
+    assert "Critical VPP hangs on rhino It accepts connections but does not answer." in shown
     assert "rhino has no VPP" not in shown
     for address in ("/routers/", f"/noc/routers/{isp.routers['rhino'].pk}/"):
         assert "Hangs" in text(page.get(address))
@@ -301,8 +301,8 @@ def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice:
     seen = observed_end(vll.pk, "a", revision=vll.revision, contested=(fight,))
     rhino, page = isp.routers["rhino"], signed_in(nora)
     ends_observed(router=rhino, ends=[seen], now=clock.now())
-    said = "admin_up of host-cust1.100 is changed to “false”, repairs so far: 7"
-    assert f"Somebody else changes lines on rhino {said} Line Milk run of Alpine Dairy" in noc_page(page)
+    said = "admin_up of host-cust1.100 keeps being changed to “false”; repairs so far: 7"
+    assert f"Somebody else is changing lines on rhino {said} Line Milk run of Alpine Dairy" in noc_page(page)
     shown = text(page.get(f"/noc/routers/{rhino.pk}/"))
     assert "host-cust1.100 admin_up true false 7" in shown
     ends_observed(router=rhino, ends=[observed_end(vll.pk, "a", revision=vll.revision)], now=clock.now())
@@ -332,7 +332,7 @@ def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
     alice.refresh_from_db()
     held = order(isp, alice, description="Milk run")
     browser = signed_in(nora)
-    assert "The order for Milk run waits for approval Alpine Dairy: Add, Held" in noc_page(browser)
+    assert "The order for Milk run is waiting for approval Alpine Dairy: Add, Held" in noc_page(browser)
     assert f'href="/noc/orders/{held.pk}/"' in browser.get("/noc/").content.decode()
 
 
@@ -341,7 +341,7 @@ def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: in
     port = isp.ports["rhino:host-cust1"]
     Port.objects.filter(pk=port.pk).update(bookable_bps=100 * GBIT, booked_bps=booked * GBIT)
     shown = noc_page(signed_in(nora))
-    assert (f"rhino:host-cust1 is nearly booked up {booked} Gbit/s of 100 Gbit/s" in shown) is loud
+    assert (f"rhino:host-cust1 is almost fully booked {booked} Gbit/s of 100 Gbit/s" in shown) is loud
 
 
 @pytest.mark.parametrize(("age_s", "loud"), [(5, False), (15, True)])
@@ -350,7 +350,7 @@ def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int
         task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
     )
     shown = noc_page(signed_in(nora))
-    told = "The relay sends no messages Messages that wait: 1. The first: provisioning.sweep()"
+    told = "The relay is not sending messages Messages waiting: 1. The first: provisioning.sweep()"
     assert (told in shown) is loud
 
 
@@ -383,5 +383,5 @@ def test_a_mail_that_the_server_does_not_take_is_an_alarm(
         error="ConnectionRefusedError: no",
     )
     shown = noc_page(signed_in(nora))
-    said = "Mails that wait: 1. The first: order.completed → alice. ConnectionRefusedError: no"
+    said = "Mails waiting: 1. The first: order.completed → alice. ConnectionRefusedError: no"
     assert (said in shown) is loud

@@ -41,11 +41,11 @@ def begin(isp: Isp, vll: Vll) -> datetime:
 def test_it_is_an_alarm_until_somebody_decides(vll: Vll, begin: datetime, nora: User) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
     shown = noc_page(browser)
-    assert "Samples of rhino wait for a decision" in shown
+    assert "Samples from rhino are waiting for a decision" in shown
     assert f"Its clock was 2 h ahead; 30 samples of {begin:%Y-%m}, lines: 1" in shown
     assert f'href="/noc/quarantine/{kept.pk}/"' in browser.get("/noc/").content.decode()
     browser.post(f"/noc/quarantine/{kept.pk}/accept/")
-    assert "Samples with a wrong time or count that wait for a decision: none" in noc_page(browser)
+    assert "Samples with a wrong time or count, waiting for a decision: none" in noc_page(browser)
 
 
 def test_the_page_says_what_accepting_would_do_and_does_it(
@@ -69,9 +69,9 @@ def test_the_page_says_what_accepting_would_do_and_does_it(
     assert "by nora" in shown
     assert "What accepting would do" not in shown
     refused = browser.post(f"{page}discard/", {"reason": "Too late."}, follow=True)
-    assert "These samples were accepted already." in text(refused)
+    assert "These samples have already been accepted." in text(refused)
     assert "rhino" in text(browser.get("/noc/quarantine/?decided=1&router=rhino"))
-    assert "Nothing was decided yet" in text(browser.get("/noc/quarantine/?decided=1&router=hippo"))
+    assert "Nothing has been decided yet" in text(browser.get("/noc/quarantine/?decided=1&router=hippo"))
     assert "Nothing waits for a decision" in text(browser.get("/noc/quarantine/"))
     assert "Quarantined samples were accepted" in text(browser.get(f"/noc/routers/{kept.router_id}/"))
     assert "Quarantined samples changed nora" in text(browser.get("/noc/audit/?what=quarantine"))
@@ -82,7 +82,7 @@ def test_the_page_says_what_accepting_would_do_and_does_it(
 def test_discarding_asks_for_a_reason(vll: Vll, begin: datetime, nora: User) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
     answer = browser.post(f"/noc/quarantine/{kept.pk}/discard/", {"reason": " "})
-    assert (answer.status_code, "Say why" in text(answer)) == (422, True)
+    assert (answer.status_code, "Give a reason: it is kept" in text(answer)) == (422, True)
     answer = browser.post(f"/noc/quarantine/{kept.pk}/discard/", {"reason": "Lab."}, follow=True)
     assert "Discarded." in text(answer)
     assert "Lab." in text(answer)
@@ -91,7 +91,7 @@ def test_discarding_asks_for_a_reason(vll: Vll, begin: datetime, nora: User) -> 
 def test_what_has_no_time_offers_no_acceptance(isp: Isp, vll: Vll, nora: User) -> None:
     send(isp, vll, clock.now(), in_bytes=-1)
     shown = signed_in(nora).get(f"/noc/quarantine/{Quarantine.objects.get().pk}/")
-    assert "They count less than nothing." in text(shown)
+    assert "They contain negative counts." in text(shown)
     assert "&quot;in_bytes&quot;: -1" in shown.content.decode()
     assert "Accept these samples" not in text(shown)
 

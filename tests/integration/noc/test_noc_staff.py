@@ -82,7 +82,7 @@ class TestAdding:
         ("username", "email", "why"),
         [
             ("ALICE", "other@isp.example", "ALICE is taken."),
-            ("dora", "Alice@isp.example", "Alice@isp.example belongs to an account already."),
+            ("dora", "Alice@isp.example", "Alice@isp.example already belongs to an account."),
             ("do ra", "dora@isp.example", "Enter a valid username."),
         ],
     )
@@ -234,7 +234,7 @@ class TestSecondFactor:
         settings.LONGLINE_NOC_NEEDS_TOTP = True
         with_totp(nora)
         with_totp(nina)
-        assert "The second factor is gone" in text(press(nina, nora, "second-factor"))
+        assert "The second factor and its recovery codes are gone" in text(press(nina, nora, "second-factor"))
         assert not Authenticator.objects.filter(user=nora).exists()
         assert Authenticator.objects.filter(user=nina).count() == 2
         client = Client()

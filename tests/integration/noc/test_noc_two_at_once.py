@@ -15,7 +15,7 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.web_pages.browser import save, signed_in, text, version_in
 
 pytestmark = pytest.mark.django_db
-REFUSED = "Somebody has changed this since you opened it, and nothing was saved"
+REFUSED = "Somebody has changed this since you opened it, so nothing was saved"
 # One other value for a field of each kind, as it is written, and a second field with one.
 CHANGES: dict[str, tuple[type[Any], dict[str, str], dict[str, str]]] = {
     "sites": (Site, {"name": "Bern"}, {"name": "Thun"}),

@@ -82,7 +82,7 @@ def test_an_order_is_taken_up_to_that_and_the_refusal_says_what_is_full(
     more = {"a_end": end(isp, "rhino:host-cust1", outer=2), "z_end": end(isp, "hippo:host-cust1", outer=2)}
     with pytest.raises(PortFull) as refusal:
         order(isp, alice, cir_bps=5 * GBIT + 1, **more)
-    assert "5 Gbit/s left of 15 Gbit/s, which may be booked on its 10 Gbit/s" in refusal.value.sentence
+    assert "5 Gbit/s left of the 15 Gbit/s that can be booked on its 10 Gbit/s" in refusal.value.sentence
     order(isp, alice, cir_bps=5 * GBIT, **more)
     with pytest.raises(BookableBelowBooked):
         change(Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk), nora, oversubscription_percent=149)

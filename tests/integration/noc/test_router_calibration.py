@@ -253,15 +253,15 @@ def test_through_the_api_it_is_taken_read_and_taken_back(isp: Isp, nora: User, a
 def test_on_the_routers_page_it_is_taken_and_taken_back(isp: Isp, nora: User) -> None:
     page = f"/noc/routers/{isp.routers['rhino'].pk}/"
     browser = signed_in(nora)
-    assert "Admission goes by the shipped table." in text(browser.get(page))
+    assert "Admission uses the default table." in text(browser.get(page))
     answer = browser.post(
         f"{page}calibration/", {"do": "take", "printed": json.dumps(printed())}, follow=True
     )
-    assert "Admission goes by what was measured on this router" in text(answer)
+    assert "Admission uses what was measured on this router" in text(answer)
     assert "10025.0" in text(answer)
     answer = browser.post(f"{page}calibration/", {"do": "take", "printed": "rhino, VPP 25.10"}, follow=True)
     assert "This is not what longline-agent calibrate -json prints" in text(answer)
     answer = browser.post(f"{page}calibration/", {"do": "return"}, follow=True)
-    assert "Admission goes by the shipped table again." in text(answer)
+    assert "Admission uses the default table again." in text(answer)
     assert browser.post(f"{page}calibration/", {}).status_code == 400
     assert Router.objects.get(name="rhino").calibration is None

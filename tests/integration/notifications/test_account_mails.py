@@ -131,7 +131,7 @@ class TestWhatThePageSays:
 
     def test_that_the_mail_server_took_it(self, server: MailServer, nina: User, new: User) -> None:
         send_all()
-        assert "The mail server took the link to choose a password" in self.page(nina, new)
+        assert "The mail server accepted the link to choose a password" in self.page(nina, new)
 
     def test_what_the_mail_server_said_and_that_it_is_tried_again(
         self, server: MailServer, nina: User, new: User
@@ -139,7 +139,7 @@ class TestWhatThePageSays:
         server.data = BUSY
         send_all()
         said = self.page(nina, new)
-        assert "The mail server has not taken the link to choose a password yet" in said
+        assert "The mail server has not accepted the link to choose a password yet" in said
         assert "come back later" in said
 
     def test_that_it_was_given_up(self, server: MailServer, nina: User, new: User) -> None:

@@ -80,11 +80,11 @@ class TestAboutWhat:
         got = sorted((to[0], subject) for to, subject in zip(server.to, subjects(server), strict=True))
         assert got == [
             ("alice@dairy.example", "Order rejected: ZRH-AMS"),
-            ("alice@dairy.example", "Order waits for approval: ZRH-AMS"),
-            ("nora@isp.example", "Order waits for approval: ZRH-AMS"),
+            ("alice@dairy.example", "Order waiting for approval: ZRH-AMS"),
+            ("nora@isp.example", "Order waiting for approval: ZRH-AMS"),
         ]
         rejected = next(m for m in server.took if "rejected" in m["Subject"])
-        assert "Because: No capacity" in parts(rejected)[0]
+        assert "Reason: No capacity" in parts(rejected)[0]
 
     def test_a_failed_order_says_why(self, server: MailServer, isp: Isp, alice: User) -> None:
         vll = order(isp, alice).vll
@@ -122,7 +122,7 @@ class TestAboutWhat:
         order_suspend(user=alice, vll=vll, now=clock.now())
         orders_overdue_alarm(now=clock.now() + timedelta(hours=1))
         send_all(after=timedelta(minutes=3))
-        assert sorted(subjects(server)) == ["Drift: ZRH-AMS", "Order overdue: ZRH-AMS"]
+        assert sorted(subjects(server)) == ["Configuration drift: ZRH-AMS", "Order overdue: ZRH-AMS"]
         assert {to[0] for to in server.to} == {"nora@isp.example"}
 
     def test_only_the_customers_own_people_hear_of_it(

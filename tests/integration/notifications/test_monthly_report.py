@@ -159,4 +159,4 @@ def test_it_says_what_is_undecided_and_what_was_corrected(server: MailServer, is
     send_reports()
     plain, _html = parts(server.took[0])
     assert "ZRH-AMS: 13 Mbit/s" in plain
-    assert "Not decided: 1 times 5 minutes" in plain
+    assert "Undecided: 1 times 5 minutes" in plain

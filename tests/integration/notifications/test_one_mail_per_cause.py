@@ -133,9 +133,9 @@ class TestDrift:
             answer(line, "z", "pending", reason={"code": "vpp_unavailable"})
         send_all(after=3 * MINUTE)
         (message,) = server.took
-        assert "No VPP works on hippo." in parts(message)[0]
+        assert "VPP is not working on hippo." in parts(message)[0]
         assert all(f"line {vlan} (Alpine Dairy)" in parts(message)[0] for vlan in VLANS)
-        assert told(server) == [("nora", "Drift: 6 lines")]
+        assert told(server) == [("nora", "Configuration drift: 6 lines")]
 
     def test_what_somebody_else_writes_is_one_mail_for_its_router(
         self, server: MailServer, lines: list[Vll]
@@ -145,7 +145,10 @@ class TestDrift:
         for line in lines:
             sync_move(line.pk, False, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [("nora", "Drift: 2 lines"), ("nora", "Drift: 4 lines")]
+        assert told(server) == [
+            ("nora", "Configuration drift: 2 lines"),
+            ("nora", "Configuration drift: 4 lines"),
+        ]
 
     def test_what_follows_of_the_same_cause_is_a_digest_an_hour_later(
         self, server: MailServer, lines: list[Vll]
@@ -153,13 +156,13 @@ class TestDrift:
         VllEnd.objects.filter(side="a").update(observed_in_sync=False)
         sync_move(lines[0].pk, False, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [("nora", "Drift: line 100")]
+        assert told(server) == [("nora", "Configuration drift: line 100")]
         for line in lines[1:]:
             sync_move(line.pk, False, now=clock.now())
             send_all(after=30 * MINUTE)
         assert told(server) == []
         send_all(after=64 * MINUTE)
-        assert told(server) == [("nora", "Drift: 5 lines")]
+        assert told(server) == [("nora", "Configuration drift: 5 lines")]
 
     def test_what_was_repaired_meanwhile_is_not_named(self, server: MailServer, lines: list[Vll]) -> None:
         for line in lines[:3]:
@@ -167,7 +170,7 @@ class TestDrift:
         for line in lines[1:3]:
             sync_move(line.pk, True, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [("nora", "Drift: line 100")]
+        assert told(server) == [("nora", "Configuration drift: line 100")]
 
 
 class TestStatus:
@@ -203,7 +206,7 @@ class TestStatus:
                 lambda isp: ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(
                     vpp_absent=True
                 ),
-                "No VPP works on hippo.",
+                "VPP is not working on hippo.",
                 id="a router without a VPP",
             ),
             pytest.param(
@@ -231,7 +234,7 @@ class TestStatus:
         send_all(after=3 * MINUTE)
         (message,) = server.took
         plain, html = parts(message)
-        assert f"Because: {sentence}" in plain
+        assert f"Reason: {sentence}" in plain
         assert [word for word in Reader(html).words if word != "Longline"] == plain.split()
 
     def test_each_reader_is_told_of_his_own_lines(

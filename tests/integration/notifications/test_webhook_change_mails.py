@@ -60,14 +60,14 @@ def test_admins_hear_of_one_that_is_made_led_elsewhere_or_signed_otherwise(
     assert server.to == [["ada@dairy.example"]] * 3
     assert subjects(server) == [
         "Webhook added: Tickets",
-        "Webhook leads elsewhere: Tickets",
-        "Webhook has another secret: Tickets",
+        "Webhook has a new address: Tickets",
+        "Webhook has a new secret: Tickets",
     ]
     added, led, signed = texts(server)
-    assert f"ada added the webhook Tickets: what happens is told to {OLD} from now on." in added
-    assert f"ada changed where the webhook Tickets leads: from {OLD} to {NEW}." in led
-    assert f"ada gave the webhook Tickets ({NEW}) another secret" in signed
-    assert all("It is a webhook of Alpine Dairy." in text for text in texts(server))
+    assert f"ada added the webhook Tickets: events are sent to {OLD} from now on." in added
+    assert f"ada changed the address of the webhook Tickets from {OLD} to {NEW}." in led
+    assert f"ada gave the webhook Tickets ({NEW}) a new secret" in signed
+    assert all("It belongs to Alpine Dairy." in text for text in texts(server))
     assert "whsec" not in "".join(texts(server)) + str(list(Event.objects.values_list("data", flat=True)))
 
 
@@ -91,7 +91,7 @@ def test_of_the_nocs_own_its_admins_hear(server: MailServer, ada: User, nora: Us
     made(nina, None)
     send_all()
     assert server.to == [["nina@isp.example"]]
-    assert "It is a webhook of the NOC, which hears of all customers." in texts(server)[0]
+    assert "It belongs to the NOC and receives the events of all customers." in texts(server)[0]
 
 
 def test_nobody_opts_out_of_it_for_who_holds_their_token(

@@ -80,7 +80,7 @@ def test_it_is_changed_disabled_enabled_given_another_secret_and_removed(
     browser.post(f"{here}enable/")
     shown = browser.post(f"{here}secret/")
     assert "whsec_" in shown.content.decode()
-    assert "The one before signs too until" in text(shown)
+    assert "The previous one also signs until" in text(shown)
     webhook.refresh_from_db()
     assert (webhook.description, webhook.disabled_at) == ("Other", None)
     assert "Remove this webhook?" in text(browser.get(f"{here}remove/"))

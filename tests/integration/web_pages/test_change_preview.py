@@ -45,21 +45,21 @@ def test_a_possible_change_says_what_differs_and_how_it_would_go(
 
 def test_every_reason_against_it_is_listed(isp: Isp, alice: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll, cir="11", svc_mtu="9000"))
-    assert "As it stands this cannot be ordered." in said
+    assert "This cannot be ordered as it is." in said
     assert "Missing 46 bytes" in said
     assert "Left on" not in said
 
 
 def test_the_form_as_it_came_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll))
-    assert "Nothing differs yet" in said
+    assert "Nothing has changed yet" in said
     assert "possible" not in said
 
 
 def test_a_form_that_was_opened_before_another_change_is_told_at_once(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
-    assert "As it stands this cannot be ordered." in text(check(alice, isp, vll, cir="2", revision=77))
+    assert "This cannot be ordered as it is." in text(check(alice, isp, vll, cir="2", revision=77))
 
 
 def test_a_change_that_will_be_held_says_so(isp: Isp, alice: User, dairy: Customer, vll: Vll) -> None:

@@ -70,7 +70,7 @@ def test_renewed_three_times_it_offers_no_fourth(isp: Isp, alice: User, hold: Ho
     assert "Renew" not in said
     refused = page.post("/orders/new/hold/", filled(isp, do="renew", hold=hold.pk))
     assert refused.status_code == 422
-    assert "as often as it may be" in text(refused)
+    assert "This hold has been renewed 3 times, which is the limit." in text(refused)
 
 
 def test_released_while_ordering_it_is_gone(isp: Isp, alice: User, hold: Hold) -> None:

@@ -101,7 +101,7 @@ def test_no_list_is_asked_for_what_cannot_be_in_a_column(isp: Isp, nora: User, a
 
 
 def test_nothing_found_says_so(isp: Isp, nora: User) -> None:
-    assert "Nothing is like that" in text(signed_in(nora).get("/noc/ports/", {"q": "nowhere"}))
+    assert "Nothing matches" in text(signed_in(nora).get("/noc/ports/", {"q": "nowhere"}))
 
 
 def test_the_order_page_lists_few_ports_and_finds_the_others(many: list[Port], alice: User, isp: Isp) -> None:

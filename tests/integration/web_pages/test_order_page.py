@@ -166,7 +166,7 @@ def test_every_mistake_of_a_form_is_told_at_once(isp: Isp, alice: User) -> None:
 def test_a_vlan_that_is_taken_is_told_by_name(isp: Isp, alice: User) -> None:
     order(isp, alice)
     told = mistakes(submit(alice, fields(isp)))
-    assert told["id_a_end-outer_vlan"].startswith("VLAN 100 of rhino:host-cust1 is taken by another line.")
+    assert told["id_a_end-outer_vlan"].startswith("VLAN 100 on rhino:host-cust1 is used by another line.")
 
 
 def test_an_mtu_refusal_names_the_link_its_mtu_the_shortfall_and_what_would_fit(

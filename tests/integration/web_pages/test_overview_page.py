@@ -33,7 +33,7 @@ def test_alice_sees_the_health_the_ends_and_the_bandwidth_of_her_line(isp: Isp, 
         "rhino:host-cust1 VLAN 100",
         "hippo:host-cust1",
         "1 Gbit/s",
-        "Unknown Its routers have not reported it lately.",
+        "Unknown Its routers have not reported on it recently.",
     ):
         assert fact in row
     for fact in ("Active", "Admin up", "As ordered", "Completed"):

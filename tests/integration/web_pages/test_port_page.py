@@ -144,7 +144,7 @@ def test_scattered_vlans_stay_a_short_page(alice: User, port: Port) -> None:
 def test_lines_are_listed_with_their_health_and_the_ended_are_not(isp: Isp, alice: User, port: Port) -> None:
     placed = order(isp, alice, description="Milk run", cir_bps=10**6)
     shown = text(read(alice, port))
-    assert "Milk run Setting up It is being built and tested." in shown
+    assert "Milk run Setting up It is being set up and tested." in shown
     type(placed.vll).objects.filter(pk=placed.vll_id).update(lifecycle="cancelled")
     assert "No line ends here yet" in text(read(alice, port))
 
@@ -159,7 +159,7 @@ def test_what_the_port_lost_is_told_with_its_cause(isp: Isp, alice: User, port: 
     shown = text(read(alice, port)).replace("\N{NO-BREAK SPACE}", " ")
     assert "took in 2 000 frames and sent out 10." in shown
     assert "1 frame came in damaged." in shown
-    assert "2 frames were lost because the router could not take them in fast enough." in shown
+    assert "2 frames were lost because the router could not receive them fast enough." in shown
     assert "20 frames that came in were dropped" in shown
 
 

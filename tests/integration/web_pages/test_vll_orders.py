@@ -76,7 +76,7 @@ def test_a_refused_change_is_told_beside_its_field(
 
 def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vll) -> None:
     answered = press(alice, vll, "change", **changed(isp, vll, description="Cheese run"))
-    assert "The line has its new description." in text(answered)
+    assert "The new description is saved." in text(answered)
     assert vll.description == "Cheese run"
     assert not Order.objects.filter(action="modify").exists()
 
@@ -99,8 +99,8 @@ def test_the_bandwidth_alone_is_changed_from_the_lines_page(alice: User, vll: Vl
 @pytest.mark.parametrize(
     ("cir", "said"),
     [
-        ("", "Say how much bandwidth."),
-        ("fast", "Write a number"),
+        ("", "Enter a bandwidth."),
+        ("fast", "Enter a number, such as 100."),
         ("1", "there is nothing to order"),
         ("50", "rhino:host-cust1"),
     ],
@@ -175,11 +175,11 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll, s
     until = (clock.now() + timedelta(days=7)).date().isoformat()
     assert re.search(rf"In 7 days: {until} \d\d:\d\d:\d\d UTC as agreed", asked)
     told = text(press(alice, vll, "remove"))
-    assert f"You can take the removal back here until {until}" in told
+    assert f"You can undo the removal here until {until}" in told
     activate(vll)
     page = shown(alice, vll)
-    assert "The traffic is stopped. Everything is kept, and can be taken back, until" in page
-    assert "Take the removal back" in page
+    assert "The traffic is stopped. Everything is kept, and the removal can be undone, until" in page
+    assert "Undo the removal" in page
     press(alice, vll, "restore")
     activate(vll)
     assert vll.lifecycle == "active"
@@ -218,7 +218,7 @@ def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
 def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
     refuse(vll, "a")
-    assert "Both ends return to what was verified last." in shown(alice, vll)
+    assert "Both ends are going back to the last verified configuration." in shown(alice, vll)
     activate(vll)
     assert "Order it again" in shown(alice, vll)
     press(alice, vll, "retry")
@@ -228,7 +228,7 @@ def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
 
 
 def test_an_action_that_comes_too_late_is_told_on_the_page(alice: User, vll: Vll) -> None:
-    assert "is not possible then" in text(press(alice, vll, "resume"))
+    assert "so resume is not possible" in text(press(alice, vll, "resume"))
 
 
 def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer) -> None:
@@ -236,7 +236,7 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
     placed = order(isp, alice)
     page = shown(alice, placed.vll)
     assert "Held for approval" in page
-    assert "waits for the NOC's approval" in page
+    assert "is waiting for the NOC's approval" in page
     assert "A Zürich Not asked yet" in page
     assert "Waiting for" not in page
     press(alice, placed.vll, "cancel")
@@ -287,8 +287,8 @@ class TestServiceabilityWhileTyping:
 
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
         said = text(self.check(alice, fields(isp, svc_mtu="9000")))
-        assert "As it stands this cannot be ordered." in said
-        assert "is taken by another line" in said
+        assert "This cannot be ordered as it is." in said
+        assert "is used by another line" in said
         assert "rhino:bb-next" in said
 
     def test_the_path_is_drawn_with_the_mtu_of_each_link_and_its_detour_listed(

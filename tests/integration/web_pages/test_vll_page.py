@@ -46,7 +46,7 @@ def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -
     assert "A Zürich Waiting for rhino Port rhino:host-cust1" in shown
     assert "Z Zürich Waiting for hippo Port hippo:host-cust1" in shown
     assert "packets of up to 1500 bytes" in shown
-    assert "not held to it at both ends" in shown
+    assert "not enforced at both ends" in shown
     assert "Order accepted (add) by alice" in shown
 
 
@@ -78,8 +78,8 @@ def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
 @pytest.mark.parametrize(
     ("doing", "said"),
     [
-        (router_hold_set, "The NOC is working on rhino and sends it nothing since"),
-        (router_maintenance_set, "rhino is under maintenance since"),
+        (router_hold_set, "The NOC has been working on rhino since"),
+        (router_maintenance_set, "rhino has been under maintenance since"),
     ],
 )
 def test_an_end_that_waits_for_the_nocs_work_says_so(
@@ -124,7 +124,7 @@ def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
 def test_a_failed_order_names_the_router_and_its_reason(alice: User, nora: User, vll: Vll) -> None:
     refuse(vll, "a")
     shown = text(page_of(alice, vll))
-    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned." in shown
+    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned up." in shown
     # In the line's history too as people say it, not as it is kept.
     history = text(page_of(nora, vll))
     assert "failure – → VLAN 100 is taken" in history
@@ -216,7 +216,7 @@ def test_a_poll_that_brings_nothing_new_changes_nothing(alice: User, vll: Vll) -
     fragment = client.get(address[1])
     assert fragment.status_code == 200
     assert "In place" in text(fragment)
-    assert "Provisioning began" in text(fragment)  # the events come along
+    assert "Provisioning started" in text(fragment)  # the events come along
     assert "Add: In progress" in text(fragment)  # and so does what is read out
 
 
