@@ -55,6 +55,8 @@ class User(AbstractUser):
     # When the stored hash last changed, which the audit trail shows in its place: by a new password, or by a
     # stronger hash of the same one. A trigger's alone (sql/password_set_at.sql).
     password_set_at = models.DateTimeField(null=True, editable=False)
+    # Of LANGUAGES, the one that pages and mails are written in; "" until they sign in or choose one.
+    language = models.CharField(max_length=10, blank=True, default="", db_default="")
     # What the API token that this user acts through lacks; never stored.
     noc_powers_left_behind = False
 
