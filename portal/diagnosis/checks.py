@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from django.utils.translation import gettext as _
 
+from portal.core.units import grouped_text
 from portal.diagnosis.facts import EndFacts, LineFacts
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
@@ -180,7 +181,7 @@ def _path_mtu(line: LineFacts) -> Check:
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
         text = _("Packets of {proven} bytes pass the path; this line's largest take {needed}.").format(
-            proven=f"{proven:,}", needed=f"{probed.needed:,}"
+            proven=grouped_text(proven), needed=grouped_text(probed.needed)
         )
         return Check(
             code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
@@ -195,7 +196,7 @@ def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
         text = _("Nothing is counted as dropped beyond the bandwidth.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
     text = _("{n} frames beyond the bandwidth were dropped in {s} s.").format(
-        n=f"{counted.dropped:,}", s=round((counted.until - counted.since).total_seconds())
+        n=grouped_text(counted.dropped), s=round((counted.until - counted.since).total_seconds())
     )
     if counted.dropped:
         return Check(code, CheckState.BROKEN, text, counted.until, Finding.POLICED, side)
@@ -222,7 +223,7 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     if counted is None:
         return _unheard(code, side, end)
     text = _("{n} frames came in from you in {s} s.").format(
-        n=f"{counted.frames_in:,}", s=round((counted.until - counted.since).total_seconds())
+        n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds())
     )
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)

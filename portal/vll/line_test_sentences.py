@@ -3,6 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.units import grouped_text
 from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
 
@@ -55,4 +56,4 @@ def _largest_standard_size(test: LineTest) -> int | None:
 
 
 def _bytes(size: int | None) -> str:
-    return "" if size is None else f"{size:,}"
+    return "" if size is None else grouped_text(size)
