@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower, Upper
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.cidr_field import CidrField
 
@@ -89,9 +90,9 @@ class Membership(models.Model):
     """A user's role with a customer."""
 
     class Role(models.TextChoices):
-        VIEWER = "viewer"
-        OPERATOR = "operator"
-        ADMIN = "admin"
+        VIEWER = "viewer", _("Viewer")
+        OPERATOR = "operator", _("Operator")
+        ADMIN = "admin", _("Admin")
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="memberships")

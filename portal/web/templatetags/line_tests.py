@@ -7,7 +7,7 @@ from django import template
 from django.utils.translation import gettext as _
 
 from portal.core.units import decimal_text
-from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.line_test_sentences import failure_sentence, line_test_sentence
 from portal.vll.models import LineTest
 
 register = template.Library()
@@ -22,6 +22,7 @@ class SizeRow(NamedTuple):
 
 
 register.filter("outcome", line_test_sentence)
+register.filter("failure_sentence", failure_sentence)
 
 
 @register.filter

@@ -17,7 +17,8 @@ _WHEN = re.compile(r'^"POT?-(?:Creation|Revision)-Date: .*\n', re.MULTILINE)
 class Command(makemessages.Command):
     """The files that a text is in help whoever translates it; lines would change with every commit."""
 
-    msgmerge_options = [*makemessages.Command.msgmerge_options, "--sort-output"]
+    # No guesses: a text that was reworded is translated anew.
+    msgmerge_options = [*makemessages.Command.msgmerge_options, "--sort-output", "--no-fuzzy-matching"]
     msgattrib_options = [*makemessages.Command.msgattrib_options, "--sort-output"]
 
     def add_arguments(self, parser: CommandParser) -> None:
