@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from portal.core.units import grouped_text
 from portal.diagnosis.facts import EndFacts, LineFacts
@@ -195,9 +196,11 @@ def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     if counted is None or counted.dropped is None:
         text = _("Nothing is counted as dropped beyond the bandwidth.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
-    text = _("{n} frames beyond the bandwidth were dropped in {s} s.").format(
-        n=grouped_text(counted.dropped), s=round((counted.until - counted.since).total_seconds())
-    )
+    text = ngettext(
+        "{n} frame beyond the bandwidth was dropped in {s} s.",
+        "{n} frames beyond the bandwidth were dropped in {s} s.",
+        counted.dropped,
+    ).format(n=grouped_text(counted.dropped), s=round((counted.until - counted.since).total_seconds()))
     if counted.dropped:
         return Check(code, CheckState.BROKEN, text, counted.until, Finding.POLICED, side)
     return Check(code, CheckState.OK, text, counted.until, side=side)
@@ -222,9 +225,9 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
         return _unheard(code, side, end)
-    text = _("{n} frames came in from you in {s} s.").format(
-        n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds())
-    )
+    text = ngettext(
+        "{n} frame came in from you in {s} s.", "{n} frames came in from you in {s} s.", counted.frames_in
+    ).format(n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds()))
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:
