@@ -214,10 +214,10 @@ def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
             text = _("The line has port {port} whole.").format(port=end.port)
         return Check(code, CheckState.OK, text, line.at, side=side)
     text = _("Until then nothing came in with the line's VLAN: somebody else had tried to use it.")
-    detail = (
+    detail = _(
         "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
-        f"It was made anew. Look for what configures {end.port} of {end.router} beside the agent."
-    )
+        "It was made anew. Look for what configures {port} of {router} beside the agent."
+    ).format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, at, Finding.VLAN_WAS_TAKEN, side, detail)
 
 
