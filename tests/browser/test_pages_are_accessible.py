@@ -50,7 +50,7 @@ _BUTTONS_AND_PARTS = {
         *("order-check", "order-ports", "order-hold", "hold-renew", "hold-release"),
         *("live", "vll-status", "vll-change-check", "vll-resume", "vll-restore", "vll-cancel"),
         *("line-test-call-off", "trouble-report", "trouble-close"),
-        *("palette", "provider-logo", "provider-style"),
+        *("account-language", "palette", "provider-logo", "provider-style"),
         *("vll-retry", "invite", "member-role", "invitation-revoke"),
         *("webhook-rotate", "webhook-test", "webhook-disable", "webhook-enable", "webhook-redeliver"),
         *("noc-netbox-run", "noc-order-plan", "noc-order-approve", "noc-order-reject"),
