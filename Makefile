@@ -18,6 +18,9 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # What pip would do on one processor.
 COMPILE := $(BIN)/python -m compileall -q -j 0 .venv/lib
 
+# Compiled where an environment is prepared, and only after a change.
+TRANSLATIONS := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/django.po))
+
 # Python's half waits for the network and Go's for the processor: together they take little longer than one.
 BUILD_BOTH = $(MAKE) --no-print-directory -j2
 
@@ -27,7 +30,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench \
-	lock format openapi agent agent-packages release run-environment dev-environment packages-demo \
+	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test check-python check-types check-templates check-layers check-go check-migrations
 
 help: ## this list
@@ -115,6 +118,9 @@ bench: packages-demo ## one line per figure: bench <name> <value> <unit>
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
 
+messages: $(DEV_STAMP) ## locale/*/LC_MESSAGES/django.po anew, from the texts of the sources
+	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemessages
+
 openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/errors.md anew, from the views and the errors
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
 	$(CHECK_ENV) $(BIN)/python manage.py shell --no-imports --command \
@@ -135,9 +141,15 @@ packages-demo packages-test: packages-%:
 
 packages-test: | packages-demo # not beside it: apt takes one at a time
 
-run-environment: $(RUN_STAMP)
+run-environment: $(RUN_STAMP) translations
 
-dev-environment: $(DEV_STAMP)
+dev-environment: $(DEV_STAMP) translations
+
+translations: $(TRANSLATIONS) ## compile the catalogues below locale/
+
+%.mo: %.po
+	@command -v msgfmt >/dev/null || $(PYTHON) -m devstack.packages demo
+	@msgfmt --check-format --output-file=$@ $<
 
 .venv/bin/python: | packages-demo
 	@$(PYTHON) -m venv .venv

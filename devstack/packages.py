@@ -42,6 +42,7 @@ DEMO = (
     Package("postgresql", lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "postgresql"),
     Package("redis-server", _command("redis-server"), "redis-server"),
     Package("iproute2", _command("ip")),
+    Package("gettext", _command("msgfmt")),
     Package("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None),
     Package("ca-certificates", lambda: Path("/etc/ssl/certs/ca-certificates.crt").exists()),
 )

@@ -93,12 +93,15 @@ MIDDLEWARE = [
     "portal.core.postgres_plans.ReadsPlannedAnew",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "portal.accounts.language_middleware.OwnLanguageMiddleware",
+    "portal.api.language.ApiLanguageMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -211,9 +214,17 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default=formataddr((LONGLINE_PROVIDER
 # Whose X-Forwarded-For and X-Forwarded-Proto are believed: networks of reverse proxies, such as 10.0.0.0/29.
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
+# What is not written for one reader is in English: what is stored, and what programs read (ADR 40).
 LANGUAGE_CODE = "en"
-# Where `manage.py makemessages -l <language>` writes, and translations are read from.
+# Each by its own name, as somebody looks for it who reads no other.
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+# The catalogues: `make messages` writes them from the sources, `make translations` compiles them.
 LOCALE_PATHS = [BASE_DIR / "locale"]
+# What a visitor chose before signing in. Afterwards the account knows.
+LANGUAGE_COOKIE_NAME = "language"
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_AGE = 365 * 86400
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -228,6 +239,7 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-\d[^/]*/"
 SECURE_COOKIES = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
+LANGUAGE_COOKIE_SECURE = SECURE_COOKIES
 # Where browsers reach the live process; "": nowhere, and pages poll. Where this address does not lead to it,
 # the web processes answer, and pages poll too. Another origin than the portal's has to get its cookies all
 # the same: the same host with another port.

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.stored_text import in_english
 from portal.inventory.models import Router
 from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult, Vll
@@ -63,7 +64,8 @@ def plan_make(plan_id: UUID) -> None:
     try:
         routers = [_kept(preview) for preview in held_order_preview(plan.order, now=clock.now())]
     except DomainError as error:
-        refusal = {"code": error.code, "message": error.sentence}
+        with in_english():
+            refusal = {"code": error.code, "message": error.sentence}
         plan_finish(plan_id=plan_id, routers=[], refusal=refusal, now=clock.now())
     else:
         plan_finish(plan_id=plan_id, routers=routers, refusal=None, now=clock.now())

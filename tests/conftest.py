@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models.signals import post_migrate
+from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
@@ -53,6 +54,13 @@ def fresh_limits(pytestconfig: pytest.Config) -> None:
     """Rate limits begin anew with each test."""
     if pytestconfig.getoption("services") != "none":
         cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """A test client answers in the test's own thread, whose language is that of its last reader."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(scope="session")

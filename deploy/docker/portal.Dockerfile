@@ -9,6 +9,13 @@ RUN python3 -m venv /opt/longline/venv \
         -r /tmp/requirements.txt \
     && /opt/longline/venv/bin/pip uninstall --quiet --yes pip setuptools
 
+FROM ${PYTHON_IMAGE} AS translations
+RUN apt-get update -qq \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq --no-install-recommends gettext >/dev/null
+COPY locale /locale
+RUN for language in /locale/*/LC_MESSAGES; do \
+        msgfmt --check-format --output-file="$language/django.mo" "$language/django.po" || exit 1; done
+
 FROM ${PYTHON_IMAGE} AS portal
 # 10001 belongs to nobody on the host either; the folders are what named volumes begin as.
 RUN groupadd --gid 10001 longline \
@@ -23,6 +30,7 @@ COPY portal portal
 COPY provisioning provisioning
 COPY templates templates
 COPY static static
+COPY --from=translations /locale locale
 COPY deploy/docker/setup /usr/local/bin/longline-setup
 ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \

@@ -10,9 +10,11 @@ from allauth.socialaccount.providers.base import AuthProcess
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import translation
 
 from portal.accounts import secret_encryption
 from portal.accounts.email_lookup import account_at
+from portal.accounts.language import language_keep_first, language_of
 from portal.accounts.models import User
 from portal.core.client_address import client_address
 
@@ -26,6 +28,12 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address that rate limits count by; callers on a Unix socket share one name."""
         return str(client_address(request) or "local")
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """The first time, what the browser reads is kept; from then on it is the account's language."""
+        super().login(request, user)
+        language_keep_first(user=user, language=translation.get_language())
+        translation.activate(language_of(user))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("web:account")

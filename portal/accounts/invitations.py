@@ -21,6 +21,7 @@ from portal.accounts.errors import (
     InvitationUsed,
 )
 from portal.accounts.invitation_limits import check_may_invite
+from portal.accounts.language import writing_to
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.accounts.permissions import managed_customers, visible_customers
 from portal.accounts.task_names import SEND_INVITATION
@@ -168,16 +169,17 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
     if not held:
         return
     invitation = Invitation.objects.select_related("customer", "invited_by").get(pk=invitation_id)
-    mail.send(
-        to=invitation.email,
-        template="invitation",
-        event=f"invitation-{invitation.pk}",
-        inviter=invitation.invited_by.get_full_name() or invitation.invited_by.username,
-        customer=invitation.customer.name,
-        role=invitation.role,
-        until=invitation.expires_at,
-        link=absolute_url(invitation_path(invitation)),
-    )
+    with writing_to(account_of(invitation), invitation.invited_by):
+        mail.send(
+            to=invitation.email,
+            template="invitation",
+            event=f"invitation-{invitation.pk}",
+            inviter=invitation.invited_by.get_full_name() or invitation.invited_by.username,
+            customer=invitation.customer.name,
+            role=invitation.get_role_display(),
+            until=invitation.expires_at,
+            link=absolute_url(invitation_path(invitation)),
+        )
     Invitation.objects.filter(pk=invitation_id).update(sent_at=now)
 
 

@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower, Upper
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.cidr_field import CidrField
 
@@ -55,6 +56,8 @@ class User(AbstractUser):
     # When the stored hash last changed, which the audit trail shows in its place: by a new password, or by a
     # stronger hash of the same one. A trigger's alone (sql/password_set_at.sql).
     password_set_at = models.DateTimeField(null=True, editable=False)
+    # Of LANGUAGES, the one that pages and mails are written in; "" until they sign in or choose one.
+    language = models.CharField(max_length=10, blank=True, default="", db_default="")
     # What the API token that this user acts through lacks; never stored.
     noc_powers_left_behind = False
 
@@ -87,9 +90,9 @@ class Membership(models.Model):
     """A user's role with a customer."""
 
     class Role(models.TextChoices):
-        VIEWER = "viewer"
-        OPERATOR = "operator"
-        ADMIN = "admin"
+        VIEWER = "viewer", _("Viewer")
+        OPERATOR = "operator", _("Operator")
+        ADMIN = "admin", _("Admin")
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="memberships")

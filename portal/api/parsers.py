@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
@@ -28,7 +29,7 @@ class BoundedJSONParser(JSONParser):
             value = json.loads(body.decode(), parse_constant=_no_constant)
             json.dumps(value, ensure_ascii=False).encode()
         except RecursionError as error:
-            raise ParseError("The JSON is nested too deeply.") from error
+            raise ParseError(_("The JSON is nested too deeply.")) from error
         except ValueError as error:
             raise ParseError(f"This is no JSON: {type(error).__name__}.") from error
         return value

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
+from django.utils.translation import gettext as _
 
 from portal.api.error_catalogue import KINDS, status_of
 from portal.core.absolute_urls import absolute_url
@@ -19,13 +20,13 @@ ERRORS_PAGE = "api/docs/errors/"
 def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
     """The document of one of KINDS."""
     status, title = KINDS[code]
-    return _document(code, status, title, detail, members)
+    return _document(code, status, _(title), detail, members)
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
     """The document of a rule that stood against it."""
     entry = {"field": error.field, "code": error.code, "detail": error.sentence, "facts": error.facts}
-    title = "The request was refused"
+    title = _("The request was refused")
     return _document(error.code, status_of(type(error)), title, error.sentence, {"errors": [entry]})
 
 
@@ -50,23 +51,23 @@ def problem_answer(
 
 def unavailable() -> JsonResponse:
     """The answer while the database is away."""
-    detail = "The database does not answer; nothing was done. Try again in a few seconds."
+    detail = _("The database does not answer; nothing was done. Try again in a few seconds.")
     return problem_answer("unavailable", detail, headers={"Retry-After": "5"})
 
 
 def bad_request(request: HttpRequest) -> JsonResponse:
     """The answer to a request that Django distrusts, such as one for another host."""
-    return problem_answer("bad-request", "The request's address or headers are not acceptable.")
+    return problem_answer("bad-request", _("The request's address or headers are not acceptable."))
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
     """The answer to an unknown path below a JSON API."""
-    return problem_answer("not-found", f"Nothing is served at {request.path}.")
+    return problem_answer("not-found", _("Nothing is served at %(path)s.") % {"path": request.path})
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
     """The answer to an error that nobody foresaw, while it is being handled; 503 without a database."""
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return unavailable()
-    detail = "This is our mistake. Nothing was half done; name the request id when you report it."
+    detail = _("This is our mistake. Nothing was half done; name the request id when you report it.")
     return problem_answer("internal", detail)

@@ -26,7 +26,7 @@ from portal.vll.models import Hold, Order, Vll, VllEnd
 TRACKED: dict[type[models.Model], str] = {
     Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
     User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role"
-    " closed_with password_set_at",
+    " closed_with password_set_at language",
     Membership: "id user customer role",
     Invitation: "id customer email role invited_by made_with created_at expires_at accepted_at revoked_at",
     ApiToken: "id user made_with name prefix scopes allowed_networks created_at expires_at revoked_at",

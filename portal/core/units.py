@@ -1,6 +1,9 @@
-"""Rates and spans of time as texts for people. Rates are decimal (bit/s with SI prefixes), sizes binary."""
+"""Rates, numbers and spans of time as texts, in the reader's language. Rates are decimal (bit/s with SI
+prefixes), sizes binary."""
 
 import math
+
+from django.utils.formats import get_format
 
 _SI = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"))
 
@@ -9,7 +12,7 @@ def rate_text(bps: float) -> str:
     """A rate in the largest SI unit that keeps it at 1 or more: 1500000000 -> ``1.5 Gbit/s``."""
     for factor, unit in _SI:
         if abs(bps) >= factor:
-            return f"{bps / factor:.10g} {unit}"
+            return f"{localized(f'{bps / factor:.10g}')} {unit}"
     return f"{bps:.0f} bit/s"
 
 
@@ -33,9 +36,24 @@ def part_text(ratio: float) -> str:
     is never shown as 0 %."""
     per_cent = ratio * 100
     digits = max(0, min(3, 1 - math.floor(math.log10(per_cent)))) if per_cent else 0
-    return f"{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g} %"
+    return f"{localized(f'{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g}')} %"
 
 
 def count_text(count: float) -> str:
-    """``1 234 567``, with spaces that no line is broken at."""
+    """``1 234 567``, with spaces that no line is broken at: the same in every language."""
     return f"{round(count):,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+def grouped_text(count: int) -> str:
+    """``1,518`` within a sentence, and ``1.518`` in German."""
+    return f"{count:,}".replace(",", get_format("THOUSAND_SEPARATOR"))
+
+
+def decimal_text(number: float, digits: int) -> str:
+    """``number`` to so many decimal places: ``0.81``, and ``0,81`` in German."""
+    return localized(f"{number:.{digits}f}")
+
+
+def localized(number: str) -> str:
+    """A number as Python writes it, with the reader's decimal sign."""
+    return number.replace(".", get_format("DECIMAL_SEPARATOR"))

@@ -6,7 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from portal.core.units import grouped_text
 from portal.diagnosis.facts import EndFacts, LineFacts
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
@@ -180,7 +182,7 @@ def _path_mtu(line: LineFacts) -> Check:
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
         text = _("The path carries packets of {proven} bytes; this line's largest take {needed}.").format(
-            proven=f"{proven:,}", needed=f"{probed.needed:,}"
+            proven=grouped_text(proven), needed=grouped_text(probed.needed)
         )
         return Check(
             code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
@@ -194,9 +196,11 @@ def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     if counted is None or counted.dropped is None:
         text = _("No frames were dropped for exceeding the bandwidth.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
-    text = _("{n} frames were dropped in {s} s for exceeding the bandwidth.").format(
-        n=f"{counted.dropped:,}", s=round((counted.until - counted.since).total_seconds())
-    )
+    text = ngettext(
+        "{n} frame was dropped in {s} s for exceeding the bandwidth.",
+        "{n} frames were dropped in {s} s for exceeding the bandwidth.",
+        counted.dropped,
+    ).format(n=grouped_text(counted.dropped), s=round((counted.until - counted.since).total_seconds()))
     if counted.dropped:
         return Check(code, CheckState.BROKEN, text, counted.until, Finding.POLICED, side)
     return Check(code, CheckState.OK, text, counted.until, side=side)
@@ -210,10 +214,10 @@ def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
             text = _("The line uses all of port {port}.").format(port=end.port)
         return Check(code, CheckState.OK, text, line.at, side=side)
     text = _("Until then nothing arrived with the line's VLAN, because somebody else had tried to use it.")
-    detail = (
+    detail = _(
         "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
-        f"It was made anew. Look for what configures {end.port} of {end.router} beside the agent."
-    )
+        "It was made anew. Look for what configures {port} of {router} beside the agent."
+    ).format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, at, Finding.VLAN_WAS_TAKEN, side, detail)
 
 
@@ -221,9 +225,9 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
         return _unheard(code, side, end)
-    text = _("{n} frames arrived from you in {s} s.").format(
-        n=f"{counted.frames_in:,}", s=round((counted.until - counted.since).total_seconds())
-    )
+    text = ngettext(
+        "{n} frame arrived from you in {s} s.", "{n} frames arrived from you in {s} s.", counted.frames_in
+    ).format(n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds()))
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:

@@ -9,6 +9,7 @@ from django.db import transaction
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.errors import Conflict, DomainError
+from portal.core.stored_text import in_english
 from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
 from portal.events.outbox import announce
@@ -38,7 +39,8 @@ def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> Trouble
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
         raise TroubleIsReported(at=there.reported_at)
-    finding = diagnosis_of(vll, now=now).as_document(for_noc=True)
+    with in_english():
+        finding = diagnosis_of(vll, now=now).as_document(for_noc=True)
     report = TroubleReport.objects.create(
         vll=vll,
         customer=vll.customer,

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.core.errors import DomainError
+from portal.core.stored_text import in_english
 from portal.inventory import operations
 from portal.netbox_sync.import_diff import REFERENCES, Change
 from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, Finding
@@ -55,7 +56,9 @@ class Applier:
                 row_id = self._write(change)
                 self._remember(change, row_id)
         except DomainError as error:
-            return Finding("refused_here", change.name, {"what": change.kind, "why": error.sentence})
+            with in_english():
+                why = error.sentence
+            return Finding("refused_here", change.name, {"what": change.kind, "why": why})
         except Missing as error:
             return Finding("depends", change.name, {"what": change.kind, "on": str(error)})
         self._rows[change.kind, change.id] = row_id

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
 from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
+from portal.accounts.language import writing_to
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
@@ -55,16 +56,17 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
     if found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS) and is_wanted:
         told = news_of(found)
         is_wanted = told is not None
-    said = mail_content(found, told or []) if is_wanted else None
-    if said is None:
-        _settle(found, Mail.State.DROPPED, now)
-        return
-    template, values = said
     try:
-        _send(found, template, values)
+        with writing_to(found.user):
+            said = mail_content(found, told or []) if is_wanted else None
+            if said is not None:
+                _send(found, *said)
     except (smtplib.SMTPException, OSError) as error:
         _failed(found, error, now)
     else:
+        if said is None:
+            _settle(found, Mail.State.DROPPED, now)
+            return
         with transaction.atomic():
             _settle(found, Mail.State.SENT, now)
             if told is not None:

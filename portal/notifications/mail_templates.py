@@ -17,6 +17,7 @@ from portal.notifications.models import Group, Mail, MailLine, Webhook
 from portal.notifications.monthly_report import report
 from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, Told
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_change_content
+from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.models import Vll
 
 MailContent = tuple[str, dict[str, Any]]
@@ -97,7 +98,7 @@ def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
         "customer": line.customer.name,
         "link": absolute_url(reverse("web:vll", args=[line.pk])),
         "action": found.data.get("action", ""),
-        "reason": str(failure.get("message") or failure.get("code") or cause_sentence(found.cause)),
+        "reason": str(failure_sentence(failure) or failure.get("code") or cause_sentence(found.cause)),
     }
     if subject == "trouble":
         return "trouble", {**values, **_trouble(found)}

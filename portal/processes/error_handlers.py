@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views import defaults
 
+from portal.accounts.language_middleware import own_language_use
 from portal.api import problem_details
 
 _API = "/api/"
@@ -21,11 +22,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404."""
-    return (
-        problem_details.not_found(request)
-        if _is_api(request)
-        else defaults.page_not_found(request, exception)
-    )
+    # Where the address leads to no view, nobody has asked yet who reads the answer.
+    own_language_use(request)
+    if _is_api(request):
+        return problem_details.not_found(request)
+    return defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

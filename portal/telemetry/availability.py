@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from portal.core.units import localized
 from portal.telemetry.models import OperInterval
 from portal.telemetry.throughput import RangeEmpty
 from portal.telemetry.time_spans import Span, length, within
@@ -121,7 +122,7 @@ def availability_text(ratio: float | None, known: float | None) -> str:
 
 
 def _percent(ratio: float) -> str:
-    return f"{math.floor(ratio * 100_000) / 1000:g} %"
+    return f"{localized(f'{math.floor(ratio * 100_000) / 1000:g}')} %"
 
 
 def _reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:

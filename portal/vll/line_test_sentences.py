@@ -1,8 +1,12 @@
 """The outcome of a line test in words."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.units import grouped_text
 from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
 
@@ -34,25 +38,63 @@ def line_test_sentence(test: LineTest) -> str:
     if test.state == LineTest.State.SCHEDULED:
         return _("To be tested at {at:%Y-%m-%d %H:%M} UTC").format(at=test.scheduled_for)
     if not test.reason:
-        return _("All test frames of up to {frame} bytes arrived, in both directions.").format(
-            frame=_bytes(test.frame)
-        )
+        return _passed_sentence(test.frame)
+    return _reason_sentence(test.reason, line_test_facts(test))
+
+
+def line_test_facts(test: LineTest) -> dict[str, Any]:
+    """For the sentence of a test that was not passed: JSON values, which a failed order keeps."""
     links = test.conditions.get("path", {}).get("links", ())
-    return _(_REASONS[LineTest.Reason(test.reason)]).format(
-        frame=_bytes(test.frame),
-        small=_bytes(_largest_standard_size(test)),
-        passed=_bytes(test.largest_passed),
-        links=", ".join(each["link"] for each in links if not each["backup"]) or _("none is known"),
-        routers=", ".join(test.routers),
-        refusal=test.conditions.get("refusal", ""),
+    return {
+        "frame": test.frame,
+        "largest_passed": test.largest_passed,
+        "links": [each["link"] for each in links if not each["backup"]],
+        "routers": list(test.routers),
+        "refusal": test.conditions.get("refusal", ""),
+    }
+
+
+def failure_sentence(failure: Mapping[str, Any] | None) -> str:
+    """Why an order failed, for a reader. What a router or somebody of the NOC said stays in their words."""
+    if not failure:
+        return ""
+    of_test, _dash, reason = str(failure.get("code", "")).partition("line-test-")
+    if of_test == "" and reason in LineTest.Reason.values and "links" in failure:
+        return _reason_sentence(reason, failure)
+    return str(failure.get("message") or "")
+
+
+def announced_sentence(kind: str, told: Mapping[str, Any]) -> str:
+    """What an event says besides its kind, for a reader; "" where it says no more."""
+    if kind == f"line_test.{LineTest.State.PASSED}":
+        return _passed_sentence(told["frame"])
+    if told.get("code") in LineTest.Reason.values and "links" in told:
+        return _reason_sentence(told["code"], told)
+    return str(told.get("reason") or "")
+
+
+def _passed_sentence(frame: int) -> str:
+    return _("All test frames of up to {frame} bytes arrived, in both directions.").format(
+        frame=_bytes(frame)
     )
 
 
-def _largest_standard_size(test: LineTest) -> int | None:
+def _reason_sentence(reason: str, facts: Mapping[str, Any]) -> str:
+    return _(_REASONS[LineTest.Reason(reason)]).format(
+        frame=_bytes(facts["frame"]),
+        small=_bytes(_largest_standard_size(facts["largest_passed"])),
+        passed=_bytes(facts["largest_passed"]),
+        links=", ".join(facts["links"]) or _("none is known"),
+        routers=", ".join(facts["routers"]),
+        refusal=facts["refusal"],
+    )
+
+
+def _largest_standard_size(largest_passed: int | None) -> int | None:
     """Of the sizes that every line is tested with, the largest that passed."""
-    passed = [size for size in SIZES if size <= (test.largest_passed or 0)]
-    return max(passed, default=test.largest_passed)
+    passed = [size for size in SIZES if size <= (largest_passed or 0)]
+    return max(passed, default=largest_passed)
 
 
 def _bytes(size: int | None) -> str:
-    return "" if size is None else f"{size:,}"
+    return "" if size is None else grouped_text(size)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from portal.core.units import grouped_text
 from portal.vll.models import TunnelPath
 
 
@@ -29,4 +30,4 @@ def black_hole_text(facts: Mapping[str, Any]) -> str:
     return _(
         "MTU black hole between {a} and {z} over IPv{family}: packets of {needed} bytes are lost, and the"
         " largest that passes has {proven}."
-    ).format(**{**facts, "needed": f"{facts['needed']:,}", "proven": f"{facts['proven']:,}"})
+    ).format(**{**facts, "needed": grouped_text(facts["needed"]), "proven": grouped_text(facts["proven"])})

@@ -1,28 +1,29 @@
 """The states of orders and VLLs and the moves between them (vocabulary: MEF 57.2, MEF 116, RFC 9181)."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class OrderState(models.TextChoices):
     """MEF 57.2 order states."""
 
-    ACKNOWLEDGED = "acknowledged"
-    HELD = "held"
-    IN_PROGRESS = "inProgress"
-    PENDING_CANCELLATION = "pendingCancellation"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    REJECTED = "rejected"
-    CANCELLED = "cancelled"
+    ACKNOWLEDGED = "acknowledged", _("Acknowledged")
+    HELD = "held", _("Held")
+    IN_PROGRESS = "inProgress", _("In Progress")
+    PENDING_CANCELLATION = "pendingCancellation", _("Pending Cancellation")
+    COMPLETED = "completed", _("Completed")
+    FAILED = "failed", _("Failed")
+    REJECTED = "rejected", _("Rejected")
+    CANCELLED = "cancelled", _("Cancelled")
 
 
 class OrderAction(models.TextChoices):
     """MEF 57.2 order item actions, and a test with frames, which leaves the line as it was."""
 
-    ADD = "add"
-    MODIFY = "modify"
-    DELETE = "delete"
-    TEST = "test"
+    ADD = "add", _("Add")
+    MODIFY = "modify", _("Modify")
+    DELETE = "delete", _("Delete")
+    TEST = "test", _("Test")
 
 
 class Lifecycle(models.TextChoices):

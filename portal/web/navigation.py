@@ -99,7 +99,7 @@ OF_THE_NOC = (
 )
 
 OF_THE_ACCOUNT = (
-    Page(_("Account"), "web:account", below=("web:email-change", "account_", "mfa_")),
+    Page(_("Account"), "web:account", below=("web:account-", "web:email-change", "account_", "mfa_")),
     Page(_("Notifications"), "web:notifications"),
     Page(_("API tokens"), "web:tokens", below=("web:token",)),
     Page(_("API reference"), "api-docs", below=("api-errors",)),

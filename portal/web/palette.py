@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.vll import queries
-from portal.vll.models import Vll
+from portal.vll.models import Order, Vll
 from portal.vll.search import orders_found
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.inventory_kinds import KINDS
@@ -124,6 +124,10 @@ def _may(user: User, vll: Vll, action: str) -> bool:
     return action in actions_of(vll, newest) and permissions.may_order(user, vll.customer)
 
 
+def _order_text(order: Order) -> str:
+    return _("%(action)s %(line)s") % {"action": order.get_action_display(), "line": order.vll}
+
+
 def _things(user: User, q: str) -> Iterable[Options]:
     lines = lines_found(user, q)[:SHOWN]
     yield Options(_("Lines"), [_thing(vll, "web:vll", vll.pk, vll.customer) for vll in lines])
@@ -131,9 +135,9 @@ def _things(user: User, q: str) -> Iterable[Options]:
     yield Options(
         _("Orders"),
         [
-            _thing(f"{order.get_action_display()} {order.vll}", "web:noc-order", order.pk, order.customer)
+            _thing(_order_text(order), "web:noc-order", order.pk, order.customer)
             if user.is_noc
-            else _thing(f"{order.get_action_display()} {order.vll}", "web:vll", order.vll_id, "")
+            else _thing(_order_text(order), "web:vll", order.vll_id, "")
             for order in orders
         ],
     )

@@ -5,11 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.web.status_labels import END_COUNTS
 
 # Of each list; the counts are whole.
 SHOWN = 50
@@ -55,7 +57,7 @@ def holdings_of(router: Router) -> Holdings:
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return Holdings(
-        statuses=[(VllEnd.Status(status).label, count) for status, count in counted.items()],
+        statuses=[(_(END_COUNTS[VllEnd.Status(status)]), count) for status, count in counted.items()],
         ends=sum(counted.values()),
         leaving=VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
         quarantined=_quarantined(answered),

@@ -4,6 +4,16 @@ from django.utils.translation import gettext_noop
 
 from portal.vll.models import VllEnd
 
+# Behind how many there are.
+END_COUNTS = {
+    VllEnd.Status.UNASKED: gettext_noop("unasked"),
+    VllEnd.Status.VERIFIED: gettext_noop("verified"),
+    VllEnd.Status.TESTING: gettext_noop("testing"),
+    VllEnd.Status.REMOVED: gettext_noop("removed"),
+    VllEnd.Status.PENDING: gettext_noop("pending"),
+    VllEnd.Status.CONFLICT: gettext_noop("conflict"),
+    VllEnd.Status.FAILED: gettext_noop("failed"),
+}
 END_LOOKS = {
     VllEnd.Status.UNASKED: (gettext_noop("Not asked yet"), "muted"),
     VllEnd.Status.VERIFIED: (gettext_noop("In place"), "success"),

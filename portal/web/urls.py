@@ -75,6 +75,7 @@ urlpatterns = [
     ),
     path("invitations/<str:signed>/", invitation.invitation, name="invitation"),
     path("account/", account.page, name="account"),
+    path("account/language/", account.language, name="account-language"),
     path("account/email/", account.email, name="email-change"),
     path("account/email/confirm/<str:signed>/", account.email_confirm, name="email-change-confirm"),
     path("account/tokens/", tokens.tokens, name="tokens"),

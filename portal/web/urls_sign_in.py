@@ -10,6 +10,7 @@ from allauth.socialaccount import views as social
 from allauth.socialaccount.providers.openid_connect import views as openid
 from django.urls import path
 from django.views.decorators.http import require_POST
+from django.views.i18n import set_language
 
 from portal.accounts import permissions
 from portal.core.view_permission import public
@@ -19,6 +20,8 @@ from portal.web.access_control import requires
 signed_in = requires(permissions.may_sign_in)
 
 urlpatterns = [
+    # For visitors who are not signed in: a cookie remembers it.
+    path("language/", public(require_POST(set_language)), name="set_language"),
     path("login/", public(account.login), name="account_login"),
     path("login/second-factor/", public(mfa.authenticate), name="mfa_authenticate"),
     path("login/inactive/", public(account.account_inactive), name="account_inactive"),

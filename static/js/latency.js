@@ -3,6 +3,9 @@
 (() => {
   const section = document.getElementById("latency");
   const HEIGHT = 160;
+  const HUNDREDTHS = new Intl.NumberFormat(document.documentElement.lang, {
+    maximumFractionDigits: 2, minimumFractionDigits: 2,
+  });
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
   const figure = section.querySelector("[data-chart]");
@@ -13,7 +16,7 @@
 
   const duration = (us) => {
     if (us === null || us === undefined) return "–";
-    return us >= 1e5 ? `${Math.round(us / 1e3)} ms` : us >= 1e3 ? `${(us / 1e3).toFixed(2)} ms` : `${Math.round(us)} µs`;
+    return us >= 1e5 ? `${Math.round(us / 1e3)} ms` : us >= 1e3 ? `${HUNDREDTHS.format(us / 1e3)} ms` : `${Math.round(us)} µs`;
   };
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const options = (width, format) => ({
@@ -25,15 +28,15 @@
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          uPlot.fmtDate(format)(new Date(at * 1000))) },
+          format.format(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 90, values: (_plot, splits) => splits.map(duration) },
     ],
     series: [
       {},
-      { label: "shortest", stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
-      { label: "mean", stroke: colour("--ll-in"), width: 1.5, points: { show: false } },
-      { label: "longest", stroke: colour("--ll-out"), width: 1, dash: [6, 3], points: { show: false } },
+      { stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
+      { stroke: colour("--ll-in"), width: 1.5, points: { show: false } },
+      { stroke: colour("--ll-out"), width: 1, dash: [6, 3], points: { show: false } },
     ],
   });
 

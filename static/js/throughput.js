@@ -11,9 +11,14 @@
     month: { span: 30 * 86400, step: 3600, fresh: 900 },
     year: { span: 365 * 86400, step: 86400, fresh: 3600 },
   };
+  const LANGUAGE = document.documentElement.lang;
+  const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const DAY = { month: "short", day: "numeric" };
   const FORMATS = [ // up to so many seconds shown
-    [600, "{HH}:{mm}:{ss}"], [86400, "{HH}:{mm}"], [3 * 86400, "{MMM} {D} {HH}:{mm}"], [62 * 86400, "{MMM} {D}"], [Infinity, "{MMM} {YYYY}"],
-  ];
+    [600, { ...CLOCK, second: "2-digit" }], [86400, CLOCK], [3 * 86400, { ...DAY, ...CLOCK }], [62 * 86400, DAY],
+    [Infinity, { month: "short", year: "numeric" }],
+  ].map(([longest, parts]) => [longest, new Intl.DateTimeFormat(LANGUAGE, parts)]);
+  const MOMENT = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
   // What is dragged over in less than so many pixels was a click.
   const SHORTEST_DRAG = 8;
   const SHORTEST_WINDOW_S = 60;
@@ -32,13 +37,16 @@
   let asked = 0;
 
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
-  const rate = (value) => {
+  const decimals = (value, most, least) => value.toLocaleString(LANGUAGE, {
+    maximumFractionDigits: most, minimumFractionDigits: least, useGrouping: false,
+  });
+  const rate = (value, shortest = false) => {
     if (value === null || value === undefined) return "–";
     const [factor, prefix] = PREFIXES.find(([f]) => Math.abs(value) >= f) ?? [1, ""];
     const digits = Math.abs(value / factor) >= 100 || factor === 1 ? 0 : Math.abs(value / factor) >= 10 ? 1 : 2;
-    return `${(value / factor).toFixed(digits)} ${prefix}${shownUnit}`;
+    return `${decimals(value / factor, digits, shortest ? 0 : digits)} ${prefix}${shownUnit}`;
   };
-  const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps)).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " "));
+  const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps), true));
   // Of the line's bandwidth (CIR), or of the port's speed, where bits are counted.
   const bandwidth = Number(section.dataset.bandwidth);
   const ofAll = (value) =>
@@ -63,7 +71,7 @@
       return;
     }
     const [time, inward, outward] = plot.data.slice(0, 3).map((column) => column[at]);
-    const when = new Date(time * 1000).toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+    const when = MOMENT.format(new Date(time * 1000));
     const out = outward === null ? null : -outward;
     line.textContent = `${when} · ${texts.in} ${rate(inward)} · ${texts.out} ${rate(out)}`;
   };
@@ -85,15 +93,15 @@
     axes: [
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          uPlot.fmtDate(format(window))(new Date(at * 1000))) },
+          format(window).format(new Date(at * 1000))) },
       { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
         size: 90, space: 24, values: (_plot, splits) => splits.map(tick) },
     ],
     series: [
       {},
-      { label: "in", stroke: colour("--ll-in"), fill: colour("--ll-in-fill"), width: 1.5, spanGaps: false,
+      { stroke: colour("--ll-in"), fill: colour("--ll-in-fill"), width: 1.5, spanGaps: false,
         points: { show: false } },
-      { label: "out", stroke: colour("--ll-out"), fill: colour("--ll-out-fill"), width: 1.5, spanGaps: false,
+      { stroke: colour("--ll-out"), fill: colour("--ll-out-fill"), width: 1.5, spanGaps: false,
         points: { show: false } },
       ...Array(2).fill({ stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } }),
       ...Array(2).fill({ stroke: colour("--ll-danger"), width: 1, points: { show: false } }),

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from portal.accounts.models import Customer, User
-from tests.browser.reader import Reader
+from tests.browser.reader import Reader, german
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 
@@ -40,14 +40,15 @@ def test_on_a_phone_all_of_it_but_the_search_is_one_row(
 ) -> None:
     User.objects.filter(username=who).update(first_name="Wilhelmina", last_name="Featherstonehaugh")
     person = reader(live_server.url, viewport={"width": width, "height": 800})
-    person.sign_in(who, PASSWORD)
+    person.sign_in(who, PASSWORD, language="de")
+    person.open("/")
     header = person.page.get_by_role("banner")
     search = header.get_by_role("search")
     for part in (
         header.get_by_role("link", name=PROVIDER),
-        header.get_by_role("button", name="Menu"),
-        header.get_by_role("button", name="Switch between light and dark"),
-        header.get_by_role("button", name="Account of"),
+        header.get_by_role("button", name=german("Menu")),
+        header.get_by_role("button", name=german("Switch between light and dark")),
+        header.get_by_role("button", name=german("Account of")),
     ):
         expect(part).to_be_in_viewport()
         assert bottom(part) <= (search.bounding_box() or {"y": 0})["y"] + 1
@@ -111,15 +112,15 @@ def test_on_a_phone_the_row_of_a_group_scrolls_to_where_one_is(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], width: int
 ) -> None:
     person = reader(live_server.url, viewport={"width": width, "height": 800})
-    person.sign_in("nora", PASSWORD)
+    person.sign_in("nora", PASSWORD, language="de")
     for address, group, link in (
         ("/routers/", "Operate", "Router status"),
         ("/noc/sites/", "Inventory", "Sites"),
         ("/noc/audit/", "Customers", "Audit"),
     ):
         person.open(address)
-        row = person.page.get_by_role("navigation", name=group, exact=True)
-        expect(row.get_by_role("link", name=link)).to_be_in_viewport(ratio=1)
+        row = person.page.get_by_role("navigation", name=german(group), exact=True)
+        expect(row.get_by_role("link", name=german(link))).to_be_in_viewport(ratio=1)
         assert person.overflow() <= 0
 
 

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from portal.alarms.affected_lines import of_lines
 from portal.alarms.found import Found
 from portal.alarms.kinds import Kind
+from portal.core.stored_text import in_english
 from portal.vll import queries
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll
@@ -44,13 +45,15 @@ def failed_tests(now: datetime) -> Iterator[Found]:
     for test in _failed_tests(now).order_by("finished_at"):
         newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
     for pair, test in newest.items():
+        with in_english():
+            sentence = line_test_sentence(test)
         yield Found(
             kind=Kind.TEST_FAILED,
             object="routers:" + ":".join(pair),
             name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
             since=test.finished_at,
             facts={
-                "sentence": line_test_sentence(test),
+                "sentence": sentence,
                 "line": str(test.vll_id),
                 "test": str(test.pk),
             },

@@ -3,6 +3,8 @@
 from functools import cache
 from typing import Any
 
+from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext_noop as _
 from drf_spectacular.generators import SchemaGenerator
 
@@ -86,4 +88,5 @@ class Generator(SchemaGenerator):
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI 3.1 document of ``/api/v1``."""
-    return Generator().get_schema(public=True)
+    with translation.override(settings.LANGUAGE_CODE):  # kept for all readers
+        return Generator().get_schema(public=True)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
@@ -9,6 +11,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.tokens import token_allows_address, token_find
+from portal.api.language import in_readers_language
 from portal.audit.actor import acting
 from portal.core import clock
 from portal.core.client_address import client_address
@@ -24,14 +27,14 @@ class BearerTokenAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        scheme, _, plain = get_authorization_header(request).decode("latin-1").partition(" ")
+        scheme, _space, plain = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
         token = token_find(plain.strip(), now=clock.now())
         if token is None:
-            raise AuthenticationFailed("This API token is unknown, expired or revoked.")
+            raise AuthenticationFailed(_("This API token is unknown, expired or revoked."))
         if not token_allows_address(token, client_address(request)):
-            raise PermissionDenied("This API token may not be used from your address.")
+            raise PermissionDenied(_("This API token may not be used from your address."))
         if _writes(request):
             _check_may_write(token, request)
         token.user.noc_powers_left_behind = Scope.NOC not in token.scopes
@@ -50,12 +53,18 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
     needed = getattr(_view(request), "writes_with", None)
     if needed is not None:
         if needed not in token.scopes:
-            raise PermissionDenied(f"This API token may not do this. Use one with the scope {needed}.")
+            raise PermissionDenied(needs_scope(needed))
         return
     # Who was NOC staff once may still have a token with the scope.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
-        raise PermissionDenied("This API token may only read. Use one with the scope order or noc.")
+        raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))
+
+
+def needs_scope(scope: str) -> str:
+    """The refusal of a token without it."""
+    with in_readers_language():
+        return gettext("This API token may not do this. Use one with the scope %(scope)s.") % {"scope": scope}
 
 
 def _view(request: Request) -> Any:

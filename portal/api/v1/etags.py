@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.shortcuts import get_object_or_404
 from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, quote_etag
+from django.utils.translation import gettext_noop as _
 from rest_framework import generics, status
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
@@ -23,7 +24,7 @@ Row = TypeVar("Row", bound=Model)
 class PreconditionFailed(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_code = "precondition_failed"
-    default_detail = "It has changed since you read it; nothing was done. Read it again and decide anew."
+    default_detail = _("It has changed since you read it; nothing was done. Read it again and decide anew.")
 
 
 class PreconditionRequired(APIException):
@@ -31,7 +32,7 @@ class PreconditionRequired(APIException):
 
     status_code = status.HTTP_428_PRECONDITION_REQUIRED
     default_code = "precondition_required"
-    default_detail = "Say which version you are changing: send the ETag that you read as If-Match."
+    default_detail = _("Say which version you are changing: send the ETag that you read as If-Match.")
 
 
 def etag_of(document: Any) -> str:

@@ -6,9 +6,12 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from portal.api.language import in_readers_language
 from portal.api.parsers import BodyTooLarge
 from portal.api.problem_details import CONTENT_TYPE, problem, refusal, unavailable
 from portal.core import clock
@@ -16,7 +19,15 @@ from portal.core.errors import DomainError, TooSoon
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook. Errors that nobody foresaw are left to Django's 500 handler."""
+    """DRF's hook, in the reader's language. Errors that nobody foresaw are left to Django's 500 handler."""
+    with in_readers_language():
+        answer = _answer_to(error)
+        if answer is not None:
+            answer.headers["Content-Language"] = get_language() or ""
+        return answer
+
+
+def _answer_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, DomainError):
         return _answer(refusal(error), _headers_of_refusal(error))
     if isinstance(error, OperationalError | InterfaceError):
@@ -24,13 +35,14 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     if isinstance(error, RequestDataTooBig):
         error = BodyTooLarge()
     if isinstance(error, Http404):
-        error = exceptions.NotFound("There is no such object, or you may not see it.")
+        error = exceptions.NotFound(_("There is no such object, or you may not see it."))
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     if isinstance(error, exceptions.ValidationError):
         return _answer(_of_validation_error(error))
     if isinstance(error, exceptions.APIException):
-        return _answer(problem(_code(error), str(error.detail)), _headers(error))
+        # Where it was raised it was English; what has no figures in it is a text of the catalogue.
+        return _answer(problem(_code(error), _(str(error.detail))), _headers(error))
     return None
 
 
@@ -46,13 +58,17 @@ def _headers_of_refusal(error: DomainError) -> dict[str, str]:
 
 def _of_validation_error(error: exceptions.ValidationError) -> dict[str, Any]:
     entries = list(_flatten(error.get_full_details(), ""))
-    detail = f"{len(entries)} field{'s' if len(entries) != 1 else ''} cannot be accepted; nothing was done."
+    detail = ngettext(
+        "%(count)s field cannot be accepted; nothing was done.",
+        "%(count)s fields cannot be accepted; nothing was done.",
+        len(entries),
+    ) % {"count": len(entries)}
     return problem("invalid", detail, errors=entries)
 
 
 def _flatten(details: Any, path: str) -> Any:
     if isinstance(details, dict) and set(details) == {"message", "code"}:
-        yield {"field": path, "code": details["code"], "detail": str(details["message"])}
+        yield {"field": path, "code": details["code"], "detail": _(str(details["message"]))}
     elif isinstance(details, dict):
         for name, inner in details.items():
             yield from _flatten(inner, name if name == "" or not path else f"{path}.{name}")

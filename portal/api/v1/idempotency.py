@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.http import Http404, HttpResponse
+from django.utils.translation import gettext_noop as _
 from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -36,7 +37,7 @@ _TO_TRY_AGAIN = {
     status.HTTP_429_TOO_MANY_REQUESTS,
 }
 # The headers that belong to the answer; all others belong to the exchange.
-_KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Retry-After")
+_KEPT_HEADERS = ("Content-Language", "Content-Type", "ETag", "Location", "Retry-After")
 # The draft's quoted string (RFC 8941), or the bare text that most clients send.
 _KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]{1,255})"|(?P<bare>[\x21\x23-\x7e]{1,255})')
 
@@ -46,20 +47,20 @@ Handler = Callable[..., Response]
 class MalformedKey(APIException):
     status_code = status.HTTP_400_BAD_REQUEST
     default_code = "malformed_idempotency_key"
-    default_detail = "An Idempotency-Key is 1 to 255 visible ASCII characters. Send a UUID, for example."
+    default_detail = _("An Idempotency-Key is 1 to 255 visible ASCII characters. Send a UUID, for example.")
 
 
 class KeyInFlight(APIException):
     status_code = status.HTTP_409_CONFLICT
     default_code = "idempotency_key_in_flight"
-    default_detail = "A request with this Idempotency-Key is being worked on. Send it again in a second."
+    default_detail = _("A request with this Idempotency-Key is being worked on. Send it again in a second.")
     wait = 1
 
 
 class KeyReused(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "idempotency_key_reused"
-    default_detail = (
+    default_detail = _(
         "This Idempotency-Key came with another request before. Draw a new key; nothing was done."
     )
 

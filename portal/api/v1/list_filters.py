@@ -5,6 +5,7 @@ from typing import Any
 import django_filters
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
@@ -13,6 +14,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import Membership
 from portal.allocation.models import LAST_GRE_KEY
+from portal.api.language import in_readers_language
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
@@ -36,16 +38,22 @@ class StrictFilterBackend(DjangoFilterBackend):
             return queryset
         filters = getattr(view, "filterset_class", None)
         known = {*of_pages, *(filters.base_filters if filters else ())}
-        errors = {}
-        for name, values in request.query_params.lists():
-            if name not in known:
-                errors[name[:100]] = f"There is no such filter here; there are {', '.join(sorted(known))}."
-            elif len(values) > 1 or not values[0]:
-                errors[name] = "Write one value."
-        if errors:
-            raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
-        narrowed: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        with in_readers_language():
+            if errors := _errors(request, known):
+                raise ValidationError({name: [text] for name, text in errors.items()}, code="unknown_filter")
+            narrowed: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return narrowed
+
+
+def _errors(request: Request, known: set[str]) -> dict[str, str]:
+    errors = {}
+    for name, values in request.query_params.lists():
+        if name not in known:
+            there = ", ".join(sorted(known))
+            errors[name[:100]] = _("There is no such filter here; there are %(names)s.") % {"names": there}
+        elif len(values) > 1 or not values[0]:
+            errors[name] = _("Write one value.")
+    return errors
 
 
 @extend_schema_field({"type": "boolean"})

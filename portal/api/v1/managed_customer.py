@@ -1,11 +1,12 @@
 """The customer that a body names, out of those that the caller runs."""
 
+from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import PermissionDenied, ValidationError
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 
-ADMINS_ALONE = "Only admins of the customer and NOC admins may do this."
+ADMINS_ALONE = _("Only admins of the customer and NOC admins may do this.")
 
 
 def managed_customer(user: User, name: str | None) -> Customer:
@@ -16,9 +17,11 @@ def managed_customer(user: User, name: str | None) -> Customer:
         if not found:
             raise PermissionDenied(ADMINS_ALONE)
         if len(found) > 1:
-            raise ValidationError({"customer": ["Name one of the customers that you run."]}, code="required")
+            raise ValidationError(
+                {"customer": [_("Name one of the customers that you run.")]}, code="required"
+            )
         return found[0]
     customer = managed.filter(name=name).first()
     if customer is None:
-        raise ValidationError({"customer": ["You run no customer of that name."]}, code="does_not_exist")
+        raise ValidationError({"customer": [_("You run no customer of that name.")]}, code="does_not_exist")
     return customer

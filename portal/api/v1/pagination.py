@@ -7,12 +7,16 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError as FieldError
 from django.db.models import Model, Q, QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.utils.urls import replace_query_param
+
+from portal.api.language import in_readers_language
 
 CURSOR, LIMIT = "cursor", "limit"
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 200
@@ -44,7 +48,9 @@ class KeysetPagination(BasePagination):
         if not (
             asked.isascii() and asked.isdigit() and len(asked) < 9 and 1 <= int(asked) <= self.largest_limit
         ):
-            refusal = f"Write a whole number from 1 to {self.largest_limit}."
+            with in_readers_language():
+                text = gettext("Write a whole number from 1 to %(most)s.")
+            refusal = text % {"most": self.largest_limit}
             raise ValidationError({LIMIT: [refusal]}, code="limit")
         return int(asked)
 
@@ -133,9 +139,9 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
         for field, value in zip(fields, values, strict=True):
             field.run_validators(value)
     except (ValueError, TypeError, OverflowError, RecursionError, FieldError) as error:
-        raise NotFound("This cursor is none of ours. Start again without one.") from error
+        raise NotFound(_("This cursor is none of ours. Start again without one.")) from error
     if None in values or not all(getattr(value, "tzinfo", True) for value in values):
-        raise NotFound("This cursor is none of ours. Start again without one.")
+        raise NotFound(_("This cursor is none of ours. Start again without one."))
     return values
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -24,7 +25,7 @@ def token_of(request: Request) -> ApiToken | None:
 class IsNoc(BasePermission):
     """NOC staff only: the inside of the network is nobody else's business."""
 
-    message = "Only NOC staff may see this."
+    message = _("Only NOC staff may see this.")
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc
@@ -33,7 +34,7 @@ class IsNoc(BasePermission):
 class IsNocAdmin(BasePermission):
     """NOC admins only: they remove, and take removals back."""
 
-    message = "Only NOC admins may do this."
+    message = _("Only NOC admins may do this.")
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc_admin

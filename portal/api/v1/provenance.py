@@ -1,10 +1,13 @@
 """A caller's choice of what ends with a token or a person: only what was made with it or by them."""
 
+from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 
 from portal.accounts.models import Scope
+from portal.api.language import in_readers_language
+from portal.api.v1.authentication import needs_scope
 from portal.api.v1.permissions import token_of
 from portal.audit.provenance import Made
 
@@ -21,8 +24,10 @@ def chosen(request: Request, made: Made) -> Made:
     """The part of ``made`` that the request ends. Raises ValidationError, PermissionDenied."""
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
-        raise ValidationError({"end": [f"Nothing of that key was made there and stands: {unknown[0]}"]})
+        with in_readers_language():
+            text = gettext("Nothing of that key was made there and stands: %(key)s") % {"key": unknown[0]}
+        raise ValidationError({"end": [text]})
     ending, token = made.chosen(keys), token_of(request)
     if ending.webhooks and token is not None and Scope.WEBHOOKS not in token.scopes:
-        raise PermissionDenied("This API token may not do this. Use one with the scope webhooks.")
+        raise PermissionDenied(needs_scope(Scope.WEBHOOKS))
     return ending

@@ -1,6 +1,7 @@
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Router
 
@@ -13,9 +14,9 @@ class Attempt(models.Model):
     """
 
     class Outcome(models.TextChoices):
-        ANSWERED = "answered"
-        REFUSED = "refused"
-        UNREACHABLE = "unreachable"
+        ANSWERED = "answered", _("Answered")
+        REFUSED = "refused", _("Refused")
+        UNREACHABLE = "unreachable", _("Unreachable")
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts")
     outcome = models.CharField(max_length=15, choices=Outcome)

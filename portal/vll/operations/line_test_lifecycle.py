@@ -13,11 +13,12 @@ from django.db.models import Count, F, Q, QuerySet
 from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
 from portal.core.line_test_setting import LineTestMode
+from portal.core.stored_text import in_english
 from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.line_test_procedure import Findings
 from portal.vll.line_test_rules import Untested, needs_test, untested
-from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd
 from portal.vll.operations.line_interruption import interruption_begins
 from portal.vll.operations.revision_create import revise
@@ -90,6 +91,8 @@ def line_test_plan(before: Content | None, after: Content, routers: Iterable[Rou
 
 def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> None:
     """Tell of a test that is scheduled or has ended."""
+    with in_english():
+        sentence = line_test_sentence(test)
     announce(
         f"line_test.{test.state}",
         now=now,
@@ -100,9 +103,8 @@ def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> Non
         data={
             "line_test": str(test.pk),
             "code": test.reason,
-            "reason": line_test_sentence(test),
-            "frame": test.frame,
-            "largest_passed": test.largest_passed,
+            "reason": sentence,
+            **line_test_facts(test),
         },
     )
 
@@ -223,10 +225,11 @@ def _hand_over(order: Order, test: LineTest, vll: Vll, *, now: datetime) -> None
 
 
 def _failure(test: LineTest) -> dict[str, Any]:
+    with in_english():
+        message = line_test_sentence(test)
     return {
         "code": f"line-test-{test.reason}",
-        "message": line_test_sentence(test),
-        "frame": test.frame,
-        "largest_passed": test.largest_passed,
+        "message": message,
+        **line_test_facts(test),
         "line_test": str(test.pk),
     }

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.errors import DomainError
+from portal.core.stored_text import in_english
 from portal.inventory.models import Router
 from portal.vll.errors import (
     LineHasNoTunnel,
@@ -205,6 +206,7 @@ def _not_begun(
     """It ends without an order; ``refusal``: what was in its way."""
     test.state, test.reason, test.finished_at = LineTest.State.NOT_TESTED, reason, now
     if refusal is not None:
-        test.conditions = {"refusal": refusal.sentence}
+        with in_english():
+            test.conditions = {"refusal": refusal.sentence}
     test.save()
     line_test_announce(test, actor=actor, now=now)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
@@ -23,6 +24,14 @@ class NameForm(TablerForm):
         max_length=150,
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
+    )
+
+
+class LanguageForm(TablerForm):
+    """The language of pages and mails. Each is called by its own name, for who reads no other."""
+
+    language = forms.ChoiceField(
+        label=_("Language"), choices=settings.LANGUAGES, help_text=_("Of pages and of mails to you")
     )
 
 

@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from portal.web.forms.base import TablerForm
+from portal.web.forms.numbers import NumberField
 
 MBIT, GBIT = 10**6, 10**9
 UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
@@ -18,7 +19,7 @@ class BandwidthForm(TablerForm):
     # The fields that are rates; each has its unit beside it.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
-    cir = forms.DecimalField(
+    cir = NumberField(
         label=_("Bandwidth"),
         min_value=Decimal("0.000001"),
         max_value=Decimal(10**9),
@@ -44,4 +45,4 @@ class BandwidthForm(TablerForm):
 def rate_initial(name: str, bps: int) -> dict[str, Any]:
     """A rate (bit/s) as the number and the unit of the form's field."""
     unit = GBIT if bps % GBIT == 0 else MBIT
-    return {name: format((Decimal(bps) / unit).normalize(), "f"), f"{name}_unit": unit}
+    return {name: (Decimal(bps) / unit).normalize(), f"{name}_unit": unit}

@@ -7,15 +7,17 @@ from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
+from portal.core.units import localized
 from portal.inventory.models import Port
 from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.interface_choice import InterfaceField, PicksInterfaces
+from portal.web.forms.numbers import NumberField, WholeNumberField
 from portal.web.forms.version_field import VersionedForm
 
 _LARGEST = 2**53 - 1
 
 
-class _LargerUnitField(forms.DecimalField):
+class _LargerUnitField(NumberField):
     """``factor`` of the operation's whole units are one of the reader's."""
 
     factor: int
@@ -32,7 +34,7 @@ class _LargerUnitField(forms.DecimalField):
         if not isinstance(value, int):
             return value
         shown = f"{Decimal(value) / self.factor:.{self.places}f}"
-        return shown.rstrip("0").rstrip(".")
+        return localized(shown.rstrip("0").rstrip("."))
 
     def clean(self, value: Any) -> Any:
         found = super().clean(value)
@@ -52,8 +54,8 @@ class DaysField(_LargerUnitField):
     factor, places, most = 86_400, 5, 10**6
 
 
-def _number(**kwargs: Any) -> forms.IntegerField:
-    return forms.IntegerField(
+def _number(**kwargs: Any) -> WholeNumberField:
+    return WholeNumberField(
         min_value=0, max_value=_LARGEST, widget=forms.TextInput(attrs={"inputmode": "numeric"}), **kwargs
     )
 
@@ -67,7 +69,7 @@ def _accept_affected() -> forms.BooleanField:
     )
 
 
-class DegreesField(forms.DecimalField):
+class DegreesField(NumberField):
     """Degrees, to a tenth of a metre. What a latitude and a longitude can be is the operation's question."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -75,7 +77,9 @@ class DegreesField(forms.DecimalField):
         self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def prepare_value(self, value: Any) -> Any:
-        return f"{value:f}".rstrip("0").rstrip(".") if isinstance(value, Decimal) and value else value
+        return (
+            localized(f"{value:f}".rstrip("0").rstrip(".")) if isinstance(value, Decimal) and value else value
+        )
 
 
 class SiteForm(VersionedForm):

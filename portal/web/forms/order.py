@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
@@ -22,6 +23,7 @@ from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, rate_initial
 from portal.web.forms.base import LookupField, TablerForm
+from portal.web.forms.numbers import NumberField, WholeNumberField
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
@@ -67,7 +69,7 @@ class EndForm(TablerForm):
         initial=ANY,
         help_text=_("1–4094, or “any” for a free one, the same at both ends where possible"),
     )
-    inner_vlan = forms.IntegerField(
+    inner_vlan = WholeNumberField(
         label=_("Inner VLAN"),
         required=False,
         help_text=_("1–4094"),
@@ -122,15 +124,18 @@ class LineForm(BandwidthForm):
         max_length=100,
         help_text=_("If left empty, it is named after its places"),
     )
-    svc_mtu = forms.IntegerField(
+    svc_mtu = WholeNumberField(
         label=_("Largest packet (MTU)"),
         initial=1500,
         help_text=_("In bytes: 1500 is usual on the Internet; the path may carry more"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
             "required": _("Enter the size of the largest packet."),
-            "invalid": _("Enter a whole number of bytes from %(min)d to %(max)d.")
-            % {"min": MIN_SVC_MTU, "max": MAX_SVC_MTU},
+            "invalid": format_lazy(
+                _("Enter a whole number of bytes from {least} to {most}."),
+                least=MIN_SVC_MTU,
+                most=MAX_SVC_MTU,
+            ),
         },
     )
     transport = forms.ChoiceField(
@@ -140,7 +145,7 @@ class LineForm(BandwidthForm):
         help_text=_("Automatic picks the cheapest that fits the packet size and the routers"),
     )
 
-    eir = forms.DecimalField(
+    eir = NumberField(
         label=_("Excess bandwidth (EIR)"),
         required=False,
         min_value=Decimal(0),
@@ -152,14 +157,14 @@ class LineForm(BandwidthForm):
     eir_unit = forms.TypedChoiceField(
         label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
     )
-    cbs_bytes = forms.IntegerField(
+    cbs_bytes = WholeNumberField(
         label=_("Committed burst (CBS)"),
         required=False,
         help_text=_("In bytes; empty for 10 ms at the bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
-    ebs_bytes = forms.IntegerField(
+    ebs_bytes = WholeNumberField(
         label=_("Excess burst (EBS)"),
         required=False,
         help_text=_("In bytes; empty for 10 ms at the excess bandwidth"),

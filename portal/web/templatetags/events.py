@@ -5,10 +5,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.events.models import Event
-from portal.web.templatetags.badges import ACTIONS
+from portal.vll.line_test_sentences import announced_sentence
+from portal.vll.states import OrderAction
 
 register = template.Library()
 
+# What was ordered, behind what became of it.
+_IN_BRACKETS = {
+    OrderAction.ADD: gettext_noop("add"),
+    OrderAction.MODIFY: gettext_noop("modify"),
+    OrderAction.DELETE: gettext_noop("remove"),
+    OrderAction.TEST: gettext_noop("test"),
+}
 _SENTENCES = {
     "order.acknowledged": gettext_noop("Order accepted"),
     "order.held": gettext_noop("Order held for approval"),
@@ -92,8 +100,8 @@ def sentence(event: Event) -> str:
     if text is None:
         return event.kind
     action = event.data.get("action")
-    said = f"{_(text)} ({_(ACTIONS[action]).lower()})" if action in ACTIONS else _(text)
-    if reason := event.data.get("reason"):
+    said = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
+    if reason := announced_sentence(event.kind, event.data):
         said += f": {reason}"
     if month := event.data.get("month"):
         said += f" ({month})"

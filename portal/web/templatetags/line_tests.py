@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from django import template
 from django.utils.translation import gettext as _
 
-from portal.vll.line_test_sentences import line_test_sentence
+from portal.core.units import decimal_text
+from portal.vll.line_test_sentences import failure_sentence, line_test_sentence
 from portal.vll.models import LineTest
 
 register = template.Library()
@@ -21,6 +22,7 @@ class SizeRow(NamedTuple):
 
 
 register.filter("outcome", line_test_sentence)
+register.filter("failure_sentence", failure_sentence)
 
 
 @register.filter
@@ -28,7 +30,7 @@ def round_trip(test: LineTest) -> str:
     """How long small packets took from router to router and back; "" where nobody timed them."""
     if test.round_trip_us is None:
         return ""
-    times = {name: f"{test.round_trip_us[name] / 1000:.2f}" for name in ("min", "avg", "max")}
+    times = {name: decimal_text(test.round_trip_us[name] / 1000, 2) for name in ("min", "avg", "max")}
     return _("Round trip between the routers {avg} ms ({min} to {max}).").format(**times)
 
 
@@ -37,8 +39,8 @@ def interruption(test: LineTest) -> str:
     """How long the line was interrupted; "" where it was not, or still is."""
     if test.interruption is None:
         return ""
-    return _("It interrupted the line for at most {s:.1f} s, which counts as maintenance.").format(
-        s=test.interruption.total_seconds()
+    return _("It interrupted the line for at most {s} s, which counts as maintenance.").format(
+        s=decimal_text(test.interruption.total_seconds(), 1)
     )
 
 

@@ -66,7 +66,7 @@ def measured(bps: float | None) -> str:
 @register.filter
 def in_ms(us: int | None) -> str:
     """µs as ``0.81 ms``; "–" where nothing was measured."""
-    return "–" if us is None else f"{us / 1000:.2f} ms"
+    return "–" if us is None else f"{units.decimal_text(us / 1000, 2)} ms"
 
 
 @register.filter

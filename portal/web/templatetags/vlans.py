@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django import template
 
 from portal.allocation.vlan_usage import VlanRange
+from portal.core.units import count_text
 from portal.inventory.port_link import LinkState
 
 register = template.Library()
@@ -37,7 +38,7 @@ def port_link_badge(state: LinkState) -> dict[str, str]:
 @register.filter
 def vlan_count(ranges: tuple[VlanRange, ...]) -> str:
     """The number of VLANs in these ranges, as ``4 094``."""
-    return f"{sum(len(each) for each in ranges):,}".replace(",", "\N{NO-BREAK SPACE}")
+    return count_text(sum(len(each) for each in ranges))
 
 
 @register.simple_tag

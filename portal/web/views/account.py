@@ -4,20 +4,23 @@ from allauth.account.decorators import reauthentication_required
 from allauth.core.ratelimit import consume_or_429
 from allauth.mfa.models import Authenticator
 from django.contrib import messages
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import activate, get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
 from portal.accounts.email_change import email_change, email_change_ask, email_change_of
+from portal.accounts.language import language_choose
 from portal.accounts.own_name import name_change
 from portal.accounts.tokens import tokens_of
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.forms.account import EmailForm, NameForm
+from portal.web.forms.account import EmailForm, LanguageForm, NameForm
 
 UNPROCESSABLE, GONE = 422, 410
 
@@ -37,11 +40,25 @@ def page(request: SignedInRequest) -> HttpResponse:
         return redirect("web:account")
     context = {
         "form": form,
+        "language_form": LanguageForm(initial={"language": get_language()}),
         "memberships": user.memberships.select_related("customer").order_by("customer__name"),
         "has_totp": Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists(),
         "token_count": tokens_of(user).count(),
     }
     return render(request, "account/account.html", context, status=UNPROCESSABLE if form.errors else None)
+
+
+@requires(permissions.may_sign_in)
+@require_POST
+def language(request: SignedInRequest) -> HttpResponse:
+    """The language of pages and mails from now on; the answer is in it already."""
+    form = LanguageForm(request.POST)
+    if not form.is_valid():
+        raise SuspiciousOperation("a language that the page does not offer")
+    language_choose(user=request.user, language=form.cleaned_data["language"])
+    activate(form.cleaned_data["language"])
+    messages.success(request, _("Pages and mails are in this language from now on."))
+    return redirect("web:account")
 
 
 @requires(permissions.may_sign_in)

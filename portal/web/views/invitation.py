@@ -1,9 +1,9 @@
 """The link of an invitation: an account for somebody new, a membership for somebody known, and
 both for somebody whose account was closed with its customer."""
 
+from allauth.account.adapter import get_adapter
 from allauth.account.utils import perform_login
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,8 +17,6 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.view_permission import public
 from portal.web.forms.team import NewAccountForm, NewPasswordForm
-
-_ALLAUTH = "allauth.account.auth_backends.AuthenticationBackend"
 
 
 @public
@@ -61,7 +59,7 @@ def _as_somebody_new(request: HttpRequest, found: Invitation) -> HttpResponse:
         except DomainError as error:
             form.add_error(error.field or None, error.sentence)
         else:
-            login(request, user, backend=_ALLAUTH)
+            get_adapter().login(request, user)
             return _welcome(request, found)
     return _form(request, found, form)
 

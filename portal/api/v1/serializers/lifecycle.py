@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
 from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
@@ -46,7 +47,7 @@ class VllChangeSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError("Name at least one member to change.", code="empty")
+            raise serializers.ValidationError(_("Name at least one member to change."), code="empty")
         return attrs
 
     @property

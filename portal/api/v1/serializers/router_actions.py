@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer
@@ -26,7 +27,7 @@ class RouterActionSerializer(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["do"] == "declare-dead" and "reason" not in attrs:
             raise serializers.ValidationError(
-                {"reason": ["Say why: it is kept with the router."]}, code="required"
+                {"reason": [_("Say why: it is kept with the router.")]}, code="required"
             )
         return attrs
 

@@ -7,9 +7,11 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.fields import get_error_detail
 
+from portal.api.language import in_readers_language
 from portal.core.plain_text import plain_line, plain_lines
 
 # The largest whole number that JSON readers agree on (RFC 8259, section 6).
@@ -19,7 +21,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 class StrictIntegerField(serializers.IntegerField):
     """A JSON number without fraction: neither ``true`` nor ``"7"`` nor ``7.0`` is one."""
 
-    default_error_messages = {"not_integer": "Write a whole number, without quotes."}
+    default_error_messages = {"not_integer": _("Write a whole number, without quotes.")}
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int):
@@ -30,7 +32,7 @@ class StrictIntegerField(serializers.IntegerField):
 class StrictDegreesField(serializers.FloatField):
     """A JSON number of degrees, kept to six decimal places: a tenth of a metre."""
 
-    default_error_messages = {"not_a_number": "Write a number, without quotes."}
+    default_error_messages = {"not_a_number": _("Write a number, without quotes.")}
 
     def to_internal_value(self, data: Any) -> Decimal:  # type: ignore[override]
         if isinstance(data, bool) or not isinstance(data, int | float) or not isfinite(data):
@@ -92,7 +94,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             unknown = sorted(set(data) - set(self.fields))
             if unknown:
                 raise serializers.ValidationError(
-                    {str(name)[:100]: ["This field is not known here."] for name in unknown},
+                    {str(name)[:100]: [_("This field is not known here.")] for name in unknown},
                     code="unknown_field",
                 )
         return super().to_internal_value(data)
@@ -104,5 +106,11 @@ def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: An
     A parameter that is empty is not one that was left out, for which REST framework takes it in a query.
     """
     asked = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
-    asked.is_valid(raise_exception=True)
+    check(asked)
     return dict(asked.validated_data)
+
+
+def check(body: serializers.BaseSerializer[Any]) -> None:
+    """Raises ValidationError, in the language of the reader."""
+    with in_readers_language():
+        body.is_valid(raise_exception=True)

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
 from portal.telemetry.availability import PERIODS
@@ -21,8 +23,8 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
     """Epoch seconds, or an ISO 8601 time with its zone."""
 
     default_error_messages = {
-        "not_an_instant": "Write epoch seconds or an ISO 8601 time with a zone.",
-        "out_of_range": "Write a time from 1970 to 2999.",
+        "not_an_instant": gettext_lazy("Write epoch seconds or an ISO 8601 time with a zone."),
+        "out_of_range": gettext_lazy("Write a time from 1970 to 2999."),
     }
 
     def to_internal_value(self, data: Any) -> datetime:
@@ -124,5 +126,5 @@ def range_asked(attrs: dict[str, Any], now: datetime, default: timedelta) -> dic
     until = attrs.get("to", now)
     since = attrs.get("from", until - default)
     if until - since > _LONGEST_SPAN:
-        raise serializers.ValidationError({"from": ["At most 400 days fit one report."]})
+        raise serializers.ValidationError({"from": [_("At most 400 days fit one report.")]})
     return {"since": since, "until": until, "now": now}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_noop as _
 from rest_framework import generics, status
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -22,7 +23,7 @@ from portal.core import clock
 class NocWrites(BasePermission):
     """Everybody reads what their scope holds; NOC staff write; NOC admins remove."""
 
-    message = "Only NOC staff may change this, and only NOC admins remove it."
+    message = _("Only NOC staff may change this, and only NOC admins remove it.")
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = caller(request)
@@ -34,7 +35,7 @@ class NocWrites(BasePermission):
 class NocAlone(NocWrites):
     """The same, and nobody else reads."""
 
-    message = "Only NOC staff may see this, and only NOC admins remove it."
+    message = _("Only NOC staff may see this, and only NOC admins remove it.")
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return caller(request).is_noc and super().has_permission(request, view)

@@ -11,6 +11,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.mail_preferences import MailsSerializer
+from portal.api.v1.serializers.strict_fields import check
 from portal.core import clock
 from portal.notifications.mail_preferences import mails_choose
 
@@ -34,7 +35,7 @@ class MailsView(ConditionalRetrieveView[User]):
     def patch(self, request: Request, found: User) -> Response:
         """Choose which mails you get. Groups that you do not name stay as they are."""
         body = self.get_serializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        check(body)
         chosen = {**self.get_serializer(found).data, **body.validated_data}
         wanted = [name for name, is_wanted in chosen.items() if is_wanted]
         # The caller and not the row: a token may leave some of its user's rights, and their groups, behind.

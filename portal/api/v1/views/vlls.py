@@ -23,7 +23,7 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
-from portal.api.v1.serializers.strict_fields import validated
+from portal.api.v1.serializers.strict_fields import check, validated
 from portal.api.v1.serializers.throughput import (
     UNITS,
     LatencyQuerySerializer,
@@ -81,7 +81,7 @@ class VllView(ConditionalRetrieveView[Vll]):
     def patch(self, request: Request, vll: Vll) -> Response:
         """Change a VLL. A description alone holds at once (200); all else is ordered (202)."""
         body = VllChangeSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        check(body)
         if not body.only_describes:
             changed = order_modify(user=caller(request), vll=vll, changes=body.changes, now=clock.now())
             return accepted(request, changed)

@@ -1,0 +1,42 @@
+"""Django's ``makemessages`` as this repository uses it (``make messages``): for every language of the portal,
+from the sources that people's texts are in, in a form that changes only where texts do."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.core.management.commands import makemessages
+
+# The commands that developers type speak English.
+_IGNORED = ["agent/*", "bench/*", "build/*", "devstack/*", "scripts/*", "tests/*"]
+_WHEN = re.compile(r'^"POT?-(?:Creation|Revision)-Date: .*\n', re.MULTILINE)
+
+
+class Command(makemessages.Command):
+    """The files that a text is in help whoever translates it; lines would change with every commit."""
+
+    # No guesses: a text that was reworded is translated anew.
+    msgmerge_options = [*makemessages.Command.msgmerge_options, "--sort-output", "--no-fuzzy-matching"]
+    msgattrib_options = [*makemessages.Command.msgattrib_options, "--sort-output"]
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.set_defaults(
+            locale=[code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE],
+            ignore_patterns=_IGNORED,
+            add_location="file",
+            no_wrap=True,
+            no_obsolete=True,
+        )
+
+    def write_po_file(self, potfile: str, locale: str) -> None:
+        """Without the times, which would make a change of every run."""
+        super().write_po_file(potfile, locale)
+        for catalogue in Path(potfile).parent.glob(f"{locale}/LC_MESSAGES/{self.domain}.po"):
+            catalogue.write_text(_WHEN.sub("", catalogue.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Django adds its own to the list that it is given.
+        super().handle(*args, **options | {"ignore_patterns": [*options["ignore_patterns"]]})

@@ -1,0 +1,94 @@
+"""Every text is translated into every language that the portal has, with the same figures in it."""
+
+import re
+import shutil
+import subprocess
+from gettext import GNUTranslations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("portal", "provisioning", "templates", "locale")
+LANGUAGES = [code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
+# %(name)s, %s and {name}, without how they are written.
+_PLACES = re.compile(r"%\((\w+)\)|%[sd]|\{(\w*)")
+
+
+def catalogue(language: str, root: Path = ROOT) -> Path:
+    return root / "locale" / language / "LC_MESSAGES" / "django.po"
+
+
+def entries(language: str, kind: str) -> list[str]:
+    """The texts of a catalogue that are ``untranslated``, ``only-fuzzy`` or ``only-obsolete``."""
+    found = subprocess.run(
+        ["msgattrib", f"--{kind}", "--no-wrap", catalogue(language)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [text for text in re.findall(r"^(?:#~ )?msgid (.+)$", found.stdout, re.MULTILINE) if text != '""']
+
+
+def translations(language: str, folder: Path) -> dict[Any, str]:
+    """By English text, with the number of its form where it has several."""
+    compiled = folder / "django.mo"
+    subprocess.run(["msgfmt", "--check-format", "--output-file", compiled, catalogue(language)], check=True)
+    with compiled.open("rb") as file:
+        found: dict[Any, str] = GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.fixture(scope="module")
+def written_anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, with the catalogues that ``make messages`` makes of them."""
+    copy = tmp_path_factory.mktemp("sources")
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "migrations"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(copy)
+        patch.setattr(settings, "LOCALE_PATHS", [copy / "locale"])
+        call_command("makemessages", verbosity=0)
+    return copy
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+class TestCatalogue:
+    def test_it_has_the_texts_of_the_sources_and_no_others(self, written_anew: Path, language: str) -> None:
+        """Else: ``make messages``, and translate what is new."""
+        assert catalogue(language).read_text() == catalogue(language, written_anew).read_text()
+
+    def test_every_text_is_translated(self, language: str) -> None:
+        assert entries(language, "untranslated") == []
+
+    @pytest.mark.parametrize("kind", ["only-fuzzy", "only-obsolete"])
+    def test_nothing_is_left_of_texts_that_changed(self, language: str, kind: str) -> None:
+        assert entries(language, kind) == []
+
+    def test_every_translation_has_the_places_of_its_text(self, language: str, tmp_path: Path) -> None:
+        found = translations(language, tmp_path)
+        wrong = {
+            english: translated
+            for english, translated in found.items()
+            if english and places(translated) - places(english) | missing(english, translated)
+        }
+        assert wrong == {}
+
+
+def places(text: Any) -> set[str]:
+    """The names of what is put into a text."""
+    text = text[0] if isinstance(text, tuple) else text
+    return {"".join(match) or "%" for match in _PLACES.findall(text)}
+
+
+def missing(english: Any, translated: str) -> set[str]:
+    """Places that a translation leaves out; the form for one may do without the number."""
+    return set() if isinstance(english, tuple) else places(english) - places(translated)
+
+
+def test_places_are_found_however_they_are_written() -> None:
+    assert places("%(count)s of {name} %s {at:%H:%M}") == {"count", "name", "%", "at"}
+    assert missing("{a} and {b}", "{b}") == {"a"}

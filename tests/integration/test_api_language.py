@@ -1,0 +1,72 @@
+"""Programs read English; what is wrong with a request is said in the language of who sent it."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from portal.accounts.models import User
+from portal.api.openapi.document import document
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.test_api_v1 import body, client
+
+pytestmark = pytest.mark.django_db
+GERMAN = {"Accept-Language": "de"}
+
+
+@pytest.fixture
+def api(alice: User) -> APIClient:
+    return client(alice)
+
+
+def test_a_problem_is_told_in_the_language_that_the_request_prefers(api: APIClient) -> None:
+    german, english = (api.get("/api/v1/vlls/7", headers=headers) for headers in (GERMAN, {}))
+    assert (german["Content-Language"], english["Content-Language"]) == ("de", "en")
+    german, english = (api.get("/api/v1/vlls?limit=no", headers=headers) for headers in (GERMAN, {}))
+    assert english.json()["errors"][0]["detail"] == "Write a whole number from 1 to 200."
+    assert german.json()["errors"][0]["detail"] == "Schreiben Sie eine ganze Zahl von 1 bis 200."
+    assert german.json()["type"] == english.json()["type"]
+
+
+def test_a_refusal_is_told_in_it_too_and_its_facts_are_the_same(api: APIClient, isp: Isp) -> None:
+    asked = body(isp) | {"svc_mtu": 60000}
+    german, english = (
+        api.post("/api/v1/vlls", asked, format="json", headers=headers).json() for headers in (GERMAN, {})
+    )
+    assert german["errors"][0]["facts"] == english["errors"][0]["facts"]
+    assert german["title"] == "Die Anfrage wurde abgelehnt"
+
+
+def test_what_a_body_lacks_is_told_in_it_too(api: APIClient) -> None:
+    answer = api.post("/api/v1/vlls", {"a_end": 1}, format="json", headers=GERMAN).json()
+    told = {each["field"]: each["detail"] for each in answer["errors"]}
+    assert told["z_end"] == "Dieses Feld ist zwingend erforderlich."
+
+
+def test_documents_are_the_same_for_everybody_and_so_are_their_etags(api: APIClient, vll: Vll) -> None:
+    german, english = (api.get(f"/api/v1/vlls/{vll.pk}", headers=headers) for headers in (GERMAN, {}))
+    assert german.content == english.content
+    assert german["ETag"] == english["ETag"]
+    assert german["Content-Language"] == "en"
+
+
+def test_a_session_reads_problems_in_the_language_of_its_person(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(language="de")
+    api = APIClient()
+    api.force_login(alice)
+    assert api.get("/api/v1/vlls/7")["Content-Language"] == "de"
+
+
+def test_a_repeated_request_is_answered_as_the_first_one_was(api: APIClient, isp: Isp) -> None:
+    asked: dict[str, Any] = {"path": "/api/v1/vlls", "data": {"a_end": 1}, "format": "json"}
+    first = api.post(**asked, headers=GERMAN | {"Idempotency-Key": "k"})
+    again = api.post(**asked, headers={"Idempotency-Key": "k"})
+    assert again["Idempotency-Replayed"] == "true"
+    assert (again.content, again["Content-Language"]) == (first.content, "de")
+
+
+def test_the_schema_is_english_whoever_asks_first(api: APIClient) -> None:
+    document.cache_clear()
+    answer = api.get("/api/v1/schema", headers=GERMAN)
+    assert "Order, change and watch virtual leased lines" in answer.json()["info"]["description"]

@@ -1,0 +1,65 @@
+"""What is kept is English, whoever caused it, and is read in the language of its reader where facts allow."""
+
+import pytest
+from django.utils import translation
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Event
+from portal.vll.line_test_sentences import failure_sentence
+from portal.vll.models import LineTest, Order, Vll
+from portal.vll.operations.line_test_lifecycle import line_test_announce
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+ENGLISH = "Test frames are lost on the way, small ones too."
+GERMAN = "Testrahmen gehen unterwegs verloren, auch kleine."
+FAILURE = {
+    "code": "line-test-frames-lost",
+    "message": ENGLISH,
+    "frame": 1518,
+    "largest_passed": None,
+    "links": [],
+    "routers": [],
+    "refusal": "",
+}
+
+
+def test_a_finding_that_a_german_reports_is_kept_in_english(alice: User, vll: Vll) -> None:
+    User.objects.filter(pk=alice.pk).update(language="de")
+    signed_in(alice).post(f"/vlls/{vll.pk}/diagnosis/report/", {"note": "Es ruckelt"})
+    report = vll.trouble_reports.get()
+    evidence = [check["evidence"] for check in report.finding["checks"]]
+    assert evidence[0] == "The line is in service, and nobody is changing it."
+
+
+def test_a_test_is_told_to_webhooks_in_english(alice: User, vll: Vll) -> None:
+    test = LineTest(vll=vll, revision=1, frame=1518, state="failed", reason="frames-lost", conditions={})
+    with translation.override("de"):
+        line_test_announce(test, now=clock.now())
+    assert Event.objects.get(kind="line_test.failed").data["reason"] == ENGLISH
+
+
+def test_why_an_order_failed_is_read_in_the_language_of_its_reader(alice: User, isp: Isp) -> None:
+    placed = order(isp, alice)
+    Order.objects.filter(pk=placed.pk).update(failure=FAILURE)
+    client = signed_in(alice)
+    assert ENGLISH in text(client.get("/orders/"))
+    assert GERMAN in text(client.get("/orders/", headers={"Accept-Language": "de"}))
+    assert ENGLISH in text(client.get("/orders/"))
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"code": "vpp_refused", "message": "VPP refused"},
+        # As they were kept before their facts were.
+        {"code": "line-test-frames-lost", "message": "VPP refused"},
+        {"code": "rejected", "message": "VPP refused"},
+    ],
+)
+def test_the_words_of_others_stay_as_they_are(failure: dict[str, str]) -> None:
+    assert failure_sentence(failure) == "VPP refused"
+    assert failure_sentence(None) == ""
