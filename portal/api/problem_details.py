@@ -69,5 +69,5 @@ def server_error(request: HttpRequest) -> JsonResponse:
     """The answer to an error that nobody foresaw, while it is being handled; 503 without a database."""
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return unavailable()
-    detail = _("This is our mistake. Nothing was half done; name the request id when you report it.")
+    detail = _("This is our mistake. Nothing was left half done; quote the request id when you report it.")
     return problem_answer("internal", detail)

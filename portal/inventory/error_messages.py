@@ -9,10 +9,6 @@ from portal.inventory import errors
 
 TEXTS |= {
     errors.LinkInService: gettext_noop("{link} is in service. Take it out of service, then remove it."),
-    errors.Retired: gettext_noop(
-        "The {what} {name} is retired and kept for the record only. Choose another one."
-    ),
-    errors.ValueTaken: gettext_noop("{value} already belongs to another {what}. Choose another one."),
     errors.InterfaceTaken: gettext_noop(
         "{interface} of {router} is in use by {used_by}. An interface has one use: choose another one."
     ),
@@ -53,6 +49,30 @@ TEXTS |= {
         "The portal does not hold the key of its CA. Issue the certificate where the key is (manage.py pki)."
     ),
 }
+
+
+# As ``what`` names them.
+_KINDS = {
+    "customer": gettext_noop("customer"),
+    "link": gettext_noop("link"),
+    "port": gettext_noop("port"),
+    "router": gettext_noop("router"),
+    "site": gettext_noop("site"),
+}
+
+
+@wording.register
+def _retired(error: errors.Retired) -> str:
+    return _("The {what} {name} is retired and kept for the record only. Choose another one.").format(
+        what=_(_KINDS[error.what]), name=error.name
+    )
+
+
+@wording.register
+def _value_taken(error: errors.ValueTaken) -> str:
+    return _("{value} already belongs to another {what}. Choose another one.").format(
+        value=error.value, what=_(_KINDS[error.what])
+    )
 
 
 @wording.register

@@ -1,5 +1,7 @@
 """The use of an interface: a side of a backbone link, or a port."""
 
+from django.utils.translation import gettext as _
+
 from portal.inventory.errors import InterfaceTaken
 from portal.inventory.models import BackboneLink, InterfaceUse, Port, Router
 
@@ -18,8 +20,9 @@ def is_in_use(*, router: Router, interface: str, but_for_link: int | None) -> bo
 
 def _user(use: InterfaceUse | None) -> str:
     if use is None:
-        return "another change"
+        return _("another change")
     if use.link_id is not None:
         link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk=use.link_id).first()
-        return f"link {link}"
-    return f"port {Port.objects.select_related('router').filter(pk=use.port_id).first()}"
+        return _("link {link}").format(link=link)
+    port = Port.objects.select_related("router").filter(pk=use.port_id).first()
+    return _("port {port}").format(port=port)

@@ -71,7 +71,7 @@ _FINDINGS = {
     "cable_not_connected": gettext_noop(
         "The cable, or part of it, is not marked as connected. The link is left out until it is."
     ),
-    "cable_to_many": gettext_noop("The cable has {count} far ends. A link joins two, so it is left out."),
+    "cable_to_many": gettext_noop("The cable has {count} far ends, and a link has one: it is left out."),
     "interface_in_two_links": gettext_noop(
         "It would belong to more than one link. None of them is imported: correct the cables or the bundle."
     ),

@@ -29,7 +29,7 @@ TEXTS |= {
     ),
     errors.BurstOutOfRange: gettext_noop(
         "{value} bytes is not between {minimum} and {maximum} bytes: a burst holds at least the "
-        "largest frame of the line. Enter more, or leave it out to get what suits the rate."
+        "largest frame of the line. Enter a value in that range, or leave it out to get what suits the rate."
     ),
     errors.ExcessBurstWithoutRate: gettext_noop(
         "Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS."
@@ -118,8 +118,8 @@ TEXTS |= {
         "a cooling-off."
     ),
     errors.PlanIsIncomplete: gettext_noop(
-        "{routers} did not say what it would do, so this plan cannot be approved; nothing was done. "
-        "Ask for a new plan when it answers."
+        "{routers} did not say what would be done, so this plan cannot be approved; nothing was done. "
+        "Ask for a new plan once every router answers."
     ),
     errors.PlanIsStale: gettext_noop(
         "A router has changed since this plan was made, or the plan is not ready yet; nothing was "

@@ -18,7 +18,7 @@ def limit(nina: Reader, customer: str, mbit: str) -> None:
     nina.page.get_by_role("link", name=f"Change {customer}").click()
     nina.page.locator("#id_approve_up_to_bps").fill(mbit)
     nina.page.get_by_role("button", name="Save").click()
-    expect(nina.page.get_by_text("It has been saved.")).to_be_visible()
+    expect(nina.page.get_by_text("Saved.")).to_be_visible()
 
 
 def test_the_noc_approves_what_both_routers_say_they_would_do(

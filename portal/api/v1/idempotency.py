@@ -61,7 +61,7 @@ class KeyReused(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "idempotency_key_reused"
     default_detail = _(
-        "This Idempotency-Key came with another request before. Draw a new key; nothing was done."
+        "This Idempotency-Key came with another request before; nothing was done. Use a new key."
     )
 
 

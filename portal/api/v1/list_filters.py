@@ -50,9 +50,9 @@ def _errors(request: Request, known: set[str]) -> dict[str, str]:
     for name, values in request.query_params.lists():
         if name not in known:
             there = ", ".join(sorted(known))
-            errors[name[:100]] = _("There is no such filter here; there are %(names)s.") % {"names": there}
+            errors[name[:100]] = _("There is no such filter here. Choose from: %(names)s.") % {"names": there}
         elif len(values) > 1 or not values[0]:
-            errors[name] = _("Write one value.")
+            errors[name] = _("Give one value.")
     return errors
 
 

@@ -49,7 +49,7 @@ class KeysetPagination(BasePagination):
             asked.isascii() and asked.isdigit() and len(asked) < 9 and 1 <= int(asked) <= self.largest_limit
         ):
             with in_readers_language():
-                text = gettext("Write a whole number from 1 to %(most)s.")
+                text = gettext("Give a whole number from 1 to %(most)s.")
             refusal = text % {"most": self.largest_limit}
             raise ValidationError({LIMIT: [refusal]}, code="limit")
         return int(asked)
@@ -139,9 +139,9 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
         for field, value in zip(fields, values, strict=True):
             field.run_validators(value)
     except (ValueError, TypeError, OverflowError, RecursionError, FieldError) as error:
-        raise NotFound(_("This cursor is none of ours. Start again without one.")) from error
+        raise NotFound(_("This cursor is not valid. Start again without one.")) from error
     if None in values or not all(getattr(value, "tzinfo", True) for value in values):
-        raise NotFound(_("This cursor is none of ours. Start again without one."))
+        raise NotFound(_("This cursor is not valid. Start again without one."))
     return values
 
 

@@ -42,7 +42,7 @@ def _plain(written: str) -> str:
         return number
     if _THOUSANDS_OR_DECIMALS.fullmatch(number) or ("." in number and sign in number):
         raise ValidationError(
-            _("%(written)s can be read in two ways. Write %(whole)s, or a comma before the decimals."),
+            _("%(written)s can be read in two ways. Enter %(whole)s, or a comma before the decimals."),
             code="ambiguous",
             params={"written": number, "whole": number.replace(".", "")},
         )

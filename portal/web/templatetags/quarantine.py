@@ -17,7 +17,7 @@ _STATES: dict[str, tuple[Any, str]] = {
     Quarantine.State.UNDECIDED: (_("Undecided"), "warning"),
     Quarantine.State.ACCEPTED: (_("Accepted"), "success"),
     Quarantine.State.DISCARDED: (_("Discarded"), "muted"),
-    Quarantine.State.EXPIRED: (_("Given up"), "danger"),
+    Quarantine.State.EXPIRED: (_("Expired"), "danger"),
 }
 
 

@@ -42,7 +42,7 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     form = kind.create_form(request.POST or None, initial=request.GET.dict())
     operation = partial(kind.create, user=request.user, now=clock.now())
     if request.method == "POST" and do(form, operation):
-        messages.success(request, _("It has been added."))
+        messages.success(request, _("Added."))
         for doubt in kind.doubts(form.cleaned_data):
             messages.warning(request, doubt)
         return redirect(kind.leads_to(form.cleaned_data, request.GET) or f"web:noc-{kind.slug}")
@@ -72,7 +72,7 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         keyword=kind.keyword,
     )
     if saved.refused is None:
-        messages.success(request, _("It has been saved."))
+        messages.success(request, _("Saved."))
         return redirect(f"web:noc-{kind.slug}")
     return _form(request, kind, saved.form, saved.row, version=saved.version, status=saved.refused)
 
@@ -89,7 +89,7 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
         except DomainError as error:
             refusal = error.sentence
         else:
-            messages.success(request, _("It has been removed."))
+            messages.success(request, _("Removed."))
             return redirect(f"web:noc-{kind.slug}")
     context = {"row": row, "refusal": refusal}
     return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)

@@ -71,7 +71,7 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
     if do is None:
         return HttpResponse(status=400)
-    with telling(request, done=_("It is done, or under way.")):
+    with telling(request, done=_("Done, or under way.")):
         do(router, request.user)
     return redirect("web:noc-router", router_id=router.pk)
 

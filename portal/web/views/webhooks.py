@@ -146,7 +146,7 @@ def remove(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_delivery)
 @require_POST
 def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
-    with telling(request, done=_("It is being sent again.")):
+    with telling(request, done=_("Sent again.")):
         delivery_redeliver(delivery=delivery, now=clock.now())
     return redirect("web:webhook", webhook_id=delivery.webhook_id)
 

@@ -131,7 +131,7 @@ def test_a_plan_that_a_router_had_no_part_in_is_no_ground_to_approve_on(held: Or
     plan = planned(nora, held)
     answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert answer.status_code == 409
-    assert "hippo did not say what it would do" in text(answer)
+    assert "hippo did not say what would be done" in text(answer)
     held.refresh_from_db()
     assert held.state == "held"
 

@@ -37,7 +37,7 @@ AUTO = "auto"
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
     """A VLAN id, or ``"any"``. Whether it lies in 1..4094 is the domain's question."""
 
-    default_error_messages = {"not_a_vlan": _('Write a VLAN id from 1 to 4094, "any", or null.')}
+    default_error_messages = {"not_a_vlan": _('Give a VLAN id from 1 to 4094, "any", or null.')}
 
     def to_internal_value(self, data: Any) -> int | Literal["any"]:
         if data == "any":

@@ -27,7 +27,7 @@ class RouterActionSerializer(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["do"] == "declare-dead" and "reason" not in attrs:
             raise serializers.ValidationError(
-                {"reason": [_("Say why: it is kept with the router.")]}, code="required"
+                {"reason": [_("Give a reason: it is kept with the router.")]}, code="required"
             )
         return attrs
 

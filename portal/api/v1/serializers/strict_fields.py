@@ -21,7 +21,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 class StrictIntegerField(serializers.IntegerField):
     """A JSON number without fraction: neither ``true`` nor ``"7"`` nor ``7.0`` is one."""
 
-    default_error_messages = {"not_integer": _("Write a whole number, without quotes.")}
+    default_error_messages = {"not_integer": _("Send a whole number, without quotes.")}
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int):
@@ -32,7 +32,7 @@ class StrictIntegerField(serializers.IntegerField):
 class StrictDegreesField(serializers.FloatField):
     """A JSON number of degrees, kept to six decimal places: a tenth of a metre."""
 
-    default_error_messages = {"not_a_number": _("Write a number, without quotes.")}
+    default_error_messages = {"not_a_number": _("Send a number, without quotes.")}
 
     def to_internal_value(self, data: Any) -> Decimal:  # type: ignore[override]
         if isinstance(data, bool) or not isinstance(data, int | float) or not isfinite(data):

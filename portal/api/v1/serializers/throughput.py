@@ -23,8 +23,8 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
     """Epoch seconds, or an ISO 8601 time with its zone."""
 
     default_error_messages = {
-        "not_an_instant": gettext_lazy("Write epoch seconds or an ISO 8601 time with a zone."),
-        "out_of_range": gettext_lazy("Write a time from 1970 to 2999."),
+        "not_an_instant": gettext_lazy("Give epoch seconds, or an ISO 8601 time with a zone."),
+        "out_of_range": gettext_lazy("Give a time from 1970 to 2999."),
     }
 
     def to_internal_value(self, data: Any) -> datetime:
