@@ -43,11 +43,12 @@ def line_test_sentence(test: LineTest) -> str:
 
 
 def line_test_facts(test: LineTest) -> dict[str, Any]:
-    """For the sentence of a test that was not passed: JSON values, which a failed order keeps."""
+    """For its sentence: JSON values, which events and a failed order keep."""
+    sizes = {"frame": test.frame, "largest_passed": test.largest_passed}
+    if not test.reason:
+        return sizes
     links = test.conditions.get("path", {}).get("links", ())
-    return {
-        "frame": test.frame,
-        "largest_passed": test.largest_passed,
+    return sizes | {
         "links": [each["link"] for each in links if not each["backup"]],
         "routers": list(test.routers),
         "refusal": test.conditions.get("refusal", ""),

@@ -25,7 +25,7 @@ def test_a_problem_is_told_in_the_language_that_the_request_prefers(api: APIClie
     assert (german["Content-Language"], english["Content-Language"]) == ("de", "en")
     german, english = (api.get("/api/v1/vlls?limit=no", headers=headers) for headers in (GERMAN, {}))
     assert english.json()["errors"][0]["detail"] == "Give a whole number from 1 to 200."
-    assert german.json()["errors"][0]["detail"] == "Schreiben Sie eine ganze Zahl von 1 bis 200."
+    assert german.json()["errors"][0]["detail"] == "Geben Sie eine ganze Zahl von 1 bis 200 an."
     assert german.json()["type"] == english.json()["type"]
 
 

@@ -14,8 +14,8 @@ from tests.integration.orders import order
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
-ENGLISH = "Test frames are lost on the way, small ones too."
-GERMAN = "Testrahmen gehen unterwegs verloren, auch kleine."
+ENGLISH = "Test frames are lost along the way, even small ones."
+GERMAN = "Test-Frames gehen unterwegs verloren, auch kleine."
 FAILURE = {
     "code": "line-test-frames-lost",
     "message": ENGLISH,

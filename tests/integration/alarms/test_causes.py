@@ -160,7 +160,7 @@ def test_a_black_hole_counts_the_lines_whose_packets_it_swallows(
 def test_lines_that_differ_on_one_router_are_one_alarm(isp: Isp, lines: dict[str, Vll]) -> None:
     Vll.objects.update(in_sync=False)
     VllEnd.objects.filter(side="a").update(observed_in_sync=False)
-    assert alarms_raised() == ["rhino is not configured as ordered"]
+    assert alarms_raised() == ["rhino is not configured as it should be"]
     assert the_alarm().lines == 3
 
 

@@ -56,7 +56,7 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
     shown = text(browser.get(PAGE))
     assert "Imported last (2)" in shown
     assert Site.objects.get().name == "Bern"
-    assert "Release 4.4.10" in shown
+    assert "Version 4.4.10" in shown
 
 
 def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:

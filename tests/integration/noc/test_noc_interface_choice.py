@@ -31,8 +31,8 @@ def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None
     answer = signed_in(nora).get("/noc/interfaces/?field=interface&of=router&router=rhino")
     shown = text(answer)
     assert offered(answer) == ["GigabitEthernet2", "GigabitEthernet10"]
-    assert "GigabitEthernet2 down · MTU 9000" in shown
-    assert "GigabitEthernet10 up · 25 Gbit/s · MTU 9000" in shown
+    assert "GigabitEthernet2 link down · MTU 9000" in shown
+    assert "GigabitEthernet10 link up · 25 Gbit/s · MTU 9000" in shown
     assert "host-cust1 up port of Alpine Dairy" in shown
     assert "bb-next up link rhino:bb-next — hippo:bb-prev" in shown
     assert "loop0" not in shown

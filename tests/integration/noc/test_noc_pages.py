@@ -269,7 +269,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         "The agent of hippo is ahead of the database",
         "The agent of hippo could not use its files /state/intent.json.set-aside: it is torn",
         "Warning rhino is held or under maintenance Nothing is sent to it.",
-        "Major Milk run is not configured as it should be Line Milk run of Alpine Dairy",
+        "Major Milk run is not configured as ordered Line Milk run of Alpine Dairy",
         "Minor The MTUs of zebra:bb-next — panda:bb-prev conflict",
         "rhino:bb-next — hippo:bb-prev: an interface is missing",
     ):
