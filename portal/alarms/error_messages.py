@@ -13,7 +13,7 @@ TEXTS |= {
         "{by} already acknowledged this alarm at {at}. Undo that first to write something else."
     ),
     errors.AlarmNotAcknowledged: gettext_noop(
-        "This alarm is not acknowledged, or no longer. Nothing was changed."
+        "This alarm is not acknowledged, or no longer is. Nothing was changed."
     ),
     errors.NotNocStaff: gettext_noop(
         "No open NOC account is called {username}. Choose a name from the list."
