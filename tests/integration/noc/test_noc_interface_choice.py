@@ -34,7 +34,7 @@ def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None
     assert "GigabitEthernet2 link down · MTU 9000" in shown
     assert "GigabitEthernet10 link up · 25 Gbit/s · MTU 9000" in shown
     assert "host-cust1 link up port of Alpine Dairy" in shown
-    assert "bb-next up link rhino:bb-next — hippo:bb-prev" in shown
+    assert "bb-next link up link rhino:bb-next — hippo:bb-prev" in shown
     assert "loop0" not in shown
 
 
