@@ -25,7 +25,7 @@
   // The bandwidth is drawn from this part of it on.
   const LIMIT_FROM = 0.4;
   const REFRESH_MS = 10000;
-  const HEIGHT = 150;
+  const HEIGHT = matchMedia("(max-width: 48rem)").matches ? 120 : 150;
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
   const plots = {};
