@@ -20,7 +20,9 @@ SENTENCES = {
     Finding.PORTAL_AWAY: gettext_noop(
         "The portal is not hearing from its routers, so it cannot tell; the line may well be up."
     ),
-    Finding.MAINTENANCE: gettext_noop("The NOC is working on {router}, at {end}."),
+    Finding.MAINTENANCE: gettext_noop(
+        "The NOC is working on {router}, at {end}; the line may carry traffic all the same."
+    ),
     Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may well be up."),
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),

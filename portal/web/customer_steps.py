@@ -59,7 +59,7 @@ def _of_people(customer: Customer, user: User, now: datetime) -> Iterator[Step]:
         yield _invite(
             customer,
             user,
-            _("Nobody there is an administrator, who could invite the others."),
+            _("It has no administrator yet, who can invite the others."),
             Membership.Role.ADMIN,
         )
     elif people.exists() and not people.exclude(user__email="").exists():

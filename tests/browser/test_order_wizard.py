@@ -79,7 +79,7 @@ def test_a_line_is_ordered_by_keyboard_with_few_inputs(isp: Isp, alice_there: Re
 def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/orders/new/")
-    expect(page.get_by_text("Not yet:")).to_be_visible()
+    expect(page.get_by_text("Still missing:")).to_be_visible()
     fill_by_keyboard(page, isp)
     mtu = page.get_by_label("Largest packet (MTU)")
     mtu.fill("9100")

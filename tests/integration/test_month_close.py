@@ -84,7 +84,7 @@ def test_what_was_not_measured_is_not_a_number(vll: Vll, alice: User) -> None:
     assert newest["p95"] is None
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/months/"))
     assert "2026-10 not measured" in page
-    assert "not final yet: a month is, once no more samples of it can arrive" in page
+    assert "not final yet: samples of this month can still arrive" in page
     assert "100 %" not in page
 
 

@@ -14,7 +14,7 @@ UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
 
 
 class BandwidthForm(TablerForm):
-    """The bandwidth of a line alone; cleans to ``cir_bps``, in bit/s."""
+    """The bandwidth of a line; cleans to ``cir_bps``, in bit/s."""
 
     # The fields that are rates; each has its unit beside it.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
@@ -40,6 +40,14 @@ class BandwidthForm(TablerForm):
                     self.add_error(name, _("This is not a whole number of bit/s."))
                 cleaned[f"{name}_bps"] = int(bps)
         return cleaned
+
+
+class OtherBandwidthForm(BandwidthForm):
+    """Another bandwidth for a line that there is, and nothing else: one begins to type at once."""
+
+    def __init__(self, data: Any, *, cir_bps: int) -> None:
+        super().__init__(data, initial=rate_initial("cir", cir_bps))
+        self.fields["cir"].widget.attrs["autofocus"] = True
 
 
 def rate_initial(name: str, bps: int) -> dict[str, Any]:

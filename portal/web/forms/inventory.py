@@ -98,7 +98,7 @@ class CustomerForm(VersionedForm):
     approve_up_to_bps = MbitField(
         label=_("Approved automatically up to (Mbit/s)"),
         required=False,
-        help_text=_("Larger orders wait for the NOC; empty: none waits"),
+        help_text=_("Larger orders wait for the NOC; empty: every order is approved automatically"),
     )
     cooling_off_s = DaysField(
         label=_("Cooling-off (days)"),

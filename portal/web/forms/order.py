@@ -79,7 +79,7 @@ class EndForm(TablerForm):
     more_tags = forms.BooleanField(
         label=_("Also accept frames with further tags"),
         required=False,
-        help_text=_("Turns off VPP's exact match; the further tag takes 4 bytes of the MTU."),
+        help_text=_("The further tag takes 4 bytes of the MTU."),
     )
 
     # Not asked of the customer where all ports are in the select.

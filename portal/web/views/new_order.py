@@ -15,6 +15,7 @@ from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.operations import order_add
+from portal.vll.states import OrderState
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.feasibility_panel import feasibility_context
 from portal.web.forms.order import (
@@ -48,7 +49,10 @@ def order(request: SignedInRequest) -> HttpResponse:
         return render(
             request, template, {"form": form, "problems": list(form.problems())}, status=UNPROCESSABLE
         )
-    messages.success(request, _("Your order is accepted."))
+    if accepted.state == OrderState.HELD:
+        messages.info(request, _("Your order is waiting for the NOC's approval."))
+    else:
+        messages.success(request, _("Your order is accepted."))
     target = resolve_url("web:vll", vll_id=accepted.vll_id)
     return HttpResponseClientRedirect(target) if request.htmx else redirect(target)
 

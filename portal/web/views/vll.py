@@ -18,7 +18,7 @@ from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires, visible_vll
-from portal.web.forms.bandwidth import BandwidthForm, rate_initial
+from portal.web.forms.bandwidth import OtherBandwidthForm
 from portal.web.line_progress import progress_of
 from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
@@ -35,7 +35,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     context = {
         "vll": vll,
         "may_order": permissions.may_order(request.user, vll.customer),
-        "bandwidth": BandwidthForm(initial=rate_initial("cir", vll.cir_bps)),
+        "bandwidth": OtherBandwidthForm(None, cir_bps=vll.cir_bps),
         "diagnosable": vll.lifecycle not in TERMINAL_LIFECYCLES,
         "profile": vll.profile,
         "orders": vll.orders.order_by("-ordered_at", "-id")[:_ORDERS_SHOWN],

@@ -12,7 +12,7 @@ from portal.core.errors import DomainError
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify
 from portal.web.access_control import SignedInRequest, requires, visible_vll
-from portal.web.forms.bandwidth import BandwidthForm, rate_initial
+from portal.web.forms.bandwidth import OtherBandwidthForm
 
 UNPROCESSABLE = 422
 
@@ -22,7 +22,7 @@ UNPROCESSABLE = 422
 def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET shows the bandwidth; POST orders another one, or answers 422 with the reason beside the field."""
     data = request.POST if request.method == "POST" else None
-    form = BandwidthForm(data, initial=rate_initial("cir", vll.cir_bps))
+    form = OtherBandwidthForm(data, cir_bps=vll.cir_bps)
     if form.is_valid():
         changes = Changes(cir_bps=form.cleaned_data["cir_bps"])
         try:

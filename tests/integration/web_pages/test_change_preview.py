@@ -71,7 +71,7 @@ def test_a_change_that_will_be_held_says_so(isp: Isp, alice: User, dairy: Custom
 
 
 def test_half_a_form_is_told_what_is_missing(isp: Isp, alice: User, vll: Vll) -> None:
-    assert "Not yet: Bandwidth" in text(check(alice, isp, vll, cir=""))
+    assert "Still missing: Bandwidth" in text(check(alice, isp, vll, cir=""))
 
 
 def test_the_page_asks_while_somebody_types(alice: User, vll: Vll) -> None:

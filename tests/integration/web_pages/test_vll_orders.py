@@ -279,7 +279,7 @@ class TestServiceabilityWhileTyping:
     def test_a_mistake_stands_below_its_field_while_it_is_written(self, isp: Isp, alice: User) -> None:
         half = self.check(alice, fields(isp, svc_mtu="9000", cir=""))
         assert errors_below(half)["id_cir"] == ""  # not written yet
-        assert "Not yet: Bandwidth." in text(half)
+        assert "Still missing: Bandwidth." in text(half)
         whole = self.check(alice, fields(isp, svc_mtu="9000"))
         assert "rhino:bb-next" in errors_below(whole)["id_svc_mtu"]
         assert "It would be refused:" in text(whole)
@@ -322,7 +322,7 @@ class TestServiceabilityWhileTyping:
 
     def test_half_a_form_is_told_what_is_missing(self, isp: Isp, alice: User) -> None:
         said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
-        assert "Not yet: A end: Port , Bandwidth" in said.replace("Port,", "Port ,")
+        assert "Still missing: A end: Port , Bandwidth" in said.replace("Port,", "Port ,")
         assert "possible" not in said
 
     def test_a_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
