@@ -67,7 +67,7 @@ test-journeys: dev-environment agent
 	@$(BIN)/python -m pytest $(JOURNEYS)
 
 test-rows: dev-environment
-	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 3 $(ROWS)
+	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 2 $(ROWS)
 
 test-go: agent
 	@cd agent && $(GO) test -vet=off -timeout 30m ./...

@@ -1,5 +1,6 @@
 """Fixtures of every test."""
 
+import gc
 from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -15,6 +16,12 @@ from pytest_django import DjangoDbBlocker
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.stack import Stack
 from tests.stacks import simulated
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays until the end: garbage is looked for among what tests make."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

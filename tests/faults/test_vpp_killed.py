@@ -8,8 +8,8 @@ from tests.faults.customer import AT_ONCE, Customer, Line
 from tests.faults.expected_configuration import flaws
 from tests.faults.vpptestctl import VppRefused
 
-# More than an agent sends before it looks at the first answer.
-VLLS = 150
+# More than an agent sends before it looks at the first answer: 64.
+VLLS = 80
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 REAPPLIED_WITHIN_S = 30
 
