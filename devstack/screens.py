@@ -60,7 +60,7 @@ def _order(demo: dict[str, Any], browser: Browser) -> str:
         )
 
     def end(port: str, outer: Any, inner: int | None = None) -> dict[str, Any]:
-        [found] = [value for text, value in ports if text.startswith(port)]
+        [found] = [value for text, value in ports if f" {port} " in f" {text} "]
         tagging = "dot1q" if inner is None else "qinq"
         return {"port": int(found), "tagging": tagging, "outer_vlan": outer, "inner_vlan": inner}
 

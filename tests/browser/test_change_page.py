@@ -32,7 +32,7 @@ def test_what_a_change_would_make_follows_what_is_typed(
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
     said = page.locator("#feasibility")
-    expect(said).to_contain_text("Nothing has changed yet")
+    expect(said).to_contain_text("No change yet")
     page.get_by_label("Bandwidth", exact=True).fill("4")
     expect(said).to_contain_text("This change is possible.")
     expect(said.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")

@@ -148,7 +148,7 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     said = text(noc.post(url, {"do": "begin"}, follow=True))
     assert "The drain has begun." in said
     assert "Draining since" in said
-    assert "Ends that still forward, or may 1" in said
+    assert "Ends that may still forward 1" in said
     assert "ZRH-AMS Alpine Dairy host-cust1" in said
     assert "Drained: paths use it only" in text(noc.get(f"/noc/routers/{isp.routers['rhino'].pk}/"))
     said = text(noc.post(url, {"do": "suspend", "vll": str(vll.pk)}, follow=True))
