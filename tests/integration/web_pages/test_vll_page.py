@@ -254,8 +254,8 @@ def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User,
     answer(vll, "z", "removed")
     shown = text(page_of(alice, vll))
     assert (
-        "Status in detail Lifecycle Terminated Admin status – Operational status – Configuration – Remove order"
-        in shown
+        "Status in detail Lifecycle Terminated Admin status – Operational status – Configuration – "
+        "Remove order" in shown
     )
     assert "Remove this line" not in shown
 
