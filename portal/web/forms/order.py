@@ -253,10 +253,15 @@ class OrderForm:
         }
 
     def proposed_name(self) -> str:
-        """``Zurich – Basel``; only after ``is_valid``."""
+        """``Zurich – Basel``, with a number where there is such a line already; only after ``is_valid``."""
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
-        return " – ".join(sites[port] for port in ports)[:100]
+        name = " – ".join(sites[port] for port in ports)[:90]
+        alike = queries.vlls(self._user).filter(description__icontains=name)
+        taken = set(alike.values_list("description", flat=True))
+        return next(
+            each for each in (name, *(f"{name} {n}" for n in range(2, len(taken) + 3))) if each not in taken
+        )
 
     def asked(self) -> LineRequest:
         """The request for a feasibility check; only after ``is_valid``."""

@@ -224,6 +224,14 @@ def test_a_line_without_a_name_is_called_by_its_places(isp: Isp, alice: User) ->
     assert Vll.objects.get().description == " – ".join(sites)
 
 
+def test_lines_between_the_same_places_are_numbered(isp: Isp, alice: User) -> None:
+    for vlan in ("100", "101", "102"):
+        submit(alice, fields(isp, description="", a_end__outer_vlan=vlan, z_end__outer_vlan=vlan))
+    name = " – ".join(isp.routers[name].site.name for name in ("rhino", "hippo"))
+    called = set(Vll.objects.values_list("description", flat=True))
+    assert called == {name, f"{name} 2", f"{name} 3"}
+
+
 def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice: User, charlie: User) -> None:
     vll = order(isp, alice, description="Milk run", cir_bps=250 * 10**6, svc_mtu=1600).vll
     form = signed_in(alice).get("/orders/new/", {"like": str(vll.pk)}).context["form"]
