@@ -12,8 +12,8 @@ from tests.faults.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
 
-# The claim of whoever was testing a line runs out after 60 s, a sweep comes 5 s later, and 40 orders, with the
-# tests of their lines, take half a minute beside everything else.
+# The claim of whoever was testing a line runs out after 60 s, and a sweep comes 5 s later. 40 orders,
+# with the tests of their lines, take half a minute beside everything else.
 RESUMED_WITHIN_S = 120
 
 
