@@ -194,7 +194,7 @@ def _path_mtu(line: LineFacts) -> Check:
 def _policer(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_policer", end.counted
     if counted is None or counted.dropped is None:
-        text = _("No frames were dropped for exceeding the bandwidth.")
+        text = _("What is dropped for exceeding the bandwidth is not known at the moment.")
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
     text = ngettext(
         "{n} frame was dropped in {s} s for exceeding the bandwidth.",

@@ -12,8 +12,8 @@ from tests.faults.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
 
-# The claim of whoever was testing a line runs out after 60 s, and a sweep comes 5 s later. 40 orders,
-# with the tests of their lines, take half a minute beside everything else.
+# A router's claim runs out after 45 s and that of a line's test after 60, and a sweep comes 5 s later.
+# Then 40 orders go on, with the tests of their lines, beside everything else.
 RESUMED_WITHIN_S = 120
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, count
 from typing import Any
 from uuid import UUID
 
@@ -259,9 +260,7 @@ class OrderForm:
         name = " – ".join(sites[port] for port in ports)[:90]
         alike = queries.vlls(self._user).filter(description__icontains=name)
         taken = set(alike.values_list("description", flat=True))
-        return next(
-            each for each in (name, *(f"{name} {n}" for n in range(2, len(taken) + 3))) if each not in taken
-        )
+        return next(each for each in chain([name], (f"{name} {n}" for n in count(2))) if each not in taken)
 
     def asked(self) -> LineRequest:
         """The request for a feasibility check; only after ``is_valid``."""
