@@ -81,9 +81,9 @@ def availability(
     if since >= until:
         raise RangeEmpty
     interruptions = _interruptions([vll.pk], since, until).get(vll.pk, [])
-    reaching = _reaching(since, until).filter(vll_id=vll.pk).order_by("began_at", "pk")
+    intervals = reaching(since, until).filter(vll_id=vll.pk).order_by("began_at", "pk")
     total, by_period = Times(), {start: Times() for start in _periods(since, until, period)}
-    for interval in reaching:
+    for interval in intervals:
         begin, end = max(interval.began_at, since), min(interval.ended_at or until, until)
         while begin < end:
             start = _period_of(begin, period)
@@ -102,8 +102,8 @@ def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: date
     """By line, its seconds in each status in that time; lines that were not in service are not in it."""
     found: dict[UUID, Times] = {}
     interruptions = _interruptions(vlls, since, until)
-    reaching = _reaching(since, until).filter(vll_id__in=vlls)
-    for vll, status, began, ended in reaching.values_list("vll_id", "status", "began_at", "ended_at"):
+    intervals = reaching(since, until).filter(vll_id__in=vlls)
+    for vll, status, began, ended in intervals.values_list("vll_id", "status", "began_at", "ended_at"):
         span = max(began, since), min(ended or until, until)
         found.setdefault(vll, Times()).add(status, span, interruptions.get(vll, []))
     return found
@@ -125,7 +125,8 @@ def _percent(ratio: float) -> str:
     return f"{localized(f'{math.floor(ratio * 100_000) / 1000:g}')} %"
 
 
-def _reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
+def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
+    """The intervals of all lines that reach into that time."""
     return OperInterval.objects.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since), began_at__lt=until)
 
 

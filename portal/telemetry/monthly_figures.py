@@ -1,11 +1,14 @@
 """A line month by month: op-status availability, passive frame loss, and the frozen 95th percentiles."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from portal.telemetry.availability import availability
+from django.db.models import Exists, OuterRef, QuerySet
+
+from portal.telemetry.availability import availability, reaching
 from portal.telemetry.frame_loss import frame_loss, frame_loss_by_month
 from portal.telemetry.month_close import frozen_percentiles, undecided_of
+from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
 SHOWN = 12
@@ -19,15 +22,33 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
     quarantine and may still be added. The current month's loss is compared by 5 minutes,
     the others' by hours.
     """
-    starts = _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC))
-    times = availability(vll=vll, since=starts[0], until=now, period="month", now=now)["periods"]
+    return _figures(vll, _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC)), now, now)[::-1]
+
+
+def month_of(*, vll: Vll, month: date, now: datetime) -> dict[str, Any]:
+    """The same of the one calendar month that begins on that day, which has begun."""
+    since, until = month_span(month)
+    return _figures(vll, [since], min(until, now), now)[0]
+
+
+def in_service_in(vlls: QuerySet[Vll], month: date) -> QuerySet[Vll]:
+    """Those that were in service in the calendar month that begins on that day, if only for a moment."""
+    return vlls.filter(Exists(reaching(*month_span(month)).filter(vll_id=OuterRef("pk"))))
+
+
+def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -> list[dict[str, Any]]:
+    """Of the months that begin at ``starts``, the last of them as far as ``until``; oldest first."""
+    times = availability(vll=vll, since=starts[0], until=until, period="month", now=now)["periods"]
+    over = starts if month_span(starts[-1])[1] <= now else starts[:-1]
     losses = []
-    if len(starts) > 1:
-        losses = frame_loss_by_month(vll=vll, months=starts[:-1], until=starts[-1], now=now)
-    losses.append(frame_loss(vll=vll, since=starts[-1], until=now, now=now))
+    if over:
+        ends = month_span(over[-1])[1]
+        losses = frame_loss_by_month(vll=vll, months=over, until=ends, now=now)
+    if len(over) < len(starts):
+        losses.append(frame_loss(vll=vll, since=starts[-1], until=until, now=now))
     undecided = undecided_of([vll.pk]).get(vll.pk, {})
     frozen = {entry["month"]: entry for entry in frozen_percentiles(vll_id=vll.pk, undecided=undecided)}
-    found = [
+    return [
         {
             "month": f"{start:%Y-%m}",
             "availability": time,
@@ -37,7 +58,6 @@ def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
         }
         for start, time, loss in zip(starts, times, losses, strict=True)
     ]
-    return found[::-1]
 
 
 def _starts(made: datetime, now: datetime) -> list[datetime]:

@@ -12,6 +12,11 @@ def month_span(month: date) -> Span:
     return since, (since + timedelta(days=31)).replace(day=1)
 
 
+def last_month(now: datetime) -> date:
+    """The first day of the calendar month (UTC) before this one."""
+    return (now.astimezone(UTC).date().replace(day=1) - timedelta(days=1)).replace(day=1)
+
+
 def merged(spans: Iterable[Span]) -> list[Span]:
     """Their union."""
     found: list[Span] = []

@@ -167,6 +167,7 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "role": ["admin"],
         "in_service": ["true"],
         "status": ["stale"],
+        "month": [f"{clock.now():%Y-%m}"],
     }
     names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
     filters = [name for name in names if name not in ("cursor", "limit")]

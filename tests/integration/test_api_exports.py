@@ -3,6 +3,7 @@
 import csv
 import gc
 import io
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from portal.accounts.models import Customer, User
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.streaming_limit import alone
 from portal.core import clock
+from portal.telemetry.models import OperInterval
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -22,6 +24,9 @@ from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 CSV = "/api/v1/vlls.csv"
+MONTH_CSV = "/api/v1/months.csv"
+OCTOBER = datetime(2026, 10, 1, tzinfo=UTC)
+NOVEMBER = datetime(2026, 11, 3, 5, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -176,3 +181,84 @@ def test_a_refused_filter_takes_no_room(lines: list[Vll], alice: User) -> None:
 def test_the_overview_leads_there(lines: list[Vll], alice: User, charlie: User) -> None:
     assert f'href="{CSV}"' in signed_in(alice).get("/").content.decode()
     assert "as CSV" not in text(signed_in(charlie).get("/"))
+
+
+def month_rows(user: User, query: str) -> list[dict[str, str]]:
+    """By default of October."""
+    answer: Any = client(user).get(f"{MONTH_CSV}{query}", headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer.streaming) == (200, True)
+    month = query[7:14] or "2026-10"
+    assert answer["Content-Disposition"] == f'attachment; filename="lines-{month}.csv"'
+    return list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+
+
+@pytest.fixture
+def in_october(lines: list[Vll], monkeypatch: pytest.MonkeyPatch) -> list[Vll]:
+    """Of the five the first two: one was down for a day of it, the other up from its last hour on."""
+    monkeypatch.setattr(clock, "now", lambda: NOVEMBER)
+    Vll.objects.update(created_at=OCTOBER - timedelta(days=9))
+    OperInterval.objects.all().delete()
+    down, late, before, after, _ = lines
+    for vll, status, began, ended in [
+        (down, "op-up", OCTOBER - timedelta(days=9), OCTOBER + timedelta(days=1)),
+        (down, "op-down", OCTOBER + timedelta(days=1), OCTOBER + timedelta(days=2)),
+        (down, "op-up", OCTOBER + timedelta(days=2), None),
+        (late, "op-up", OCTOBER + timedelta(days=31, hours=-1), None),
+        (before, "op-up", OCTOBER - timedelta(days=9), OCTOBER),
+        (after, "op-up", OCTOBER + timedelta(days=31), None),
+    ]:
+        OperInterval.objects.create(vll_id=vll.pk, status=status, began_at=began, ended_at=ended)
+    return [down, late]
+
+
+def test_a_month_has_a_row_for_each_line_that_was_in_service_in_it(
+    in_october: list[Vll], alice: User, charlie: User
+) -> None:
+    found = {row["vll"]: row for row in month_rows(alice, "?month=2026-10")}
+    down, late = (found.pop(str(vll.pk)) for vll in in_october)
+    assert not found
+    assert (down["month"], down["customer"], down["description"]) == ("2026-10", "Alpine Dairy", "'=1+1")
+    assert (down["down_s"], down["up_s"]) == ("86400.0", str(30 * 86400.0))
+    assert float(down["availability"]) == pytest.approx(30 / 31)
+    assert (late["down_s"], late["up_s"], late["compared"]) == ("0.0", "3600.0", "0")
+    assert month_rows(charlie, "?month=2026-10") == []
+    assert len(month_rows(alice, "")) == 2
+
+
+def test_a_lines_own_months_say_the_same_of_it(in_october: list[Vll], alice: User) -> None:
+    for vll in in_october:
+        (row,) = [row for row in month_rows(alice, "?month=2026-10") if row["vll"] == str(vll.pk)]
+        answer: Any = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv")
+        assert row in list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
+
+
+def test_the_month_that_is_running_counts_as_far_as_it_is(in_october: list[Vll], alice: User) -> None:
+    found = month_rows(alice, "?month=2026-11")
+    assert {row["up_s"] for row in found} == {str((NOVEMBER - OCTOBER).total_seconds() - 31 * 86400)}
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("?month=2026-13", "Write a month as in 2026-10."),
+        ("?month=10-2026", "Write a month as in 2026-10."),
+        ("?month=2026-12", "That month has not begun."),
+        ("?month=2026-10&frob=1", "There is no such filter here."),
+    ],
+)
+def test_what_is_no_month_is_refused(in_october: list[Vll], alice: User, query: str, why: str) -> None:
+    answer = client(alice).get(f"{MONTH_CSV}{query}", headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
+    assert why in str(answer.json()["errors"])
+
+
+def test_the_overview_leads_to_last_months_figures_and_a_customers_page_to_its_own(
+    in_october: list[Vll], alice: User, nora: User
+) -> None:
+    page = signed_in(alice).get("/")
+    assert f'href="{MONTH_CSV}?month=2026-10"' in page.content.decode()
+    assert "Figures of October 2026 as CSV" in text(page)
+    lines_page = signed_in(nora).get(f"/noc/customers/{in_october[0].customer_id}/lines/").content.decode()
+    assert f'href="{MONTH_CSV}?month=2026-10&amp;customer=Alpine%20Dairy"' in lines_page
+    assert len(month_rows(nora, "?month=2026-10&customer=Alpine+Dairy")) == 2

@@ -83,16 +83,21 @@ def rows_read(*tables: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def by_index() -> None:
-    """As PostgreSQL reads large tables; of a few rows it would read all, whatever is asked for."""
+def by_index(table: str) -> None:
+    """As PostgreSQL reads large tables; of a few rows it would read all, whatever is asked for.
+
+    With indexes as they are built: by what tests that were rolled back have left in them, the least of them
+    may look larger than one of all rows.
+    """
     with connection.cursor() as cursor:
+        cursor.execute(f"REINDEX TABLE {table}")
         cursor.execute("SET LOCAL enable_seqscan = off")
 
 
 def test_a_report_that_says_nothing_new_reads_none_of_its_lines(isp: Isp, lines: list[Vll]) -> None:
     for second in (0, 10, 20):
         both(isp, lines, second=second)
-    by_index()
+    by_index("vll_vllend")
     before = rows_read("vll_vll", "vll_vllend")
     both(isp, lines, second=30)
     assert rows_read("vll_vll", "vll_vllend") == before
@@ -119,7 +124,7 @@ def test_a_report_that_another_overtook_takes_no_time_back(isp: Isp, lines: list
 
 def test_routes_that_are_told_again_are_not_read_again(isp: Isp) -> None:
     routes = tuple(RouteReport(f"10.255.1.{number}", reachable=True) for number in range(1, 30))
-    by_index()
+    by_index("inventory_observedroute")
     take(isp, "rhino", (), second=0, routes=routes)
     before = rows_read("inventory_observedroute")
     take(isp, "rhino", (), second=10, routes=routes)

@@ -21,7 +21,7 @@ FOR_EVERYBODY = (
         "lines",
         _("Lines"),
         _("Order, change, suspend and remove lines; read their state, traffic and tests."),
-        ("vlls", "vlls.csv", "trouble-reports"),
+        ("vlls", "vlls.csv", "months.csv", "trouble-reports"),
     ),
     Group("orders", _("Orders"), _("Follow an order until it has ended."), ("orders", "jobs")),
     Group(

@@ -1,11 +1,13 @@
 """The filters of each list. An unknown name is refused: it would show too much in silence."""
 
+from datetime import UTC, date
 from typing import Any
 
 import django_filters
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
@@ -18,10 +20,13 @@ from portal.api.language import in_readers_language
 from portal.api.v1.pagination import CURSOR, LIMIT
 from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
+from portal.core import clock
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
 from portal.telemetry.models import Quarantine
+from portal.telemetry.monthly_figures import in_service_in
+from portal.telemetry.time_spans import last_month
 from portal.vll.models import Vll, VllEnd
 from portal.vll.search import vlls_found
 from portal.vll.states import Lifecycle, OperStatus, OrderAction, OrderState
@@ -126,6 +131,41 @@ class VllFilters(Filters):
 
     def found(self, rows: QuerySet[Vll], name: str, value: str) -> QuerySet[Vll]:
         return rows.filter(vlls_found(value, user=caller(self.request)))
+
+
+class MonthField(forms.RegexField):
+    """``2026-10``: a calendar month (UTC) that has begun, by default the last whole one; its first day."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(regex=r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])$", **kwargs)
+        self.error_messages["invalid"] = gettext_lazy("Write a month as in 2026-10.")
+
+    def clean(self, value: Any) -> date:
+        written = super().clean(value)
+        if not written:
+            return last_month(clock.now())
+        first = date.fromisoformat(f"{written}-01")
+        if first > clock.now().astimezone(UTC).date():
+            raise forms.ValidationError(_("That month has not begun."), code="invalid")
+        return first
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "pattern": "^[0-9]{4}-[0-9]{2}$",
+        "description": "As 2026-10; by default the last whole month.",
+    }
+)
+class MonthFilter(django_filters.Filter):
+    field_class = MonthField
+
+
+class MonthFilters(VllFilters):
+    month = MonthFilter(method="in_service_in")
+
+    def in_service_in(self, rows: QuerySet[Vll], name: str, value: date) -> QuerySet[Vll]:
+        return in_service_in(rows, value)
 
 
 class OrderFilters(Filters):

@@ -38,6 +38,7 @@ urlpatterns = [
     path("schema", schema.SchemaView.as_view(), name="schema"),
     path("vlls", vlls.VllsView.as_view(), name="vlls"),
     path("vlls.csv", exports.VllsCsvView.as_view(), name="vlls-csv"),
+    path("months.csv", exports.MonthCsvView.as_view(), name="month-csv"),
     path("vlls/<uuid:pk>", vlls.VllView.as_view(), name="vll"),
     path("vlls/validate", feasibility.ValidateView.as_view(), name="validate"),
     path("vlls/<uuid:pk>/suspend", lifecycle.SuspendView.as_view(), name="suspend"),

@@ -190,7 +190,8 @@ class VllEnd(models.Model):
         FAILED = "failed"
         REMOVED = "removed"
 
-    vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="ends")
+    # Found by the index of one_end_per_side.
+    vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="ends", db_index=False)
     side = models.CharField(max_length=1)
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vll_ends")
     tagging = models.CharField(max_length=10, choices=[(t.value, t.value) for t in Tagging])
@@ -255,7 +256,6 @@ class VllEnd(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["port"], name="vll_end_by_port"),
             models.Index(fields=["outer_vlan"], name="vll_end_by_outer_vlan"),
             models.Index(
                 fields=["inner_vlan"], condition=Q(inner_vlan__isnull=False), name="vll_end_by_inner_vlan"

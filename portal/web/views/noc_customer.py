@@ -18,6 +18,7 @@ from portal.diagnosis.health_queries import health_counts, with_health_state
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Port
 from portal.telemetry.customer_traffic import customer_traffic
+from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.guarded_inventory_deletion import customer_return
 from portal.vll.states import OrderState
@@ -88,6 +89,7 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
         "vlls": with_health(found.rows),
         "page": found,
         "keep": f"health={health.value}" if health else "",
+        "last_month": last_month(clock.now()),
     }
     return render(request, "noc/customer_lines.html", context)
 

@@ -10,6 +10,7 @@ from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
 from portal.diagnosis.health import with_health
 from portal.telemetry.last_hour import recent_of
+from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
@@ -58,6 +59,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "up": active - not_up,
         "open_orders": orders,
         "open_order_count": open_orders.count(),
+        "last_month": last_month(now),
     }
     live = polled_part("overview/_live.html", context, request)
     if request.htmx and request.GET.get("seen") == live.seen:

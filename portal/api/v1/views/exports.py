@@ -1,6 +1,8 @@
 """Lists as CSV, whole: streamed row by row, whatever their length."""
 
 from collections.abc import Iterator
+from datetime import date
+from itertools import chain
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
@@ -11,10 +13,13 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
-from portal.api.v1.list_filters import VllFilters
+from portal.api.v1.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permissions import caller
+from portal.api.v1.views.months import HEADING, month_row
+from portal.core import clock
 from portal.diagnosis.health import Health, healths_of
+from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries
 from portal.vll.models import Vll, VllEnd
 
@@ -37,6 +42,36 @@ class VllsCsvView(generics.ListAPIView[Vll]):
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
         parts = parts_of(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
         return csv_answer("vlls.csv", _rows(parts), unbounded=True)
+
+
+class MonthCsvView(generics.ListAPIView[Vll]):
+    """A month's figures of your VLLs as CSV: availability, frame loss and 95th percentiles (UTC).
+
+    A row for each that you may see and that was in service in that month; empty cells where nothing was
+    measured.
+    """
+
+    permission_classes = [IsAuthenticated]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+    queryset = Vll.objects.none()
+    pagination_class = None
+    filterset_class = MonthFilters
+
+    def get_queryset(self) -> QuerySet[Vll]:
+        return Vll.objects.visible_to(caller(self.request)).select_related("customer")
+
+    @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
+    def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
+        parts = parts_of(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
+        month = MonthField(required=False).clean(request.query_params.get("month", ""))
+        rows = _month_rows(parts, month)
+        return csv_answer(f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded=True)
+
+
+def _month_rows(parts: Iterator[list[Vll]], month: date) -> Iterator[list[object]]:
+    now = clock.now()
+    for part in parts:
+        yield from (month_row(vll, month_of(vll=vll, month=month, now=now)) for vll in part)
 
 
 def _rows(parts: Iterator[list[Vll]]) -> Iterator[list[object]]:

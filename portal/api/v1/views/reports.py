@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from portal.api.v1.serializers.throughput import (
     RangeQuerySerializer,
     ThroughputQuerySerializer,
 )
-from portal.api.v1.views.months import month_rows
+from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.end_drops import end_drops
@@ -83,7 +84,8 @@ class MonthsCsvView(APIView):
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
-        return csv_answer(f"months-{vll.pk}.csv", month_rows(vll, months_of(vll=vll, now=clock.now())))
+        rows = (month_row(vll, figures) for figures in months_of(vll=vll, now=clock.now()))
+        return csv_answer(f"months-{vll.pk}.csv", chain([HEADING], rows))
 
 
 class AvailabilityView(APIView):
