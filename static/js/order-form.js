@@ -81,6 +81,13 @@
     leaveOut();
     mark();
   });
+  // One begins with the first port that is not chosen yet; phones show it without going there.
+  const begin = () => {
+    if (document.querySelector("[autofocus]")) return;
+    const ports = [...document.querySelectorAll('#order-form select[name$="-port"]')];
+    const open = ports.find((select) => select.value === "") ?? document.querySelector('#order-form input[name="cir"]');
+    open?.focus({ preventScroll: true });
+  };
   window.addEventListener("pagehide", keep);
   window.addEventListener("pageshow", (event) => {
     fitAll();
@@ -88,5 +95,6 @@
     if (event.persisted) document.body.dispatchEvent(new CustomEvent("longline:returned"));
   });
   if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") bringBack();
+  else begin();
   fitAll();
 })();

@@ -62,7 +62,7 @@ PAGES = {
     # One of them: since when its VLANs are leased. Two: what it lost.
     "/ports/{port}/": 14,
     # Each end has a select of its own, narrowed by its own search.
-    "/orders/new/": 5,
+    "/orders/new/": 7,
     "/search/?q=100": 8,
     "/routers/": 5,
     # However many alarms there are: the last round, and how many there are of each kind.

@@ -333,6 +333,21 @@ def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
     return {"a_end": {"port": row_id(port), **outer}}
 
 
+def proposed_initial(user: User) -> dict[str, dict[str, Any]]:
+    """The form for a customer's next line: from where the last one begins, or between the only two ports."""
+    if user.is_noc:
+        return {}
+    ports = orderable_ports(user)
+    first = list(
+        ports.order_by("router__site__name", "router__name", "interface").values_list("pk", flat=True)[:3]
+    )
+    if len(first) == 2:
+        return {f"{side}_end": {"port": port} for side, port in zip("az", first, strict=True)}
+    last = Vll.objects.visible_to(user).order_by("-created_at", "-id")[:1]
+    end = VllEnd.objects.filter(vll__in=last, side="a", port__in=ports).first()
+    return {} if end is None else {"a_end": {"port": end.port_id}}
+
+
 def _any_vlan(end: VllEnd) -> dict[str, str]:
     return {} if end.tagging == Tagging.UNTAGGED else {"outer_vlan": ANY}
 

@@ -71,10 +71,11 @@ def _grouped(ports: list[Port]) -> PortChoices:
 
 
 def _label(port: Port) -> str:
-    """The place first: that is what people know a port by."""
-    return _("{site} – {port} – {free} of {all} free").format(
+    """The place first: that is what people know a port by. What may be long stands where a select cuts it."""
+    label = _("{site} – {port} – {free} of {all} free").format(
         site=port.router.site.name,
-        port=f"{port} {port.description}".strip(),
+        port=port,
         free=rate_text(port.free_bps),
         all=rate_text(port.bookable_bps),
     )
+    return f"{label} – {port.description}" if port.description else label

@@ -24,6 +24,7 @@ from portal.web.forms.order import (
     hold_initial,
     like_initial,
     port_initial,
+    proposed_initial,
     unjudged,
     uuid_of,
 )
@@ -85,8 +86,8 @@ def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
 
 
 def order_form(request: SignedInRequest) -> OrderForm:
-    """An empty form, one for what ``?hold=`` holds, one for a line like that of ``?like=``, one from the port
-    of ``?port=`` with its ``?vlan=``, or what was written while ports are looked for."""
+    """One for what ``?hold=`` holds, one for a line like that of ``?like=``, one from the port
+    of ``?port=`` with its ``?vlan=``, what was written while ports are looked for, or what is likely."""
     sent = request.POST or request.GET
     held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
     like_id = uuid_of(sent.get("like", ""))
@@ -97,8 +98,10 @@ def order_form(request: SignedInRequest) -> OrderForm:
         initial = hold_initial(held)
     elif like is not None:
         initial = like_initial(like)
+    elif "port" in sent:
+        initial = port_initial(port=sent["port"], vlan=sent.get("vlan", ""))
     else:
-        initial = port_initial(port=sent.get("port", ""), vlan=sent.get("vlan", ""))
+        initial = proposed_initial(request.user)
     form = OrderForm(user=request.user, initial=initial)
     form.use_hold(hold_id)
     return form

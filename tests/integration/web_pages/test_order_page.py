@@ -232,6 +232,49 @@ def test_lines_between_the_same_places_are_numbered(isp: Isp, alice: User) -> No
     assert called == {name, f"{name} 2", f"{name} 3"}
 
 
+def proposed(user: User) -> list[object]:
+    """The ports that an untouched form has chosen, A first."""
+    form = signed_in(user).get("/orders/new/").context["form"]
+    return [form.a_end["port"].value(), form.z_end["port"].value()]
+
+
+def test_the_next_line_begins_where_the_last_one_did(
+    isp: Isp, alice: User, nora: User, bakery: Customer
+) -> None:
+    assert proposed(alice) == [None, None]
+    order(
+        isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "hippo:host-cust1", outer=7)
+    )
+    order(
+        isp, alice, a_end=end(isp, "hippo:host-cust2", outer=8), z_end=end(isp, "rhino:host-cust1", outer=8)
+    )
+    assert proposed(alice) == [isp.ports["hippo:host-cust2"].pk, None]
+    # The NOC's last line may have been anybody's.
+    assert proposed(nora) == [None, None]
+    isp.ports["hippo:host-cust2"].customer = bakery
+    isp.ports["hippo:host-cust2"].save()
+    assert proposed(alice) == [None, None]
+
+
+def test_with_only_two_ports_both_are_chosen(isp: Isp, alice: User, bakery: Customer) -> None:
+    left = {"rhino:host-cust1", "hippo:host-cust1"}
+    for name, port in isp.ports.items():
+        if name not in left:
+            port.customer = bakery
+            port.save()
+    # By the names of their places, as the select has them.
+    assert proposed(alice) == [isp.ports[name].pk for name in ("hippo:host-cust1", "rhino:host-cust1")]
+
+
+def test_a_port_that_is_named_begins_the_line_whatever_is_likely(isp: Isp, alice: User) -> None:
+    order(
+        isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "hippo:host-cust1", outer=7)
+    )
+    named = isp.ports["hippo:host-cust2"].pk
+    form = signed_in(alice).get("/orders/new/", {"port": named}).context["form"]
+    assert [form.a_end["port"].value(), form.z_end["port"].value()] == [named, None]
+
+
 def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice: User, charlie: User) -> None:
     vll = order(isp, alice, description="Milk run", cir_bps=250 * 10**6, svc_mtu=1600).vll
     form = signed_in(alice).get("/orders/new/", {"like": str(vll.pk)}).context["form"]
