@@ -1,9 +1,9 @@
 """What pages are about, and which of them a committed change concerns.
 
 A page names topics: ``line:<id>`` (one line, with its orders, ends and tests), ``lines`` (all lines and
-orders that its reader sees), ``ports`` (all ports of its reader), ``network`` (routers and links) and
-``alarms``, which are the NOC's. Each stands for keys, by which changes are looked up: a change of one
-customer's line must not even be noticed by another customer.
+orders that its reader sees), ``ports`` (all ports of its reader), ``network`` (routers and links), ``alarms``
+and ``netbox`` (how the exchange with NetBox stands), which are the NOC's. Each stands for keys, by which
+changes are looked up: a change of one customer's line must not even be noticed by another customer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from django.core.exceptions import PermissionDenied
 from portal.accounts.models import User
 from portal.vll.models import Vll
 
-# PostgreSQL's; the triggers of portal/live/sql write to it.
+# PostgreSQL's; triggers write to it: portal/live/sql, and page_changes.sql of other apps.
 CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
 _OF_A_CUSTOMER = frozenset({"lines", "ports"})
-_OF_THE_NOC = frozenset({"network", "alarms"})
+_OF_THE_NOC = frozenset({"network", "alarms", "netbox"})
 
 # The keys of each topic.
 Followed = Mapping[str, frozenset[str]]
@@ -70,7 +70,7 @@ def keys_of(change: str) -> frozenset[str]:
             return frozenset({f"{_LINE}{line}", f"lines:{customer}", "lines"})
         case "ports":
             return frozenset({f"ports:{rest}", "ports"})
-        case "network" | "alarms":
+        case "network" | "alarms" | "netbox":
             return frozenset({kind})
     return frozenset()
 

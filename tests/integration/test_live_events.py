@@ -1,6 +1,7 @@
 """Open pages hear of committed changes that their readers may know of, and of nothing else."""
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from django.db import transaction
@@ -12,7 +13,8 @@ from portal.alarms.operations import alarm_acknowledge
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
-from portal.vll.models import Vll
+from portal.netbox_sync.models import NetboxRun, NetboxState
+from portal.vll.models import PlanResult, Vll
 from portal.vll.operations import order_delete, vll_describe
 from portal.vll.router_actions import router_maintenance_set
 from tests.integration.isp import Isp
@@ -124,8 +126,30 @@ def test_the_noc_hears_of_alarms_and_of_what_is_said_of_them(live: LiveProcess, 
     assert page.event() == ("changed", "alarms")
 
 
-@pytest.mark.parametrize("topic", ["network", "alarms"])
-def test_network_and_alarms_are_the_nocs(live: LiveProcess, alice: User, topic: str) -> None:
+def test_the_noc_hears_of_the_exchange_with_netbox_and_not_that_a_worker_is_at_it(
+    live: LiveProcess, nora: User
+) -> None:
+    state = NetboxState.objects.create(pk=1)
+    page = live.page(nora, "netbox").follows()
+    NetboxState.objects.update(claim=uuid4(), claimed_until=clock.now())
+    NetboxRun.objects.create(why="person", asked_at=clock.now())
+    assert page.event() == ("changed", "netbox")
+    NetboxRun.objects.update(finished_at=clock.now())
+    assert page.event() == ("changed", "netbox")
+    NetboxState.objects.filter(pk=state.pk).update(imported_at=clock.now())
+    assert page.event() == ("changed", "netbox")
+
+
+def test_the_noc_hears_that_routers_have_planned_an_order(live: LiveProcess, nora: User, vll: Vll) -> None:
+    page = live.page(nora, f"line:{vll.pk}").follows()
+    PlanResult.objects.create(order=vll.orders.get(), asked_by="nora", asked_at=clock.now())
+    assert page.event() == ("changed", f"line:{vll.pk}")
+    PlanResult.objects.update(finished_at=clock.now())
+    assert page.event() == ("changed", f"line:{vll.pk}")
+
+
+@pytest.mark.parametrize("topic", ["network", "alarms", "netbox"])
+def test_network_alarms_and_netbox_are_the_nocs(live: LiveProcess, alice: User, topic: str) -> None:
     assert live.page(alice, topic).status == 403
 
 

@@ -1,0 +1,13 @@
+from django.db import migrations
+
+from portal.core.migration_sql import run_sql
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("live", "0001_page_changes"),
+    ]
+
+    operations = [
+        run_sql("live", "plan_changes"),
+    ]

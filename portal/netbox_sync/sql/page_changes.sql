@@ -1,0 +1,20 @@
+-- "netbox" is told with the commit, as portal/live/sql has it for lines: how the exchange stands, its runs, and
+-- lines that it cannot take.
+
+CREATE OR REPLACE FUNCTION netbox_is_told_to_pages() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('longline_live', 'netbox');
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER netbox_run_is_told_to_pages AFTER INSERT OR UPDATE ON netbox_sync_netboxrun
+    FOR EACH ROW EXECUTE FUNCTION netbox_is_told_to_pages();
+-- Not of the claim: a worker renews it while it works.
+CREATE OR REPLACE TRIGGER netbox_state_is_told_to_pages AFTER UPDATE ON netbox_sync_netboxstate FOR EACH ROW
+    WHEN ((OLD.wanted_at, OLD.tried_at, OLD.imported_at, OLD.exported_at, OLD.release, OLD.failures, OLD.retry_at,
+           OLD.failing_since, OLD.error)
+          IS DISTINCT FROM
+          (NEW.wanted_at, NEW.tried_at, NEW.imported_at, NEW.exported_at, NEW.release, NEW.failures, NEW.retry_at,
+           NEW.failing_since, NEW.error))
+    EXECUTE FUNCTION netbox_is_told_to_pages();
+CREATE OR REPLACE TRIGGER line_in_netbox_is_told_to_pages AFTER UPDATE ON netbox_sync_exportedvll FOR EACH ROW
+    WHEN (OLD.error IS DISTINCT FROM NEW.error) EXECUTE FUNCTION netbox_is_told_to_pages();
