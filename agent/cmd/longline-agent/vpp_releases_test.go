@@ -18,7 +18,9 @@ import (
 var newerMessages = map[string]string{
 	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06",
 	"bfd_udp_enable_multihop": "25.02", "bfd_udp_enable_multihop_reply": "25.02",
+	"pg_delete_interface": "25.02", "pg_delete_interface_reply": "25.02",
 	"feature_is_enabled": "25.06", "feature_is_enabled_reply": "25.06",
+	"pg_create_interface_v3": "25.10", "pg_create_interface_v3_reply": "25.10",
 	"gre_tunnel_add_del_v2": "25.10", "gre_tunnel_add_del_v2_reply": "25.10",
 	"gre_tunnel_dump_v2": "25.10", "gre_tunnel_details_v2": "25.10",
 }
@@ -123,6 +125,9 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 			}
 			if multihop := release >= "25.02"; report["path_watch"] != multihop {
 				t.Errorf("reports that it can watch paths: %v", report["path_watch"])
+			}
+			if generates := release >= "25.10"; report["line_tests"] != generates {
+				t.Errorf("reports that it can send test frames: %v", report["line_tests"])
 			}
 			if report["policing"] != "subinterface" || report["vpp"].(map[string]any)["version"] != release+"-vppsim" {
 				t.Errorf("reports %v and %v", report["policing"], report["vpp"])

@@ -106,7 +106,7 @@ const (
 // counters are cleared many times. Error: *CannotError, *vpp.RefusedError, *DisturbedError, or that of the connection.
 func Measure(ctx context.Context, session Session, options Options) (result *Result, err error) {
 	if message := missing(session, needed...); message != "" {
-		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.02 or later"}
+		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.10 or later"}
 	}
 	if err := Tidy(ctx, session); err != nil {
 		return nil, err

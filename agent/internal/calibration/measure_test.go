@@ -51,7 +51,11 @@ func real(t *testing.T, options realvpp.Options) *vpp.Session {
 			t.Fatal(err)
 		}
 	}
-	return dial(t, v.APISocket(), v.StatsSocket())
+	session := dial(t, v.APISocket(), v.StatsSocket())
+	if lacks := missing(session, needed...); lacks != "" {
+		t.Skipf("SKIPPED, NOT SHOWN ON THIS VPP: it has no message %s", lacks)
+	}
+	return session
 }
 
 var withTunnels = realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}}

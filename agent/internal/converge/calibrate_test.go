@@ -14,6 +14,7 @@ import (
 
 	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 )
 
 func said(on, known bool) func() (bool, bool) { return func() (bool, bool) { return on, known } }
@@ -49,6 +50,7 @@ func TestARouterInServiceIsNotCalibratedAndNothingIsDone(t *testing.T) {
 
 func TestARouterUnderMaintenanceIsCalibratedWhereItForwards(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanTest)
 		r.Maintenance = said(true, true)
 		serving := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{serving}).mustAllBe(t, "verified")
@@ -71,6 +73,7 @@ func TestARouterUnderMaintenanceIsCalibratedWhereItForwards(t *testing.T) {
 
 func TestWhatACalibrationLeftGoesWithTheNextConnection(t *testing.T) {
 	r, _ := newRealRouter(t)
+	r.needs(t, observe.CanTest)
 	r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 	before := comparable(r.snapshot())
 	// As far as the agent comes before the first tag.

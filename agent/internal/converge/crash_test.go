@@ -12,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -143,7 +144,7 @@ func (r *router) otherKinds() []step {
 	var gone []intent.Tombstone
 	for _, end := range first {
 		end.Revision, end.AdminUp, end.Frame = 2, false, 9500
-		if end.Tunnel.Encapsulation == intent.GRE {
+		if end.Tunnel.Encapsulation == intent.GRE && r.can(observe.CanGREKeys) {
 			end.Tunnel.GREKey = 100
 		}
 		second, gone = append(second, end), append(gone, tombstone(end))

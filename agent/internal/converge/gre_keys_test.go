@@ -1,13 +1,16 @@
 package converge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"go.fd.io/govpp/binapi/gre"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/realvpp"
@@ -25,10 +28,7 @@ func greEnd(n int, port string, key uint32) intent.End {
 // greByHand makes a GRE tunnel, as somebody else would.
 func (r *router) greByHand(key uint32) string {
 	r.t.Helper()
-	made := r.must(&gre.GreTunnelAddDelV2{IsAdd: true, Tunnel: gre.GreTunnelV2{
-		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.IPAddress(locals[4]), Dst: vpp.IPAddress(remotes[4]), Key: key,
-	}}).(*gre.GreTunnelAddDelV2Reply)
-	return r.snapshot().ByIndex(uint32(made.SwIfIndex)).Name
+	return r.snapshot().ByIndex(r.greTunnel(true, intent.Tunnel{Local: locals[4], Remote: remotes[4], GREKey: key})).Name
 }
 
 // keysOfGRE are the keys of all GRE tunnels, sorted; 0 stands for none.
@@ -53,6 +53,7 @@ func (r *router) mustHaveGREKeys(t *testing.T, want ...uint32) {
 
 func TestOnePairOfAddressesServesAsManyGRELinesAsThereAreKeys(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanGREKeys)
 		var ends []intent.End
 		for n, key := range []uint32{0, 100, 200, 1<<32 - 1} {
 			ends = append(ends, greEnd(n, r.ports[0], key))
@@ -89,6 +90,7 @@ func (r *router) tunnelNames(ends []intent.End) map[intent.Key]string {
 
 func TestALineThatGetsAGREKeyHasOnlyItsTunnelMadeAnew(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanGREKeys)
 		changed, other := greEnd(1, r.ports[0], 0), greEnd(2, r.ports[0], 200)
 		r.put([]intent.End{changed, other}).mustAllBe(t, "verified")
 		kept := r.tunnelNames([]intent.End{other})
@@ -113,6 +115,7 @@ func TestALineThatGetsAGREKeyHasOnlyItsTunnelMadeAnew(t *testing.T) {
 
 func TestAGRETunnelOfSomebodyElseIsInTheWayOfItsOwnKeyAlone(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanGREKeys)
 		theirs := []string{r.greByHand(0), r.greByHand(100)}
 		ends := []intent.End{greEnd(1, r.ports[0], 0), greEnd(2, r.ports[0], 100), greEnd(3, r.ports[0], 200)}
 		outcome := r.put(ends)
@@ -133,6 +136,7 @@ func TestAGRETunnelOfSomebodyElseIsInTheWayOfItsOwnKeyAlone(t *testing.T) {
 
 func TestAKeyedTunnelThatAHandDeletedIsDriftAndMadeAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanGREKeys)
 		ends := []intent.End{greEnd(1, r.ports[0], 100), greEnd(2, r.ports[0], 200)}
 		r.put(ends).mustAllBe(t, "verified")
 		kept := r.tunnelNames(ends[1:])
@@ -154,6 +158,7 @@ func TestAKeyedTunnelThatAHandDeletedIsDriftAndMadeAgain(t *testing.T) {
 // TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey: the journal names the key that was about to be made.
 func TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanGREKeys)
 		end := greEnd(1, r.ports[0], 100)
 		in := &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}
 		todo := plan.Diff(in, r.snapshot(), ownership.Journal{}, nil)
@@ -172,7 +177,7 @@ func TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey(t *testing.T) {
 }
 
 // withoutGREKeys is a stand-in for VPP up to 25.06: what tells it apart is its message table.
-func withoutGREKeys(t *testing.T) *vppsim.Sim {
+func withoutGREKeys(t *testing.T) (api, stats string) {
 	t.Helper()
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{
 		Version: "25.06-vppsim", WithoutMessages: []string{"gre_tunnel_add_del_v2", "gre_tunnel_dump_v2", "gre_tunnel_details_v2"},
@@ -181,7 +186,24 @@ func withoutGREKeys(t *testing.T) *vppsim.Sim {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Stop)
-	return sim
+	return sim.APISocket(), sim.StatsSocket()
+}
+
+// realWithGREKeys starts one of the VPPs of this machine that has keys, or has none, by its message table.
+func realWithGREKeys(has bool) func(t *testing.T) (api, stats string) {
+	return func(t *testing.T) (string, string) {
+		t.Helper()
+		options := realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}}
+		real := realvpp.StartThatOrSkip(t, options, fmt.Sprint("GRE keys: ", has), func(v *realvpp.VPP) bool {
+			session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: 5 * time.Second}.Dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			return session.Has(&gre.GreTunnelAddDelV2{}) == has
+		})
+		return real.APISocket(), real.StatsSocket()
+	}
 }
 
 // becomes is another release of VPP in the place of the one before: another process, with nothing but its ports.
@@ -197,36 +219,38 @@ func (r *router) becomes(api, stats string) {
 // TestARouterWhoseVPPGainsOrLosesGREKeys is upgraded, and put back, with one line of each kind: what this VPP can make
 // is there each time, and what it cannot is said and left to the portal, which gives the line a pair of its own.
 func TestARouterWhoseVPPGainsOrLosesGREKeys(t *testing.T) {
-	newer := map[string]func(t *testing.T) (api, stats string){
-		"vppsim": func(t *testing.T) (string, string) {
-			sim, err := vppsim.Start(t.Context(), vppsim.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(sim.Stop)
-			return sim.APISocket(), sim.StatsSocket()
-		},
-		"real VPP": func(t *testing.T) (string, string) {
-			real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
-			return real.APISocket(), real.StatsSocket()
-		},
+	type start = func(t *testing.T) (api, stats string)
+	standIn := func(t *testing.T) (string, string) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		return sim.APISocket(), sim.StatsSocket()
 	}
-	for name, start := range newer {
+	for name, c := range map[string]struct{ older, newer start }{
+		"vppsim":                {withoutGREKeys, standIn},
+		"vppsim and a real VPP": {withoutGREKeys, realWithGREKeys(true)},
+		"two real VPPs":         {realWithGREKeys(false), realWithGREKeys(true)},
+	} {
 		t.Run(name, func(t *testing.T) {
-			api, stats := start(t)
-			older := withoutGREKeys(t)
-			r := newRouter(t, older.APISocket(), older.StatsSocket())
+			api, stats := c.older(t)
+			r := newRouter(t, api, stats)
 			plain, keyed := greEnd(1, r.ports[0], 0), greEnd(2, r.ports[0], 100)
 			both := []intent.End{plain, keyed}
 			r.mustRefuseTheKey(t, r.put(both))
 
-			r.becomes(api, stats)
+			r.becomes(c.newer(t))
 			r.put(both).mustAllBe(t, "verified")
 			r.mustHaveGREKeys(t, 0, 100)
 
-			older = withoutGREKeys(t)
-			r.becomes(older.APISocket(), older.StatsSocket())
+			r.becomes(c.older(t))
 			r.mustRefuseTheKey(t, r.put(both))
+			r.becomes(c.newer(t)) // put back for an hour only: the same document builds all of it again
+			r.Converge(t.Context()).mustAllBe(t, "verified")
+			r.mustHaveGREKeys(t, 0, 100)
+			r.becomes(c.older(t))
+			r.mustRefuseTheKey(t, r.Converge(t.Context()))
 			if drift := r.driftOf(plain.Key); len(drift) != 0 {
 				t.Errorf("the line without a key has drifted: %v", drift)
 			}

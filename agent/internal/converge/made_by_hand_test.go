@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
@@ -60,9 +59,7 @@ func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
 	case intent.GENEVE:
 		r.must(&geneve.GeneveAddDelTunnel2{LocalAddress: local, RemoteAddress: remote, Vni: t.VNI, McastSwIfIndex: nowhere, DecapNextIndex: none})
 	case intent.GRE:
-		r.must(&gre.GreTunnelAddDelV2{Tunnel: gre.GreTunnelV2{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey,
-		}})
+		r.greTunnel(false, t.Tunnel)
 	}
 }
 

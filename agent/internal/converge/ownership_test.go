@@ -116,7 +116,7 @@ func (r *router) randomEnd(random *rand.Rand, n int) intent.End {
 		Local: locals[family], Remote: remotes[family]}
 	if e.Tunnel.Encapsulation != intent.GRE {
 		e.Tunnel.VNI = uint32(1 + random.IntN(3))
-	} else {
+	} else if r.can(observe.CanGREKeys) {
 		e.Tunnel.GREKey = uint32(random.IntN(3))
 	}
 	if random.IntN(3) == 0 {

@@ -88,7 +88,7 @@ func (r *router) mustDoAsPlanned(t *testing.T, session Session, present []intent
 // remove it.
 func TestWhatWasPlannedIsWhatIsSent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		for _, w := range wires {
+		for _, w := range r.wires() {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
 				t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
 					ends := r.ends(w, tagging)

@@ -6,14 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.fd.io/govpp/binapi/gre"
 	"go.fd.io/govpp/binapi/vlib"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/realvpp"
-	"longline.dev/agent/internal/vpp"
 )
 
 // typeIn gives VPP's own CLI the lines of a plan, as an operator would, who puts the name that VPP gives a new
@@ -22,11 +20,8 @@ func (r *router) typeIn(ops []plan.Op) {
 	r.t.Helper()
 	given := make(map[string]string)
 	byAPI := func(op plan.Op, t intent.Tunnel, add bool) {
-		reply := r.must(&gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0), Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote), Key: t.GREKey,
-		}}).(*gre.GreTunnelAddDelV2Reply)
-		if add {
-			given[op.Action.Target().Name] = r.snapshot().ByIndex(uint32(reply.SwIfIndex)).Name
+		if index := r.greTunnel(add, t); add {
+			given[op.Action.Target().Name] = r.snapshot().ByIndex(index).Name
 		}
 	}
 	for _, op := range ops {
@@ -70,7 +65,7 @@ func (r *router) typeIn(ops []plan.Op) {
 // TestTheLinesOfAPlanDoWhatItsMessagesDo to make each kind of line, to change it in place, and to remove it.
 func TestTheLinesOfAPlanDoWhatItsMessagesDo(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
-	for _, w := range wires {
+	for _, w := range shared(t, real).wires() {
 		for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
 			t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
 				r := shared(t, real)

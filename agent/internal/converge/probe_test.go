@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 )
 
 // probes are one of each encapsulation.
@@ -21,6 +22,7 @@ func probes() []intent.End {
 
 func TestAProbeCarriesTestFramesBesideALineAndLeavesNothing(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanTest)
 		line := vxlanEnd(9, r.ports[0])
 		r.put([]intent.End{line}).mustAllBe(t, "verified")
 		before := comparable(r.snapshot())

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/l2"
 
@@ -194,8 +193,7 @@ func (r *router) deleteTunnel(name string) {
 	i := s.ByName(name)
 	for _, t := range s.Tunnels {
 		if t.Index == i.Index {
-			r.must(&gre.GreTunnelAddDelV2{Tunnel: gre.GreTunnelV2{Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: ^uint32(0),
-				Src: vpp.IPAddress(t.Local), Dst: vpp.IPAddress(t.Remote), Key: t.GREKey}})
+			r.greTunnel(false, t.Tunnel)
 		}
 	}
 }

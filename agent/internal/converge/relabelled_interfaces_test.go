@@ -67,7 +67,7 @@ func (e End) mustBeRelabelled(t *testing.T, tag string, among []*plan.Holding) {
 // line, with a restart of the agent between that and the removal, or without.
 func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		for _, w := range wires {
+		for _, w := range r.wires() {
 			for _, tag := range []string{"", "rack 3, blue cable"} {
 				for _, restarted := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%q/%v", w.name(), tag, restarted), func(t *testing.T) {

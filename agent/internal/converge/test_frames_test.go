@@ -19,6 +19,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/linetest"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
 )
@@ -60,6 +61,7 @@ func (r *router) leftOfTests() string {
 
 func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanTest)
 		end := testedEnd(1, r.ports[0])
 		r.put([]intent.End{end, testedEnd(2, r.ports[0])}).mustAllBe(t, "testing")
 		before, err := r.SendTestFrames(t.Context(), frames(end, 0))
@@ -168,6 +170,7 @@ func TestAFullStatsSegmentTakesNoGenerator(t *testing.T) {
 // TestTheGeneratorIsNoInterfaceOfTheRouter: while frames are sent nobody reports it, and nobody takes it for a change.
 func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanTest)
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		before := r.snapshot()
 		looks := r.Status().Statistics.FullLooks
@@ -244,6 +247,7 @@ func (c *endingSession) DumpEach(ctx context.Context, requests []api.Message, ea
 // TestATestMayBeCutOffAfterAnyMessage, and the next connection leaves nothing of it.
 func TestATestMayBeCutOffAfterAnyMessage(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanTest)
 		r.furnishForeign()
 		foreign := theirs(r.snapshot(), r.ports[0], r.ports[1])
 		end := testedEnd(1, r.ports[0])

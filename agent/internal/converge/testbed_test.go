@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
@@ -77,6 +78,37 @@ func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	r.pair = pairer(real)
 	return r, real
 }
+
+// can says what this VPP has the messages for.
+func (r *router) can(capability observe.Capability) bool {
+	r.t.Helper()
+	return r.snapshot().Supported[capability]
+}
+
+// needs skips what a real VPP of an earlier release cannot show. Stand-ins can do everything.
+func (r *router) needs(t *testing.T, capability observe.Capability) {
+	t.Helper()
+	if !r.session.Info().Simulated() && !r.can(capability) {
+		t.Skipf("SKIPPED, NOT SHOWN ON THIS VPP: it lacks the messages of %s", capability)
+	}
+}
+
+// greTunnel adds or deletes a GRE tunnel between the addresses, and with the key, of t, and returns the index of what it
+// made; an earlier VPP has no message that takes a key.
+func (r *router) greTunnel(add bool, t intent.Tunnel) uint32 {
+	r.t.Helper()
+	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
+	if t.GREKey == 0 && !r.session.Has(&gre.GreTunnelAddDelV2{}) {
+		return uint32(r.must(&gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: noInstance, Src: local, Dst: remote,
+		}}).(*gre.GreTunnelAddDelReply).SwIfIndex)
+	}
+	return uint32(r.must(&gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
+		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: noInstance, Src: local, Dst: remote, Key: t.GREKey,
+	}}).(*gre.GreTunnelAddDelV2Reply).SwIfIndex)
+}
+
+const noInstance = ^uint32(0)
 
 var customerPorts = []string{"loop100", "loop101", "loop102", "loop103"}
 

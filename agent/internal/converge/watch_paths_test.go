@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
@@ -97,6 +98,7 @@ func endsOfAllTransports(r *router) (ends []intent.End) {
 
 func TestLinesOfAllTransportsShareASessionForEachPairOfAddresses(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		ends := endsOfAllTransports(r)
 		ends[2].Testing = true
 		r.putWatched(watched, ends...)
@@ -121,6 +123,7 @@ func TestAHundredPeersAreAHundredSessionsAndAThousandLinesToOneAreOne(t *testing
 		t.Errorf("%d sessions for 1,000 lines", got)
 	}
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		var ends []intent.End
 		for n := range 100 {
 			end := vxlanEnd(n, r.ports[0])
@@ -136,6 +139,7 @@ func TestAHundredPeersAreAHundredSessionsAndAThousandLinesToOneAreOne(t *testing
 
 func TestTimersFollowTheIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		end, slower := vxlanEnd(1, r.ports[0]), intent.Watch{IntervalMS: 1000, Multiplier: 5}
 		r.putWatched(watched, end)
 		r.putWatched(slower, end)
@@ -145,6 +149,7 @@ func TestTimersFollowTheIntent(t *testing.T) {
 
 func TestASessionOfSomebodyElseIsReadAndLeftAlone(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		r.must(&bfd.BfdUDPEnableMultihop{})
 		r.must(r.byHand(pathOf(4), 50_000))
 		foreign := r.sessions()[pathOf(4)]
@@ -173,6 +178,7 @@ func (r *router) spoil() {
 
 func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		ends := endsOfAllTransports(r)
 		r.putWatched(watched, ends...)
 		r.spoil()
@@ -197,6 +203,7 @@ func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(
 
 func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.open()
 		r.LookForDrift(t.Context())
@@ -210,6 +217,7 @@ func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
 
 func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		intents, err := filepath.Glob(filepath.Join(r.folder, "intent*"))
 		if err != nil || len(intents) == 0 {
@@ -231,6 +239,7 @@ func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
 
 func TestSessionsAreMadeAgainInAVPPThatRestarted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.restartVPP()
 		if paths := r.Paths(); len(paths) != 0 {
@@ -257,6 +266,7 @@ func TestAVPPWithoutMultihopBFDIsNotAskedForIt(t *testing.T) {
 
 func TestARouterThatIsNeverToWatchGivesItsSessionsUp(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.NeverWatch = true
 		r.LookForDrift(t.Context())
@@ -266,6 +276,7 @@ func TestARouterThatIsNeverToWatchGivesItsSessionsUp(t *testing.T) {
 
 func TestAConvergeThatWantsTheSamePathsAsksNothingOfBFD(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		one, two := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.putWatched(watched, one)
 		r.spoilQuietly()
@@ -285,6 +296,7 @@ func (r *router) spoilQuietly() {
 
 func TestWhatVPPTellsOfASessionIsKnownWhileAConvergeRuns(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.needs(t, observe.CanWatch)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go r.followPaths(ctx, r.session.PathEvents())

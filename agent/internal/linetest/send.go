@@ -41,7 +41,7 @@ const (
 // been sent.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
-		return 0, &CannotError{"this VPP has no message " + missing + ", which VPP has since 25.02"}
+		return 0, &CannotError{"this VPP has no message " + missing + ", without which it sends no test frames; VPP 25.10 and later have all"}
 	}
 	if !sayable(frames.Tunnel) {
 		return 0, &CannotError{fmt.Sprintf("VPP's command line cannot name the tunnel %q", frames.Tunnel)}

@@ -309,7 +309,7 @@ func TestAVPPWithoutAMessageSaysWhichAndIsLeftAlone(t *testing.T) {
 			}
 			var cannot *CannotError
 			_, err = Send(t.Context(), session, Frames{Tunnel: "vxlan_tunnel0", Size: 64, Count: 1, Rate: 1})
-			if !errors.As(err, &cannot) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), "25.02") {
+			if !errors.As(err, &cannot) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), "25.10") {
 				t.Errorf("got %v", err)
 			}
 			if err := Tidy(t.Context(), session); err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // startup is VPP's startup.conf for one private run. Nothing here is polled (no DPDK, no memif), so
@@ -18,7 +20,7 @@ func startup(install Install, folder, prefix string, options Options) string {
 		fmt.Fprintf(&b, "unix { gid %d }\n", options.Group)
 	}
 	if options.Workers != 0 {
-		fmt.Fprintf(&b, "cpu { workers %d }\n", options.Workers)
+		fmt.Fprintf(&b, "cpu { main-core %d workers %d }\n", firstCPU(), options.Workers)
 	}
 	fmt.Fprintf(&b, "api-segment { prefix %s }\n", prefix)
 	fmt.Fprintf(&b, "socksvr { socket-name %s }\n", filepath.Join(folder, "api.sock"))
@@ -40,4 +42,17 @@ func startup(install Install, folder, prefix string, options Options) string {
 	}
 	fmt.Fprintf(&b, "}\n")
 	return b.String()
+}
+
+// firstCPU is one that this process may use: earlier releases want to be told where the main thread runs beside workers.
+func firstCPU() int {
+	var usable unix.CPUSet
+	if unix.SchedGetaffinity(0, &usable) == nil {
+		for cpu := range len(usable) * 64 {
+			if usable.IsSet(cpu) {
+				return cpu
+			}
+		}
+	}
+	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,19 @@ func Prefixes() []string {
 
 // Find returns the first VPP; the error names every place looked at.
 func Find() (Install, error) { return find(Prefixes()) }
+
+// Installed is every VPP of this machine, that of VPP_PREFIX first: the usual places, and beside /opt/vpp other releases as
+// /opt/vpp-26.06.
+func Installed() []Install {
+	others, _ := filepath.Glob("/opt/vpp-*")
+	var all []Install
+	for _, prefix := range slices.Concat(Prefixes(), []string{"/opt/vpp", "/usr"}, others) {
+		if install, err := find([]string{prefix}); err == nil && !slices.Contains(all, install) {
+			all = append(all, install)
+		}
+	}
+	return all
+}
 
 func find(prefixes []string) (Install, error) {
 	for _, prefix := range prefixes {

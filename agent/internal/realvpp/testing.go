@@ -27,6 +27,25 @@ func StartOrSkip(t testing.TB, options Options) *VPP {
 	return v
 }
 
+// StartThatOrSkip starts the first VPP of this machine that is meant, and skips the test where there is none; what says
+// which it is.
+func StartThatOrSkip(t testing.TB, options Options, what string, meant func(*VPP) bool) *VPP {
+	t.Helper()
+	for _, install := range Installed() {
+		v, err := Start(t.Context(), install, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meant(v) {
+			t.Cleanup(v.Stop)
+			return v
+		}
+		v.Stop()
+	}
+	t.Skipf("SKIPPED, NO SUCH VPP ON THIS MACHINE: %s", what)
+	return nil
+}
+
 // StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each has a loop0 with 10.255.0.n and
 // fd00:255::n and a route to the other's; memif is among options.Plugins. The link comes up by itself, in a while.
 func StartPairOrSkip(t testing.TB, options Options) [2]*VPP {

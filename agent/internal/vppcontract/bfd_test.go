@@ -9,6 +9,7 @@ import (
 
 func (d *device) enableMultihop() {
 	d.Helper()
+	d.needs(&bfd.BfdUDPEnableMultihop{})
 	do(d, &bfd.BfdUDPEnableMultihop{}, &bfd.BfdUDPEnableMultihopReply{})
 }
 
@@ -35,6 +36,7 @@ func (d *device) bfdSessions() []*bfd.BfdUDPSessionDetails {
 
 func TestNoInterfaceIsNoneUntilMultihopIsEnabled(t *testing.T) {
 	both(t, func(d *device) {
+		d.needs(&bfd.BfdUDPEnableMultihop{})
 		refused(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{}, -2)
 		refused(d, modBFD("10.255.0.1", "10.255.0.2"), &bfd.BfdUDPModReply{}, -2)
 		refused(d, delBFD("10.255.0.1", "10.255.0.2"), &bfd.BfdUDPDelReply{}, -2)

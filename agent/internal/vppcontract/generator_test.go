@@ -15,6 +15,7 @@ import (
 // generator makes the interface of a packet generator.
 func (d *device) generator(id uint32) interface_types.InterfaceIndex {
 	d.Helper()
+	d.needs(&pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{})
 	return do(d, &pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(id)}, &pg.PgCreateInterfaceV3Reply{}).SwIfIndex
 }
 
@@ -80,6 +81,7 @@ func TestAGeneratorIsAPortOfItsOwnKind(t *testing.T) {
 
 func TestOnlyAGeneratorIsDeletedAsOne(t *testing.T) {
 	both(t, func(d *device) {
+		d.needs(&pg.PgDeleteInterface{})
 		port := d.port()
 		refused(d, &pg.PgDeleteInterface{SwIfIndex: port}, &pg.PgDeleteInterfaceReply{}, -2)
 		refused(d, &pg.PgDeleteInterface{SwIfIndex: 9999}, &pg.PgDeleteInterfaceReply{}, -2)

@@ -103,6 +103,7 @@ func TestAGREKeySeparatesTunnelsOfOneAddressPair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(d *device) {
+				d.needs(&gre.GreTunnelAddDelV2{})
 				want := map[index]uint32{d.gre(c.src, c.dst): 0}
 				for _, key := range []uint32{7, 1 << 24, 1<<32 - 1} {
 					want[do(d, keyed(c.src, c.dst, key), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex] = key
@@ -119,6 +120,7 @@ func TestAGREKeySeparatesTunnelsOfOneAddressPair(t *testing.T) {
 
 func TestAGRETunnelIsDeletedByItsKey(t *testing.T) {
 	both(t, func(d *device) {
+		d.needs(&gre.GreTunnelAddDelV2{})
 		plain := d.gre("10.0.0.1", "10.0.0.2")
 		made := do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex
 		refused(d, keyedDelete("10.0.0.1", "10.0.0.2", 8), &gre.GreTunnelAddDelV2Reply{}, noSuchEntry)
@@ -137,6 +139,7 @@ func TestAGRETunnelIsDeletedByItsKey(t *testing.T) {
 // TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys: where there are keys, only the second dump tells tunnels apart.
 func TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys(t *testing.T) {
 	both(t, func(d *device) {
+		d.needs(&gre.GreTunnelAddDelV2{})
 		made := do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex
 		all := dump[*gre.GreTunnelDetails](d, &gre.GreTunnelDump{SwIfIndex: anyIndex})
 		if len(all) != 1 || all[0].Tunnel.SwIfIndex != made || all[0].Tunnel.Dst != address("10.0.0.2") {
@@ -151,6 +154,7 @@ func TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys(t *testing.T) {
 
 func TestAKeyedGRETunnelIsDownWithMTU9000(t *testing.T) {
 	both(t, func(d *device) {
+		d.needs(&gre.GreTunnelAddDelV2{})
 		i := d.at(do(d, keyed("10.0.0.1", "10.0.0.2", 7), &gre.GreTunnelAddDelV2Reply{}).SwIfIndex)
 		if i.InterfaceDevType != "GRE tunnel device" || i.Flags != 0 || i.Mtu[0] != 9000 {
 			d.Errorf("device %q, flags %v, mtu %v", i.InterfaceDevType, i.Flags, i.Mtu)
@@ -198,6 +202,7 @@ func TestAGREDumpEndsWithoutItsReply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(d *device) {
+				d.needs(request)
 				d.gre("10.0.0.1", "10.0.0.2")
 				stream, err := d.conn.NewStream(context.Background())
 				if err != nil {

@@ -29,7 +29,7 @@ func TestTheMessageTableHasWhatTheAgentNeeds(t *testing.T) {
 			&interfaces.CreateLoopbackInstance{}, &interfaces.WantInterfaceEvents{},
 			&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{},
 			&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{},
-			&gre.GreTunnelAddDel{}, &gre.GreTunnelAddDelV2{}, &gre.GreTunnelDump{},
+			&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{},
 			&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}, &l2.L2InterfaceVlanTagRewrite{}, &l2.BridgeDomainDump{},
 			&ip.IPAddressDump{}, &ip.IPRouteLookup{},
 		} {
