@@ -67,8 +67,7 @@ TEXTS |= {
         "Both ends of this line are on one router, so there is no tunnel to send test frames through."
     ),
     errors.RouterSendsNoTestFrames: gettext_noop(
-        "{routers} cannot send test frames, which takes VPP 25.02 and an agent of this release."
-        " Ask the NOC to upgrade."
+        "{routers} cannot send test frames, so nothing was done. Ask the NOC to upgrade."
     ),
     errors.RouterDoesNotAnswer: gettext_noop(
         "{routers} would not respond within seconds, so the line might stay interrupted; nothing was "

@@ -20,9 +20,7 @@ _REASONS = {
     ),
     LineTest.Reason.FRAMES_LOST: gettext_noop("Test frames are lost along the way, even small ones."),
     LineTest.Reason.NO_TUNNEL: gettext_noop("Both ends are on one router, and there is no tunnel."),
-    LineTest.Reason.ROUTER_CANNOT: gettext_noop(
-        "{routers} cannot send test frames, which takes VPP 25.02 and an agent of this release."
-    ),
+    LineTest.Reason.ROUTER_CANNOT: gettext_noop("{routers} cannot send test frames."),
     LineTest.Reason.CALLED_OFF: gettext_noop("It was called off."),
     LineTest.Reason.TOOK_TOO_LONG: gettext_noop(
         "The test could not be carried out within a minute, so the line was joined again without it."

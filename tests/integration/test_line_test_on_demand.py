@@ -208,9 +208,21 @@ def test_what_cannot_be_tested_is_refused_and_left_alone(
     ObservedRouter.objects.filter(router__name="hippo").update(reported_at=now - timedelta(minutes=1))
     assert refused(alice, {}) == (409, "router-does-not-answer")
     ObservedRouter.objects.update(reported_at=now)
+    for dead in ({"vpp_connected": False}, {"vpp_hangs": True}):
+        ObservedRouter.objects.filter(router__name="hippo").update(**dead)
+        assert refused(alice, {}) == (409, "router-does-not-answer")
+        ObservedRouter.objects.update(vpp_connected=True, vpp_hangs=False)
     ObservedRouter.objects.filter(router__name="rhino").update(line_tests=False)
     assert refused(alice, {}) == (409, "router-sends-no-test-frames")
     ObservedRouter.objects.update(line_tests=True)
+
+    modify(alice, line, cir_bps=2 * 10**9)
+    assert refused(alice, {}) == (409, "order-is-open")
+    order_cancel(user=alice, order=line.orders.latest("ordered_at"), now=clock.now())
+    activate(line)
+    line.refresh_from_db()
+    assert line.admin_status == "admin-up"
+    revision = line.revision
 
     local = order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "rhino:host-cust2")

@@ -176,6 +176,8 @@ def _check_testable(content: Content, now: datetime) -> None:
         Q(held_since__isnull=False)
         | Q(convergence__failures__gt=0)
         | Q(observed__reported_at__lt=now - FRESH)
+        | Q(observed__vpp_connected=False)
+        | Q(observed__vpp_hangs=True)
     )
     if names := sorted(_routers(content).filter(away).values_list("name", flat=True)):
         raise RouterDoesNotAnswer(routers=", ".join(names))
