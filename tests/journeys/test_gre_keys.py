@@ -1,42 +1,16 @@
 """A router's VPP is put back to a release without GRE keys, and upgraded again: what becomes of its lines."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from devstack.client import Client
 from devstack.stack import Stack
-from devstack.vppsim import SimulatedDataplane
+from tests.journeys.other_releases import GRE_KEYS, without
 from tests.journeys.test_order_to_traffic import an_order
-
-# Releases are told apart by their message tables alone.
-KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
 
 
 @pytest.fixture
 def alice(live_stack: Stack) -> Client:
     return live_stack.client("customer")
-
-
-@contextmanager
-def without_gre_keys(stack: Stack, router: str) -> Iterator[None]:
-    """For a while, the router has a VPP of before there were keys. Each VPP begins empty."""
-    assert isinstance(stack.dataplane, SimulatedDataplane)
-    file, vpp = stack.dataplane.folder / router / "vppsim.json", stack.family[f"vppsim-{router}"]
-    before = file.read_text()
-
-    def becomes(config: str) -> None:
-        file.write_text(config)
-        vpp.end()
-        vpp.restart()
-
-    becomes(json.dumps(json.loads(before) | {"without_messages": KEYS}))
-    try:
-        yield
-    finally:
-        becomes(before)
 
 
 def test_a_line_with_a_key_outlives_a_vpp_without_keys(live_stack: Stack, alice: Client) -> None:
@@ -51,7 +25,7 @@ def test_a_line_with_a_key_outlives_a_vpp_without_keys(live_stack: Stack, alice:
         return all(alice.vll(line)["in_sync"] for line in lines)
 
     key = alice.vll(waiting.vll)["gre_key"]
-    with without_gre_keys(live_stack, "hippo"):
+    with without(live_stack, "hippo", GRE_KEYS):
         assert alice.wait(
             lambda: are_in_sync(plain.vll) and not are_in_sync(changed.vll) and not are_in_sync(waiting.vll),
             timeout_s=60,

@@ -17,6 +17,7 @@ from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
+from tests.lab.abilities import Ability, abilities
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
 from tests.migrated_cluster import migrated_cluster
@@ -34,6 +35,17 @@ class Lab:
     # By router and port interface.
     customers: dict[tuple[str, str], Customer]
     report: list[str]
+
+    def can(self, ability: Ability) -> bool:
+        return all(ability in abilities(vpp) for vpp in self.dataplane.vpps.values())
+
+    def needs(self, ability: Ability) -> None:
+        """Skip, and say so in the summary, what an earlier release of VPP cannot show."""
+        if not self.can(ability):
+            reason = f"NOT SHOWN on {self.dataplane.name}: it lacks {', '.join(ability.value)}"
+            if f"lab: {reason}" not in self.report:
+                self.report.append(f"lab: {reason}")
+            pytest.skip(reason)
 
     def ends(self, transport: str, tagging: str) -> dict[str, tuple[str, str]]:
         """(router, interface) of side a and of side z for this combination."""

@@ -7,6 +7,7 @@ import pytest
 
 from devstack.paths import BUILD
 from portal.core.encapsulations import Transport
+from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import WAIT_S, in_service, pass_both_ways
@@ -34,6 +35,7 @@ def test_in_service_it_is_refused_in_words_and_nothing_is_done(lab: Lab) -> None
 
 @pytest.mark.parametrize("options", [(), ("-beside-lines",)], ids=["drained", "beside a line"])
 def test_under_maintenance_its_figures_reach_admission(lab: Lab, options: tuple[str, ...]) -> None:
+    lab.needs(Ability.LINE_TESTS)  # by the same generator
     noc = lab.stack.client("noc")
     rhino = noc.router("rhino")
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 from tests.lab.lab_line import WAIT_S, in_service
@@ -16,6 +17,7 @@ CALM_S = 0.5
 def test_a_line_loses_no_frame_but_those_of_the_interruption_that_is_shown(
     lab: Lab, line: Combination
 ) -> None:
+    lab.needs(Ability.LINE_TESTS)
     ends, customer = lab.ends(line.transport, line.tagging), lab.stack.client("customer")
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     with in_service(lab, line) as vll, flowing(line, a, z) as stream:

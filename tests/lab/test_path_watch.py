@@ -7,6 +7,7 @@ import pytest
 
 from devstack.black_hole import BlackHole
 from devstack.client import Json
+from tests.lab.abilities import Ability
 from tests.lab.conftest import Lab
 
 WAIT_S = 60
@@ -18,6 +19,7 @@ FIRST_VLAN = 3000
 @pytest.fixture(scope="module")
 def lines(lab: Lab) -> Iterator[dict[str, str]]:
     """The ids of a line of each transport, by it."""
+    lab.needs(Ability.PATH_WATCH)
     customer = lab.stack.client("customer")
     with ExitStack() as undo:
         lines = {}

@@ -6,6 +6,7 @@ import pytest
 
 from devstack.client import NotReached
 from tests.journeys.test_order_to_traffic import an_order
+from tests.lab.abilities import Ability
 from tests.watch.conftest import Watched
 
 WAIT_S = 120
@@ -20,6 +21,7 @@ def wait(watched: Watched, is_so: Callable[[], bool]) -> None:
 
 
 def test_a_black_hole_is_found_and_named_to_the_byte(watched: Watched) -> None:
+    watched.needs(Ability.LINE_TESTS)
     customer = watched.stack.client("customer")
     accepted = customer.order(**an_order(watched.stack, vlan=720, transport="vxlan4", svc_mtu=8900))
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)

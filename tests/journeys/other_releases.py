@@ -1,0 +1,38 @@
+"""A stand-in that is another release of VPP for a while, as which its message table alone gives it away."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from devstack.stack import Stack
+from devstack.vppsim import SimulatedDataplane
+
+GRE_KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
+# What the agent asks of later ones and 24.02 lacks; docs/agent-guide.md has what each is for.
+BEFORE_24_06 = [
+    *GRE_KEYS,
+    "lcp_itf_pair_get_v2",
+    "bfd_udp_enable_multihop",
+    "pg_delete_interface",
+    "feature_is_enabled",
+    "pg_create_interface_v3",
+]
+
+
+@contextmanager
+def without(stack: Stack, router: str, messages: list[str]) -> Iterator[None]:
+    """For a while, the router has a VPP without these. Each VPP begins empty."""
+    assert isinstance(stack.dataplane, SimulatedDataplane)
+    file, vpp = stack.dataplane.folder / router / "vppsim.json", stack.family[f"vppsim-{router}"]
+    before = file.read_text()
+
+    def becomes(config: str) -> None:
+        file.write_text(config)
+        vpp.end()
+        vpp.restart()
+
+    becomes(json.dumps(json.loads(before) | {"without_messages": messages}))
+    try:
+        yield
+    finally:
+        becomes(before)

@@ -1,0 +1,96 @@
+"""A line over real VPPs of any release says what was proven of it, and where it was not, why."""
+
+import pytest
+
+from devstack.client import Json
+from devstack.frames import Wire
+from tests.lab.abilities import Ability
+from tests.lab.combinations import Combination
+from tests.lab.conftest import Lab
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
+
+LINE = Combination("vxlan4", "dot1q")
+# A VLAN each, beside those of other tests.
+FIRST_VLAN = 3100
+
+
+def test_a_line_says_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
+    customer = lab.stack.client("customer")
+    with in_service(lab, LINE) as vll:
+        [tested] = customer.tests(vll)
+        if lab.can(Ability.LINE_TESTS):
+            assert (tested["state"], tested["reason"]) == ("passed", None)
+        else:
+            assert (tested["state"], tested["reason"]) == ("not_tested", "router-cannot")
+            assert tested["message"].startswith("hippo, rhino cannot send test frames")
+        line: Json = {}
+
+        def settled() -> bool:
+            line.update(customer.vll(vll))
+            return line["path"]["state"] in ("up", "not_watched") and line["policed"]
+
+        assert customer.wait(settled, timeout_s=WAIT_S), (line["path"], line["a_end"], line["z_end"])
+        if lab.can(Ability.PATH_WATCH):
+            assert line["path"]["state"] == "up"
+        else:
+            assert line["path"]["message"].endswith("not watched: rhino cannot watch paths.")
+        # By routes and links, where nobody watches.
+        assert line["oper_status"] == "op-up"
+        lab.report.append(
+            f"lab {LINE} on {lab.dataplane.name}: {tested['state']}: {tested['message']};"
+            f" {line['path']['message']}; policed"
+        )
+
+
+def test_gre_lines_share_a_pair_of_addresses_where_both_have_keys_and_else_have_one_each(lab: Lab) -> None:
+    customer = lab.stack.client("customer")
+    lines = []
+    for vlan in (FIRST_VLAN, FIRST_VLAN + 1):
+        end = {"tagging": "dot1q", "outer_vlan": vlan, "inner_vlan": None, "exact_match": True}
+        ends = {
+            f"{side}_end": end | {"port": lab.stack.port(router, "host-cust1")}
+            for side, router in (("a", "rhino"), ("z", "hippo"))
+        }
+        accepted = customer.order(svc_mtu=1500, cir_bps=CIR_BPS, transport="gre4", **ends)
+        customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+        lines.append(customer.vll(accepted.vll))
+    pairs = {(line["a_end"]["tunnel_address"], line["z_end"]["tunnel_address"]) for line in lines}
+    keys = {line["gre_key"] for line in lines}
+    for line in lines:
+        customer.wait_completed(customer.remove(line["id"]), timeout_s=WAIT_S)
+    if lab.can(Ability.GRE_KEYS):
+        assert (len(pairs), len(keys - {None})) == (1, 2)
+    else:
+        assert (len(pairs), keys) == (2, {None})
+    lab.report.append(
+        f"lab on {lab.dataplane.name}: two GRE lines: keys {keys}, {len(pairs)} pairs of addresses"
+    )
+
+
+def received(wire: Wire) -> list[bytes]:
+    frames = []
+    while (whole := wire.receive(timeout_s=0.5)) is not None:
+        frames.append(whole)
+    return frames
+
+
+@pytest.mark.parametrize("line", [Combination("vxlan4", "untagged"), Combination("gre6", "dot1q")], ids=str)
+def test_no_test_frame_reaches_a_customer(lab: Lab, line: Combination) -> None:
+    lab.needs(Ability.LINE_TESTS)
+    customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
+    wires = [lab.wire(*where) for where in ends.values()]
+    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
+
+    def arrived() -> list[bytes]:
+        return [whole for wire in wires for whole in received(wire)]
+
+    arrived()
+    accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
+    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+    assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
+    pass_both_ways(lab, line)  # what the wires would have seen
+    arrived()
+    customer.wait_completed(customer.test(accepted.vll)["order"], timeout_s=WAIT_S)
+    assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
+    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+    lab.report.append(f"lab {line}: tested twice, and none of the frames reached a customer")
