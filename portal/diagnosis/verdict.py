@@ -1,7 +1,7 @@
 """The verdict on a line: the first broken check in one plain sentence, whose matter it is, and what to do."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -77,6 +77,17 @@ ADVICE = {
     ),
     Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
 }
+# What somebody who works on a router may cause there.
+_EXPLAINED_BY_WORK = {
+    Finding.ROUTER_SILENT,
+    Finding.VPP_DOWN,
+    Finding.PORT_DOWN,
+    Finding.NOT_AS_WANTED,
+    Finding.PATH_DOWN,
+    Finding.LARGE_FRAMES_LOST,
+    Finding.PATH_LOSES,
+    Finding.NO_FRAMES_IN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +113,45 @@ def broken_sentence(
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
-    """The first check that is broken decides; where none is, what nobody knows is said."""
+    """The first check that is broken decides; where none is, what nobody knows is said.
+
+    Work on a router comes before what it explains. Where it explains nothing, it is said behind the verdict.
+    """
     checks = list(checks)
-    broken = next((check for check in checks if check.state == CheckState.BROKEN), None)
-    if broken is not None:
-        end = line.ends.get(broken.side)
-        sentence = broken_sentence(
-            broken.finding,
-            side=broken.side,
-            router=end.router if end else "",
-            port=end.port if end else "",
-            at=broken.at,
-        )
-        code = f"{broken.side}-{broken.finding}" if broken.side else broken.finding.value
-        return Verdict(code, sentence, _(ADVICE[broken.finding]))
-    unheard = [check for check in checks if check.state == CheckState.UNKNOWN and check.side]
-    if any(check.code.endswith(("_router", "_port_link")) for check in unheard):
+    broken = [check for check in checks if check.state == CheckState.BROKEN]
+    works = [check for check in broken if check.finding == Finding.MAINTENANCE]
+    fault = next((check for check in broken if check.finding != Finding.MAINTENANCE), None)
+    for work in works:
+        if _is_partly_unheard(checks) if fault is None else _explains(work, fault):
+            return _found(line, work)
+    found = _found(line, fault) if fault is not None else _without_fault(checks)
+    return replace(found, sentence=" ".join([found.sentence, *(_work_told(line, work) for work in works)]))
+
+
+def _explains(work: Check, fault: Check) -> bool:
+    return fault.finding in _EXPLAINED_BY_WORK and fault.side in ("", work.side)
+
+
+def _work_told(line: LineFacts, work: Check) -> str:
+    router = line.ends[work.side].router
+    return _("The NOC is working on {router}, at {end}.").format(router=router, end=_(_SIDES[work.side]))
+
+
+def _found(line: LineFacts, check: Check) -> Verdict:
+    end = line.ends.get(check.side)
+    sentence = broken_sentence(
+        check.finding,
+        side=check.side,
+        router=end.router if end else "",
+        port=end.port if end else "",
+        at=check.at,
+    )
+    code = f"{check.side}-{check.finding}" if check.side else check.finding.value
+    return Verdict(code, sentence, _(ADVICE[check.finding]))
+
+
+def _without_fault(checks: Sequence[Check]) -> Verdict:
+    if _is_partly_unheard(checks):
         return Verdict(
             NOT_KNOWN,
             _("Only part of this line is reported on at the moment, and nothing is wrong with that part."),
@@ -128,3 +162,8 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
         _("As far as the portal can see, everything about this line is in order."),
         _("If your traffic still does not arrive, tell the NOC what you see."),
     )
+
+
+def _is_partly_unheard(checks: Iterable[Check]) -> bool:
+    unheard = (check for check in checks if check.state == CheckState.UNKNOWN and check.side)
+    return any(check.code.endswith(("_router", "_port_link")) for check in unheard)

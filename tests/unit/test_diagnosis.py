@@ -49,7 +49,7 @@ def line(a: dict[str, Any] | None = None, z: dict[str, Any] | None = None, **mor
         order=None,
         portal_listens=True,
         ends={"a": end("rhino", **(a or {})), "z": end("hippo", **(z or {}))},
-        path=PathStatus("up", "The path between rhino and hippo is up", NOW),
+        path=PathStatus("up", "The path has been up since {time}.", NOW),
         path_mtu=PathMtuFacts(1564, 1564, None, NOW, ""),
         last_test=LineTestFacts(
             True, "All test frames of up to 1,518 bytes arrived, in both directions.", NOW
@@ -86,8 +86,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),
-        (line(path=PathStatus("down", "The path between rhino and hippo is down", NOW)), "path-down"),
-        (line(path=PathStatus("not_watched", "not watched: hippo cannot watch paths.")), "in-order"),
+        (line(path=PathStatus("down", "The path has been down since {time}.", NOW)), "path-down"),
+        (line(path=PathStatus("not_watched", "hippo cannot watch paths.")), "in-order"),
         (line(path_mtu=replace(BLACK_HOLE, proven=1500)), "large-frames-lost"),
         (line(path_mtu=BLACK_HOLE), "in-order"),
         (line(path_mtu=replace(BLACK_HOLE, finding=FramesFinding.NOTHING_ARRIVES)), "path-loses"),
@@ -95,8 +95,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={"vpp_away": True}), "a-vpp-down"),
         (line(z=SILENT), "z-router-silent"),
         (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
-        (line(z={"maintenance_since": NOW}), "z-maintenance"),
-        (line(a={"held_since": NOW}), "a-maintenance"),
+        (line(z={"maintenance_since": NOW}), "in-order"),
+        (line(a={"held_since": NOW}), "in-order"),
         (line(portal_listens=False, a=SILENT, z=SILENT), "portal-away"),
         (line(admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(lifecycle="terminated"), "not-in-service"),
@@ -130,12 +130,23 @@ def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
         (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_wanted": None}), "a-vpp-down"),
         (line(a=NOTHING_IN, z=NOTHING_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(a={"maintenance_since": NOW, "link_up": False}), "a-maintenance"),
+        (line(a=NOTHING_IN, z={"held_since": NOW, **SILENT}), "z-maintenance"),
+        (line(a={"maintenance_since": NOW, "link_up": None}), "a-maintenance"),
+        (line(a={"maintenance_since": NOW, **FULL}), "a-policed"),
+        (line(a={"maintenance_since": NOW}, z={"link_up": False}), "z-port-down"),
         (line(a=NOTHING_IN, z={"reachable": False}), "path-down"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None:
     assert verdict(facts).code == code
+
+
+@pytest.mark.parametrize("more", [{}, FULL], ids=["a line that works", "a line with a fault of its own"])
+def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, Any]) -> None:
+    without, during = verdict(line(a=more)), verdict(line(a={"maintenance_since": NOW, **more}))
+    assert during.sentence == f"{without.sentence} The NOC is working on rhino, at the A end."
+    assert (during.code, during.advice) == (without.code, without.advice)
 
 
 def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
