@@ -29,14 +29,26 @@ class Unwatched(StrEnum):
 
 
 _TEXTS = {
-    Unwatched.OFF: gettext_noop("not watched: watching is switched off."),
-    Unwatched.ROUTER_SILENT: gettext_noop("not watched: {router} has not reported yet what it can watch."),
-    Unwatched.CANNOT: gettext_noop("not watched: {router} cannot watch paths."),
-    Unwatched.NOT_YET: gettext_noop("not watched yet: {router} is about to begin."),
-    Unwatched.SHUT: gettext_noop("not watched: somebody has switched it off on {router}."),
-    Unwatched.REFUSED: gettext_noop("not watched: {router} refuses to."),
-    Unwatched.UNHEARD: gettext_noop("not watched: {a} and {z} do not hear each other's checks."),
+    Unwatched.OFF: gettext_noop("The path between {a} and {z} is not watched: watching is switched off."),
+    Unwatched.ROUTER_SILENT: gettext_noop(
+        "The path between {a} and {z} is not watched: {router} has not reported yet what it can watch."
+    ),
+    Unwatched.CANNOT: gettext_noop(
+        "The path between {a} and {z} is not watched: {router} cannot watch paths."
+    ),
+    Unwatched.NOT_YET: gettext_noop(
+        "The path between {a} and {z} is not watched yet: {router} is about to begin."
+    ),
+    Unwatched.SHUT: gettext_noop(
+        "The path between {a} and {z} is not watched: somebody has switched it off on {router}."
+    ),
+    Unwatched.REFUSED: gettext_noop("The path between {a} and {z} is not watched: {router} refuses to."),
+    Unwatched.UNHEARD: gettext_noop(
+        "The path between {a} and {z} is not watched: they do not hear each other's checks."
+    ),
 }
+# The place of a time in a sentence, which each reader's own form of it takes.
+TIME = "{time}"
 # What the NOC can do about it.
 _HINTS = {
     Unwatched.CANNOT: gettext_noop(
@@ -59,7 +71,8 @@ _OF_STATES = {
 class PathStatus:
     """``state``: ``up``, ``down``, ``starting``, or ``not_watched``, and only then there is a ``why``.
 
-    ``since``: by the routers' clocks, where it is up or down. ``hint`` is for the NOC.
+    ``since``: when it came up or went down, by the routers' clocks; ``sentence`` has ``{time}`` in its place.
+    ``hint`` is for the NOC.
     """
 
     state: str
@@ -73,9 +86,7 @@ class PathStatus:
         """The sentence with its time."""
         if self.since is None:
             return self.sentence
-        return _("{sentence} since {time} UTC.").format(
-            sentence=self.sentence, time=self.since.astimezone(UTC).strftime("%H:%M:%S")
-        )
+        return self.sentence.replace(TIME, f"{self.since.astimezone(UTC):%H:%M:%S} UTC")
 
 
 def path_status(vll: Vll) -> PathStatus | None:
@@ -90,17 +101,18 @@ def path_status(vll: Vll) -> PathStatus | None:
     found = _unwatched(ends)
     if found is not None:
         why, router = found
-        sentence = _("The path between {a} and {z} is").format(**names)
         told = _(_TEXTS[why]).format(router=router, **names)
         hint = _(_HINTS[why]) if why in _HINTS else ""
-        return PathStatus("not_watched", f"{sentence} {told}", why=why, hint=hint)
+        return PathStatus("not_watched", told, why=why, hint=hint)
     states = [end.path_state for end in ends]
     if is_path_down(states):
         since, *_later = _since(ends, PathState.DOWN)
-        return PathStatus("down", _("The path between {a} and {z} is down").format(**names), since)
+        sentence = _("The path between {a} and {z} has been down since {time}.").format(**names, time=TIME)
+        return PathStatus("down", sentence, since)
     if set(states) == {PathState.UP}:
         *_before, since = _since(ends, PathState.UP)
-        return PathStatus("up", _("The path between {a} and {z} is up").format(**names), since)
+        sentence = _("The path between {a} and {z} has been up since {time}.").format(**names, time=TIME)
+        return PathStatus("up", sentence, since)
     return PathStatus(
         "starting", _("Watching the path between {a} and {z} is about to begin.").format(**names)
     )

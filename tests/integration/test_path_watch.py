@@ -94,10 +94,10 @@ def test_once_watching_is_switched_off_no_session_that_goes_first_takes_a_line_d
 def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice: User) -> None:
     stand(isp, line, a="down", z="up")
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "The path between rhino and hippo is down since 2026-11-24 14:03:07 UTC" in page
+    assert "The path between rhino and hippo has been down since 2026-11-24 14:03:07 UTC." in page
     status = path_status(Vll.objects.get(pk=line.pk))
     assert status is not None
-    assert status.message == "The path between rhino and hippo is down since 14:03:07 UTC."
+    assert status.message == "The path between rhino and hippo has been down since 14:03:07 UTC."
     assert cause_sentence(causes_of_down([line.pk], now=clock.now())[line.pk]) == (
         "The path between hippo – rhino is down."
     )
@@ -117,7 +117,7 @@ def test_a_settled_page_asks_whether_its_path_turned_and_is_told_only_then(
     stand(isp, line, a="down", z="up")
     told = browser.get(address)
     assert told.status_code == 200
-    assert "is down" in told.content.decode()
+    assert "has been down" in told.content.decode()
 
 
 def test_where_a_router_cannot_watch_the_page_says_which_and_the_noc_reads_why(

@@ -50,7 +50,7 @@ def test_lines_of_every_transport_are_down_with_their_path_and_up_with_it(
         with link_that_carries_nothing(live_stack, router):
             assert alice.wait(lambda: stand("down"), timeout_s=30)
             message = alice.vll(accepted[0].vll)["path"]["message"]
-            assert message.startswith("The path between rhino and hippo is down since ")
+            assert message.startswith("The path between rhino and hippo has been down since ")
         assert alice.wait(lambda: stand("up"), timeout_s=60)
     for each in accepted:
         alice.wait_completed(alice.remove(each.vll), timeout_s=30)

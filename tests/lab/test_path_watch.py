@@ -61,7 +61,7 @@ def test_lines_of_every_transport_are_down_while_one_direction_swallows_frames(
     with BlackHole(lab.dataplane, near, far):
         stand(lab, lines, "down")
         line = lab.stack.client("customer").vll(lines["vxlan4"])
-        assert line["path"]["message"].startswith("The path between rhino and hippo is down since ")
+        assert line["path"]["message"].startswith("The path between rhino and hippo has been down since ")
     stand(lab, lines, "up")
 
 

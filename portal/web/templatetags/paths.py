@@ -1,12 +1,16 @@
-"""What frames have shown of a path, for the map."""
+"""What is known of a path: how it stands, and what frames have shown of it."""
 
 from typing import NamedTuple
 
 from django import template
+from django.template.loader import render_to_string
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from portal.vll.line_test_procedure import Finding
 from portal.vll.models import TunnelPath
+from portal.vll.path_status import TIME, PathStatus
 
 register = template.Library()
 
@@ -33,3 +37,12 @@ def path_state(path: TunnelPath) -> PathState:
     if path.finding:
         return PathState(_("frames lost"), "warning")
     return PathState(_("all arrive"), "success")
+
+
+@register.simple_tag
+def path_sentence(path: PathStatus) -> SafeString:
+    """The sentence, with its time as every time on a page is written."""
+    sentence = conditional_escape(path.sentence)
+    if path.since is None:
+        return sentence
+    return mark_safe(sentence.replace(TIME, render_to_string("ui/_time.html", {"at": path.since}).strip()))  # noqa: S308
