@@ -165,6 +165,9 @@ LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "portal.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "portal.web.forms.sign_in.SignInForm",
+    "change_password": "portal.web.forms.sign_in.OtherPasswordForm",
+    "set_password": "portal.web.forms.sign_in.FirstPasswordForm",
+    "reset_password_from_key": "portal.web.forms.sign_in.ForgottenPasswordForm",
     "reset_password": "portal.accounts.password_reset.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}

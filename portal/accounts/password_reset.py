@@ -10,6 +10,7 @@ from allauth.account.utils import user_pk_to_url_str
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.core import clock
@@ -22,6 +23,10 @@ ACCOUNT_OPENED = "account.opened"
 
 class ResetPasswordForm(AllauthForm):
     """Answers alike for addresses that are known and that are not."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = _("E-mail address")
 
     @transaction.atomic
     def save(self, request: HttpRequest, **unused: Any) -> str:

@@ -50,7 +50,7 @@ def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: dat
         form.refuse(refusal)
     return {
         "feasibility": found,
-        "reasons": [refusal.sentence for refusal in found.refusals],
+        "reasons": list(form.problems()),
         "request": request,
         "path": _path(found, request, now),
     }

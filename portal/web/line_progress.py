@@ -15,6 +15,7 @@ from portal.vll.states import (
     CALLED_OFF,
     TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
+    AdminStatus,
     Lifecycle,
     OperStatus,
     OrderAction,
@@ -32,7 +33,8 @@ STEPS_FOLLOW = timedelta(minutes=1)
 class EndStep:
     """One end's place on the way. ``note`` is a sentence why it is not further, or "".
 
-    ``unpoliced`` is a sentence why it is not held to its bandwidth profile, or "".
+    ``carries``: not where it is stopped as ordered. ``unpoliced`` is a sentence why it is not held to its
+    bandwidth profile, or "".
     """
 
     end: VllEnd
@@ -40,6 +42,7 @@ class EndStep:
     tone: str
     note: str
     unpoliced: str
+    carries: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
             note=why["message"] if why else "",
             unpoliced=_unpoliced(end),
         )
+    if end.status == VllEnd.Status.VERIFIED and vll.admin_status == AdminStatus.DOWN:
+        return EndStep(end, _("Stopped"), "muted", note="", unpoliced=_unpoliced(end), carries=False)
     label, tone = END_LOOKS[VllEnd.Status(end.status)]
     return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
 

@@ -68,6 +68,15 @@
     }
   };
 
+  // Without scripts the button sends the form, and it comes back filled in.
+  document.addEventListener("click", (event) => {
+    const field = document.getElementById(event.target.closest?.("[data-fill]")?.dataset.fill ?? "");
+    if (!field) return;
+    event.preventDefault();
+    field.value = "any";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.focus();
+  });
   document.addEventListener("change", (event) => {
     if (event.target.matches('select[name$="-tagging"]')) fit(event.target.closest("[data-end]"));
     if (event.target.matches('select[name$="-port"]')) leaveOut();

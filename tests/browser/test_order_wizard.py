@@ -118,6 +118,44 @@ def test_what_would_come_of_it_follows_what_is_typed(isp: Isp, alice_there: Read
     assert alice_there.complaints == []
 
 
+def test_what_an_empty_order_lacks_stays_marked_until_it_is_filled_in(isp: Isp, alice_there: Reader) -> None:
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    page.get_by_role("button", name="Order this line").click()
+    expect(page.locator("#error-summary")).to_be_focused()
+    bandwidth, port = page.get_by_label("Bandwidth", exact=True), page.locator("#id_a_end-port")
+    invalid = page.locator(".ll-field-invalid")
+    with page.expect_response("**/orders/new/check/"):
+        page.get_by_label("Name or reference").press_sequentially("M")
+    expect(invalid).to_have_count(3)
+    expect(port).to_have_attribute("aria-invalid", "true")
+    bandwidth.fill("10")
+    expect(invalid).to_have_count(2)
+    port.select_option(str(isp.ports["rhino:host-cust1"].pk))
+    expect(invalid).to_have_count(1)
+    assert alice_there.accessibility_violations() == []
+    assert alice_there.complaints == []
+
+
+def test_a_vlan_that_is_taken_is_told_once_and_left_to_the_portal_by_a_button(
+    isp: Isp, alice: User, alice_there: Reader
+) -> None:
+    taken = order(isp, alice).vll.ends.get(side="a").outer_vlan
+    page = alice_there.page
+    alice_there.open("/orders/new/")
+    fill_by_keyboard(page, isp)
+    outer = page.get_by_role("group", name="A end").get_by_label("Outer VLAN")
+    outer.fill(str(taken))
+    expect(page.get_by_text("is used by another line")).to_have_count(1)
+    expect(page.locator("#feasibility").get_by_role("link", name="A end: Outer VLAN")).to_be_visible()
+    assert alice_there.accessibility_violations() == []
+    page.get_by_role("button", name="Let us choose").click()
+    expect(outer).to_have_value("any")
+    expect(page.get_by_text("This line is possible.")).to_be_visible()
+    expect(page.get_by_role("button", name="Let us choose")).to_have_count(0)
+    assert alice_there.complaints == []
+
+
 def test_back_keeps_what_was_written(isp: Isp, alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/orders/new/")

@@ -1,11 +1,15 @@
 """The rate fields of the forms: a number and its unit, cleaned to bit/s."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from portal.accounts.models import Customer
+from portal.core.units import rate_text
 from portal.web.forms.base import TablerForm
 from portal.web.forms.numbers import NumberField
 
@@ -45,9 +49,19 @@ class BandwidthForm(TablerForm):
 class OtherBandwidthForm(BandwidthForm):
     """Another bandwidth for a line that there is, and nothing else: one begins to type at once."""
 
-    def __init__(self, data: Any, *, cir_bps: int) -> None:
+    def __init__(self, data: Any, *, cir_bps: int, customer: Customer) -> None:
         super().__init__(data, initial=rate_initial("cir", cir_bps))
+        self.fields["cir"].help_text = approval_help([customer])
         self.fields["cir"].widget.attrs["autofocus"] = True
+
+
+def approval_help(customers: Iterable[Customer]) -> str:
+    """The bandwidth from which an order of these waits for the NOC; "" where none does, or not all alike."""
+    limits = {customer.approve_up_to_bps for customer in customers}
+    limit = limits.pop() if len(limits) == 1 else None
+    if limit is None:
+        return ""
+    return gettext("More than {limit} waits for the NOC's approval.").format(limit=rate_text(limit))
 
 
 def rate_initial(name: str, bps: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from portal.accounts.models import User
 from portal.core.vlan_tags import Tagging
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
-from portal.web.forms.bandwidth import rate_initial
+from portal.web.forms.bandwidth import approval_help, rate_initial
 from portal.web.forms.order import OrderForm, unjudged
 from portal.web.forms.version_field import OUTDATED, digest, it_is_now
 
@@ -25,6 +25,8 @@ class ChangeForm(OrderForm):
     ) -> None:
         initial = _initial(vll) if written is None else unjudged(written)
         super().__init__(user=user, data=data, initial=initial)
+        if not user.is_noc:
+            self.line.fields["cir"].help_text = approval_help([vll.customer])
         source = data if written is None else written
         sent = source.get("revision", "") if source is not None else ""
         seen = source.get("described", "") if source is not None else ""

@@ -9,9 +9,11 @@ from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
+from django.utils.functional import SimpleLazyObject
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.encapsulations import Transport
@@ -22,7 +24,7 @@ from portal.vll import queries
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
-from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, rate_initial
+from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
 from portal.web.forms.base import LookupField, TablerForm
 from portal.web.forms.numbers import NumberField, WholeNumberField
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
@@ -175,6 +177,10 @@ class LineForm(BandwidthForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not user.is_noc:
+            mine = permissions.orderable_customers(user)
+            # Asked for where it is shown: most of these forms only answer.
+            self.fields["cir"].help_text = SimpleLazyObject(lambda: approval_help(mine))
         # How a line is made is the NOC's matter, unless somebody has chosen already.
         if not user.is_noc and self["transport"].value() in (None, AUTO):
             self.fields["transport"].widget = forms.HiddenInput()
@@ -221,7 +227,8 @@ class WrittenField:
 class OrderForm:
     """Both ends and the line between them, as one form of one page.
 
-    ``hold_id``: the hold that is sent with it; ``held``: the same while it is open, for the reader.
+    ``is_sent``: it came back with its mistakes before. ``hold_id``: the hold that is sent with it; ``held``:
+    the same while it is open, for the reader.
     """
 
     def __init__(
@@ -232,6 +239,7 @@ class OrderForm:
         self.z_end = EndForm(data, prefix="z_end", user=user, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
+        self.is_sent = data is not None and "sent" in data
         self._user = user
         self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
 
@@ -277,12 +285,12 @@ class OrderForm:
         form.add_error(field if field in form.fields else None, error.sentence)
 
     def written_fields(self) -> Iterator[WrittenField]:
-        """Every field with its mistakes so far: what is still empty is no mistake yet."""
+        """Every field with its mistakes so far: what is still empty is none before the form was sent once."""
         for form in (self.a_end, self.z_end, self.line):
             for field in form.visible_fields():
                 if field.name.endswith(BESIDE):
                     continue
-                mistakes = [str(each) for each in field.errors] if field.value() else []
+                mistakes = [str(each) for each in field.errors] if field.value() or self.is_sent else []
                 yield WrittenField(field.auto_id, mistakes)
 
     def problems(self) -> Iterator[Problem]:
@@ -296,9 +304,12 @@ class OrderForm:
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
-    """The values written so far, as the initial values of a form that nobody judges yet."""
+    """The values written so far, as the initial values of a form that nobody judges yet.
+
+    The end that is named in ``any`` leaves its outer VLAN to the portal.
+    """
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
-    return {
+    written: dict[str, dict[str, Any]] = {
         part: {
             name: data[key]
             for name in fields
@@ -306,6 +317,9 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
         }
         for part, fields in parts.items()
     }
+    if (end := data.get("any")) in ("a_end", "z_end"):
+        written[end]["outer_vlan"] = ANY
+    return written
 
 
 def hold_initial(held: Held) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,12 @@
-"""The sign-in form in the portal's words."""
+"""The forms of signing in, and of one's password, in the portal's words."""
 
 from typing import Any
 
-from allauth.account.forms import LoginForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm, SetPasswordForm
+from django import forms
 from django.utils.translation import gettext_lazy as _
+
+from portal.web.forms.team import PASSWORD_HELP
 
 
 class SignInForm(LoginForm):
@@ -13,3 +16,29 @@ class SignInForm(LoginForm):
         super().__init__(*args, **kwargs)
         self.fields["login"].label = _("User name or e-mail")
         self.fields["login"].widget.attrs |= {"autocomplete": "username", "autocapitalize": "none"}
+
+
+class _TwiceForm(forms.Form):
+    """A new password, written twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password1"].label = _("New password")
+        self.fields["password1"].help_text = PASSWORD_HELP
+        self.fields["password2"].label = _("New password, once more")
+
+
+class OtherPasswordForm(_TwiceForm, ChangePasswordForm):
+    """Another password instead of the present one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["oldpassword"].label = _("Current password")
+
+
+class FirstPasswordForm(_TwiceForm, SetPasswordForm):
+    """A password for whoever has none."""
+
+
+class ForgottenPasswordForm(_TwiceForm, ResetPasswordKeyForm):
+    """A password for whoever came by the link of a mail."""

@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import Membership, User
 from portal.web.forms.base import TablerForm
 
+PASSWORD_HELP = _("At least 12 characters, and not one of the usual ones.")
+
 
 class InviteForm(TablerForm):
     """Whom, and as what."""
@@ -31,7 +33,7 @@ class NewPasswordForm(TablerForm):
         label=_("Password"),
         strip=False,
         max_length=256,
-        help_text=_("At least 12 characters, and not one of the usual ones."),
+        help_text=PASSWORD_HELP,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 

@@ -140,12 +140,22 @@ def status(name: str, vll: Vll) -> dict[str, str]:
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return {"label": "–", "tone": ""}
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
-    return fact(name, values[name])
+    if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
+        return {"label": _("Not yet"), "tone": "muted"}
+    told = fact(name, values[name])
+    # The routers could carry it, and are not to.
+    stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
+    return {**told, "tone": "muted"} if stopped else told
 
 
 @register.inclusion_tag("ui/badge.html")
-def link_state(is_up: bool | None) -> dict[str, str]:
-    """The link of a port as its router reported it last; None: it reported none."""
+def link_state(is_up: bool | None, *, in_use: bool = True) -> dict[str, str]:
+    """The link of a port as its router reported it last; None: it reported none.
+
+    ``in_use``: whether it says something of the line; one of a line that is stopped is no good news.
+    """
+    if is_up is not None and not in_use:
+        return {"label": _("link up") if is_up else _("link down"), "tone": "muted"}
     if is_up is None:
         return {"label": _("link not reported"), "tone": "muted"}
     if is_up:

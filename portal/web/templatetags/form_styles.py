@@ -20,6 +20,13 @@ def styled(field: BoundField) -> BoundField:
 
 
 @register.filter
+def focused(field: BoundField) -> BoundField:
+    """``field`` as the one that somebody who came to write begins in."""
+    field.field.widget.attrs["autofocus"] = True
+    return field
+
+
+@register.filter
 def of(values: Mapping[Any, Any], key: Any) -> Any:
     """``{{ names|of:row.pk }}``: the value of a key that stands in a variable; None where there is none."""
     return values.get(key)

@@ -39,7 +39,7 @@ def order(request: SignedInRequest) -> HttpResponse:
     """GET shows the form; POST orders, or answers 422 with the form and what is wrong with it."""
     if request.method != "POST":
         return render(request, "orders/order.html", {"form": order_form(request)})
-    if "find" in request.POST:
+    if "find" in request.POST or "any" in request.POST:
         return render(request, "orders/order.html", {"form": order_form(request)})
     form = OrderForm(user=request.user, data=request.POST)
     if "check" in request.POST:

@@ -117,5 +117,6 @@ def _page(
         "invitations": invitations.open_invitations(clock.now()).filter(customer=customer).order_by("email"),
         "may_manage": permissions.may_manage_team(request.user, customer),
         "form": form,
+        "to_invite": form.is_bound or bool(form.initial),
     }
     return render(request, "team/team.html", context, status=status)

@@ -28,7 +28,14 @@ def tokens(request: SignedInRequest) -> HttpResponse:
             _token, secret = token_create(user=request.user, now=now, **asked.wanted(now))
         else:
             form, status = asked, 422
-    context = {"tokens": tokens_of(request.user), "form": form, "secret": secret, "now": clock.now()}
+    found = list(tokens_of(request.user))
+    context = {
+        "tokens": found,
+        "form": form,
+        "to_make": form.is_bound or not found,
+        "secret": secret,
+        "now": clock.now(),
+    }
     return render(request, "tokens/tokens.html", context, status=status)
 
 

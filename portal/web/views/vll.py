@@ -35,7 +35,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
     context = {
         "vll": vll,
         "may_order": permissions.may_order(request.user, vll.customer),
-        "bandwidth": OtherBandwidthForm(None, cir_bps=vll.cir_bps),
+        "bandwidth": OtherBandwidthForm(None, cir_bps=vll.cir_bps, customer=vll.customer),
         "diagnosable": vll.lifecycle not in TERMINAL_LIFECYCLES,
         "profile": vll.profile,
         "orders": vll.orders.order_by("-ordered_at", "-id")[:_ORDERS_SHOWN],

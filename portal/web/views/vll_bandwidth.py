@@ -22,7 +22,7 @@ UNPROCESSABLE = 422
 def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """GET shows the bandwidth; POST orders another one, or answers 422 with the reason beside the field."""
     data = request.POST if request.method == "POST" else None
-    form = OtherBandwidthForm(data, cir_bps=vll.cir_bps)
+    form = OtherBandwidthForm(data, cir_bps=vll.cir_bps, customer=vll.customer)
     if form.is_valid():
         changes = Changes(cir_bps=form.cleaned_data["cir_bps"])
         try:

@@ -40,7 +40,7 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
         return render(
             request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
         )
-    if "find" in request.POST:
+    if "find" in request.POST or "any" in request.POST:
         again = ChangeForm(user=request.user, vll=vll, written=request.POST)
         return render(request, "vll/change.html", {"vll": vll, "form": again})
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)

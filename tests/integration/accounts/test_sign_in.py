@@ -12,7 +12,7 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.accounts.tasks import clear_sessions
 from portal.core import clock
 from tests.integration.accounts.codes import code_of, recovery_code_of, with_totp
@@ -160,3 +160,23 @@ class TestWithoutRedis:
         for _ in range(5):
             sign_in(Client(), "alice", "wrong")
         assert "Too many failed login attempts" in text(sign_in(Client(), "alice"))
+
+
+def test_who_comes_to_write_can_begin_at_once(
+    client: Client, alice: User, ada: User, dairy: Customer
+) -> None:
+    begins = re.compile(r'<(?:input|select)[^>]*name="([\w]+)"[^>]*\bautofocus\b')
+    assert begins.findall(client.get("/login/").content.decode()) == ["login"]
+    assert begins.findall(client.get("/password/forgotten/").content.decode()) == ["email"]
+    client.force_login(ada)
+    found = {
+        address: begins.findall(client.get(address).content.decode())
+        for address in (
+            "/account/password/",
+            "/account/tokens/",
+            "/webhooks/add/",
+            f"/team/{dairy.pk}/",
+            f"/team/{dairy.pk}/?role=admin",
+        )
+    }
+    assert list(found.values()) == [["oldpassword"], ["name"], ["url"], [], ["email"]]

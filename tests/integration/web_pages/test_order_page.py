@@ -169,6 +169,25 @@ def test_a_vlan_that_is_taken_is_told_by_name(isp: Isp, alice: User) -> None:
     assert told["id_a_end-outer_vlan"].startswith("VLAN 100 on rhino:host-cust1 is used by another line.")
 
 
+def test_a_vlan_is_left_to_the_portal_by_a_button_without_scripts(isp: Isp, alice: User) -> None:
+    page = text(submit(alice, fields(isp, any="a_end")))
+    assert "used by another line" not in page
+    answer = submit(alice, fields(isp, any="a_end"))
+    assert answer.context["form"].a_end["outer_vlan"].value() == "any"
+    assert answer.context["form"].line["description"].value() == "Milk run"
+    assert not Order.objects.exists()
+
+
+def test_the_form_says_from_what_bandwidth_the_noc_approves(isp: Isp, alice: User, dairy: Customer) -> None:
+    said = "More than 2 Gbit/s waits for the NOC's approval."
+    vll = order(isp, alice).vll
+    addresses = ("/orders/new/", f"/vlls/{vll.pk}/change/", f"/vlls/{vll.pk}/bandwidth/")
+    assert [said in text(signed_in(alice).get(address)) for address in addresses] == [False] * 3
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=2 * GBIT)
+    assert [said in text(signed_in(alice).get(address)) for address in addresses] == [True] * 3
+    assert "Orders of more than 2 Gbit/s wait" in text(signed_in(alice).get(f"/team/{dairy.pk}/"))
+
+
 def test_an_mtu_refusal_names_the_link_its_mtu_the_shortfall_and_what_would_fit(
     isp: Isp, alice: User
 ) -> None:

@@ -161,6 +161,7 @@ def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
     page = shown(alice, vll)
     assert "Suspended" in page
     assert "Resume" in page
+    assert page.count("Stopped Port") == 2, "a port with a link is not a line that carries"
     press(alice, vll, "resume")
     activate(vll)
     assert vll.lifecycle == "active"
@@ -178,7 +179,7 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll, s
     assert f"You can undo the removal here until {until}" in told
     activate(vll)
     page = shown(alice, vll)
-    assert "The traffic is stopped. Everything is kept, and the removal can be undone, until" in page
+    assert "Its traffic is stopped; its VLANs and its bandwidth are kept until then." in page
     assert "Undo the removal" in page
     press(alice, vll, "restore")
     activate(vll)
@@ -282,8 +283,17 @@ class TestServiceabilityWhileTyping:
         assert "Still missing: Bandwidth." in text(half)
         whole = self.check(alice, fields(isp, svc_mtu="9000"))
         assert "rhino:bb-next" in errors_below(whole)["id_svc_mtu"]
-        assert "It would be refused:" in text(whole)
+        assert "It would be refused: Largest packet (MTU)." in text(whole)
+        assert text(whole).count("rhino:bb-next has") <= 1, "the reason stands below its field alone"
         assert errors_below(self.check(alice, fields(isp)))["id_svc_mtu"] == ""
+
+    def test_what_is_still_empty_is_marked_once_the_form_was_sent(self, isp: Isp, alice: User) -> None:
+        sent = fields(isp, a_end__port="", cir="", sent="1")
+        below = errors_below(self.check(alice, sent))
+        assert (below["id_a_end-port"], below["id_cir"]) == ("Choose a port.", "Enter a bandwidth.")
+        assert below["id_svc_mtu"] == ""
+        filled = errors_below(self.check(alice, sent | {"cir": "1"}))
+        assert (filled["id_a_end-port"], filled["id_cir"]) == ("Choose a port.", "")
 
     def test_every_reason_is_listed(self, isp: Isp, alice: User, vll: Vll) -> None:
         said = text(self.check(alice, fields(isp, svc_mtu="9000")))
