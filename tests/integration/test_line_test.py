@@ -481,7 +481,7 @@ def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
 
 
 def test_a_test_is_a_page_to_print_for_those_who_may_see_its_line(
-    isp: Isp, alice: User, charlie: User, underlay: Underlay
+    isp: Isp, alice: User, charlie: User, nora: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
     page = f"/vlls/{vll.pk}/tests/{vll.line_tests.get().pk}/"
@@ -491,12 +491,15 @@ def test_a_test_is_a_page_to_print_for_those_who_may_see_its_line(
     shown = text(signed_in(alice).get(page))
     for said in (
         f"All test frames of up to {vll.frame:,} bytes arrived, in both directions.",
-        "rhino:host-cust1, VPP 25.10, agent 0.1.0",
+        "rhino:host-cust1",
         "Round trip between the routers 0.81 ms (0.71 to 1.20).",
         f"{isp.links['rhino-hippo']} 9000 always",
         f"{vll.frame} 100 of 100 100 of 100",
     ):
         assert said in shown, shown
+    how = ("rhino:host-cust1, VPP 25.10, agent 0.1.0", "Transport VXLAN over IPv4")
+    assert [said in shown for said in how] == [False, False], "how a line is made is the NOC's matter"
+    assert [said in text(signed_in(nora).get(page)) for said in how] == [True, True]
     assert signed_in(charlie).get(page).status_code == 404
     assert f'href="{page}"' in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
 
