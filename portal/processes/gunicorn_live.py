@@ -8,15 +8,18 @@ Bind it to where a proxy reaches it, as the web process: it is the proxy that ou
 import resource
 from typing import Any
 
+from portal.processes.asgi_timeouts import TimeoutWorker
 from portal.processes.gunicorn_logging import GunicornLog
 
 wsgi_app = "portal.processes.asgi_live"
-worker_class = "asgi"
+worker_class = TimeoutWorker
 asgi_loop = "asyncio"
 asgi_lifespan = "on"
 logger_class = GunicornLog
 # One process holds thousands of pages; each listens for itself.
 workers = 1
+# Within so many seconds a request has to come whole: the first of a connection, and each after an answer.
+keepalive = 5
 # A page that is closed is forgotten at once.
 asgi_disconnect_grace_period = 0
 # Streams never end by themselves: whoever has one opens another.

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,19 @@ def app(environ, start_response):
     environ["wsgi.input"].read()
     start_response("200 OK", [("Content-Length", "2")])
     return [b"ok"]
+"""
+
+
+LIVE_CONFIG = """
+from portal.processes.gunicorn_live import *
+wsgi_app = "stub:app"
+keepalive = 1
+asgi_lifespan = "off"
+"""
+LIVE_APP = """
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
 """
 
 
@@ -75,3 +89,14 @@ def test_who_trickles_a_request_is_cut_off_and_holds_no_thread(port: int, begun:
             each.join(60)
         enough.set()
     assert cut == [True] * THREADS
+
+
+def test_who_trickles_headers_to_the_live_process_is_cut_off(tmp_path: Path) -> None:
+    """Its loop has room for thousands of connections; gunicorn alone would keep this one for ever."""
+    with (
+        server(tmp_path, LIVE_CONFIG, LIVE_APP) as port,
+        socket.create_connection((LOOPBACK, port), timeout=30) as slow,
+    ):
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX: ")
+        assert slow.recv(1000) == b""
+        assert ask(port) == b"HTTP/1.1 200"
