@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, ngettext
 
 from portal.alarms.kinds import Kind
-from portal.core.units import count_text, part_text, rate_text
+from portal.core.units import grouped_text, number_text, part_text, rate_text
+from portal.diagnosis.verdict import kept_sentence
 from portal.netbox_sync.user_messages import error_sentence
 from portal.notifications.webhook_sentences import why_disabled
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
+from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.path_sentences import black_hole_text
 from portal.vll.states import OrderAction, OrderState
 
@@ -105,7 +107,8 @@ def _path_unheard(facts: Facts) -> str:
 
 
 def _trouble(facts: Facts) -> str:
-    return f"{facts['sentence']} {facts['note']}".strip()
+    sentence = kept_sentence(facts, facts["facts"]) if "code" in facts else facts["sentence"]
+    return f"{sentence} {facts['note']}".strip()
 
 
 def _contested(facts: Facts) -> str:
@@ -123,13 +126,13 @@ def _withheld(facts: Facts) -> str:
 
 def _losses(facts: Facts) -> str:
     why = ", ".join(
-        _(_LOSSES[name]).format(frames=count_text(count)) for name, count in facts["reasons"].items()
+        _(_LOSSES[name]).format(frames=grouped_text(count)) for name, count in facts["reasons"].items()
     )
     return _("{percent} in the last 10 minutes: {why}. Received {rx}, sent {tx}.").format(
         percent=part_text(facts["ratio"]),
         why=why,
-        rx=count_text(facts["rx_packets"]),
-        tx=count_text(facts["tx_packets"]),
+        rx=grouped_text(facts["rx_packets"]),
+        tx=grouped_text(facts["tx_packets"]),
     )
 
 
@@ -137,31 +140,44 @@ def _few_buffers(facts: Facts) -> str:
     return _(
         "Only {free} of {all} were free at one point in the last 10 minutes; without free buffers nothing "
         "is received."
-    ).format(free=count_text(facts["free"]), all=count_text(facts["all"]))
+    ).format(free=grouped_text(facts["free"]), all=grouped_text(facts["all"]))
 
 
 def _order(facts: Facts) -> str:
-    action, state = OrderAction(facts["action"]).label, OrderState(facts["state"]).label
-    return f"{facts['customer']}: {action}, {state}"
+    """Its state is in the headline."""
+    return f"{facts['customer']}: {OrderAction(facts['action']).label}"
+
+
+def _overdue(facts: Facts) -> str:
+    return f"{_order(facts)}, {OrderState(facts['state']).label}"
 
 
 def _customer(facts: Facts) -> str:
     return str(facts["customer"])
 
 
-def _sentence(facts: Facts) -> str:
-    return str(facts["sentence"])
+def _test_failed(facts: Facts) -> str:
+    return failure_sentence({"message": facts["sentence"], **facts})
 
 
 def _quarantine(facts: Facts) -> str:
     samples, lines = facts["samples"], facts["lines"]
     if not facts["month"]:
         reason = reason_text(Quarantine(month=None, reason=facts["reason"]))
-        return _("{samples} samples, lines: {lines}. {reason}").format(
-            samples=samples, lines=lines, reason=reason
-        )
-    return _("Its clock was {clock}; {samples} samples of {month}, lines: {lines}").format(
-        clock=offset_text(facts["offset_ms"]), samples=samples, month=facts["month"], lines=lines
+        return ngettext(
+            "{samples} samples of {lines} line. {reason}",
+            "{samples} samples of {lines} lines. {reason}",
+            lines,
+        ).format(samples=grouped_text(samples), lines=grouped_text(lines), reason=reason)
+    return ngettext(
+        "Its clock was {clock}; {samples} samples of {lines} line in {month}",
+        "Its clock was {clock}; {samples} samples of {lines} lines in {month}",
+        lines,
+    ).format(
+        clock=offset_text(facts["offset_ms"]),
+        samples=grouped_text(samples),
+        lines=grouped_text(lines),
+        month=facts["month"],
     )
 
 
@@ -194,7 +210,7 @@ def _booked_rate(facts: Facts) -> str:
 
 def _booked_cores(facts: Facts) -> str:
     return _("{percent} %: {booked} of {all} cores").format(
-        percent=facts["percent"], booked=f"{facts['booked']:g}", all=f"{facts['all']:g}"
+        percent=facts["percent"], booked=number_text(facts["booked"]), all=number_text(facts["all"])
     )
 
 
@@ -212,11 +228,11 @@ _NOTES: dict[Kind, Callable[[Facts], str]] = {
     Kind.WITHHELD: _withheld,
     Kind.LOSSES: _losses,
     Kind.FEW_BUFFERS: _few_buffers,
-    Kind.ORDER_OVERDUE: _order,
+    Kind.ORDER_OVERDUE: _overdue,
     Kind.ORDER_FAILED: _order,
     Kind.ORDER_HELD: _order,
     Kind.UNCONFIRMED: _customer,
-    Kind.TEST_FAILED: _sentence,
+    Kind.TEST_FAILED: _test_failed,
     Kind.QUARANTINE: _quarantine,
     Kind.RELAY: _relay,
     Kind.MAILS: _mails,

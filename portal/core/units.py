@@ -54,6 +54,11 @@ def decimal_text(number: float, digits: int) -> str:
     return localized(f"{number:.{digits}f}")
 
 
+def number_text(number: float) -> str:
+    """``0.08``, and ``0,08`` in German: as many decimal places as it has, six digits in all."""
+    return localized(f"{number:g}")
+
+
 def localized(number: str) -> str:
     """A number as Python writes it, with the reader's decimal sign."""
     return number.replace(".", get_format("DECIMAL_SEPARATOR"))

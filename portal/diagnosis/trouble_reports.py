@@ -40,7 +40,8 @@ def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> Trouble
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
         raise TroubleIsReported(at=there.reported_at)
     with in_english():
-        finding = diagnosis_of(vll, now=now).as_document(for_noc=True)
+        diagnosis = diagnosis_of(vll, now=now)
+        finding = diagnosis.as_document(for_noc=True) | {"facts": diagnosis.verdict.facts}
     report = TroubleReport.objects.create(
         vll=vll,
         customer=vll.customer,

@@ -1,8 +1,9 @@
 """The verdict on a line: the first broken check in one plain sentence, whose matter it is, and what to do."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -11,6 +12,14 @@ from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.facts import LineFacts
 
 IN_ORDER, NOT_KNOWN = "in-order", "not-known"
+_UNBROKEN = {
+    IN_ORDER: gettext_noop("As far as the portal can see, everything about this line is in order."),
+    NOT_KNOWN: gettext_noop(
+        "Only part of this line is reported on at the moment, and nothing is wrong with that part."
+    ),
+}
+# Among the facts: the work on routers that is said behind a verdict.
+_WORKS = "works"
 _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
 SENTENCES = {
     Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
@@ -92,11 +101,15 @@ _EXPLAINED_BY_WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``code``: ``in-order``, ``not-known`` or a finding, with its end where it has one (``a-port-down``)."""
+    """``code``: ``in-order``, ``not-known`` or a finding, with its end where it has one (``a-port-down``).
+
+    ``facts``: what the sentence of a finding is written from, to write it again for another reader.
+    """
 
     code: str
     sentence: str
     advice: str
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def broken_sentence(
@@ -125,41 +138,55 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
         if _is_partly_unheard(checks) if fault is None else _explains(work, fault):
             return _found(line, work)
     found = _found(line, fault) if fault is not None else _without_fault(checks)
-    return replace(found, sentence=" ".join([found.sentence, *(_work_told(line, work) for work in works)]))
+    if not works:
+        return found
+    places = [{"router": line.ends[work.side].router, "side": work.side} for work in works]
+    sentence = " ".join([found.sentence, *(_work_told(**place) for place in places)])
+    return replace(found, sentence=sentence, facts=found.facts | {_WORKS: places})
+
+
+def kept_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
+    """The sentence of a verdict that a report keeps as JSON, for a reader; where an older release kept no
+    facts, as it was written then."""
+    kept = dict(facts or {})
+    works = kept.pop(_WORKS, [])
+    if verdict["code"] in _UNBROKEN:
+        sentence = _(_UNBROKEN[verdict["code"]])
+    elif not kept:
+        return str(verdict["sentence"])
+    else:
+        at = datetime.fromisoformat(kept["at"]) if kept["at"] else None
+        sentence = broken_sentence(**{**kept, "finding": Finding(kept["finding"]), "at": at})
+    return " ".join([sentence, *(_work_told(**place) for place in works)])
 
 
 def _explains(work: Check, fault: Check) -> bool:
     return fault.finding in _EXPLAINED_BY_WORK and fault.side in ("", work.side)
 
 
-def _work_told(line: LineFacts, work: Check) -> str:
-    router = line.ends[work.side].router
-    return _("The NOC is working on {router}, at {end}.").format(router=router, end=_(_SIDES[work.side]))
+def _work_told(*, router: str, side: str) -> str:
+    return _("The NOC is working on {router}, at {end}.").format(router=router, end=_(_SIDES[side]))
 
 
 def _found(line: LineFacts, check: Check) -> Verdict:
     end = line.ends.get(check.side)
-    sentence = broken_sentence(
-        check.finding,
-        side=check.side,
-        router=end.router if end else "",
-        port=end.port if end else "",
-        at=check.at,
-    )
+    facts: dict[str, Any] = {
+        "finding": check.finding,
+        "side": check.side,
+        "router": end.router if end else "",
+        "port": end.port if end else "",
+        "at": check.at,
+    }
     code = f"{check.side}-{check.finding}" if check.side else check.finding.value
-    return Verdict(code, sentence, _(ADVICE[check.finding]))
+    return Verdict(code, broken_sentence(**facts), _(ADVICE[check.finding]), facts)
 
 
 def _without_fault(checks: Sequence[Check]) -> Verdict:
     if _is_partly_unheard(checks):
-        return Verdict(
-            NOT_KNOWN,
-            _("Only part of this line is reported on at the moment, and nothing is wrong with that part."),
-            _("Look again in a minute."),
-        )
+        return Verdict(NOT_KNOWN, _(_UNBROKEN[NOT_KNOWN]), _("Look again in a minute."))
     return Verdict(
         IN_ORDER,
-        _("As far as the portal can see, everything about this line is in order."),
+        _(_UNBROKEN[IN_ORDER]),
         _("If your traffic still does not arrive, tell the NOC what you see."),
     )
 

@@ -1,10 +1,17 @@
 """What is kept is English, whoever caused it, and is read in the language of its reader where facts allow."""
 
+import json
+
 import pytest
+from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import translation
 
 from portal.accounts.models import User
+from portal.alarms.rounds import alarms_watch
 from portal.core import clock
+from portal.diagnosis.checks import Check, CheckState, Finding
+from portal.diagnosis.facts import facts_of
+from portal.diagnosis.verdict import kept_sentence, verdict_of
 from portal.events.models import Event
 from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.models import LineTest, Order, Vll
@@ -16,6 +23,11 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 ENGLISH = "Test frames are lost along the way, even small ones."
 GERMAN = "Test-Frames gehen unterwegs verloren, auch kleine."
+VERDICT = "The portal is not hearing from its routers, so it cannot tell; the line may well be up."
+VERDICT_IN_GERMAN = (
+    "Das Portal hört zurzeit nicht von seinen Routern und kann es deshalb n"
+    "icht sagen; die Leitung ist womöglich trotzdem in Betrieb."
+)
 FAILURE = {
     "code": "line-test-frames-lost",
     "message": ENGLISH,
@@ -33,6 +45,50 @@ def test_a_finding_that_a_german_reports_is_kept_in_english(alice: User, vll: Vl
     report = vll.trouble_reports.get()
     evidence = [check["evidence"] for check in report.finding["checks"]]
     assert evidence[0] == "The line is in service, and nobody is changing it."
+
+
+def test_trouble_is_read_in_the_language_of_its_reader(alice: User, nina: User, vll: Vll) -> None:
+    signed_in(alice).post(f"/vlls/{vll.pk}/diagnosis/report/", {"note": "It stutters"})
+    alarms_watch(now=clock.now())
+    client = signed_in(nina)
+    for page in ("/noc/trouble/", "/noc/"):
+        assert VERDICT in text(client.get(page))
+        assert VERDICT_IN_GERMAN in text(client.get(page, headers={"Accept-Language": "de"}))
+
+
+def test_a_verdict_that_is_kept_says_the_same_again_of_its_end_and_moment(vll: Vll) -> None:
+    line = facts_of(vll, now=clock.now())
+    port = line.ends["a"].port
+    verdict = verdict_of(
+        line,
+        [Check("a_port_link", CheckState.BROKEN, "", clock.now(), finding=Finding.PORT_DOWN, side="a")],
+    )
+    kept = json.loads(json.dumps(verdict.facts, cls=DjangoJSONEncoder))
+    said = {"code": verdict.code, "sentence": verdict.sentence}
+    assert kept_sentence(said, kept) == verdict.sentence == f"The port {port} at the A end has no link."
+    with translation.override("de"):
+        assert kept_sentence(said, kept) == f"Der Port {port} am A-Ende hat keinen Link."
+        # As an older release kept it.
+        assert kept_sentence(said, None) == verdict.sentence
+
+
+def test_a_failed_tests_alarm_is_read_in_the_language_of_its_reader(nina: User, vll: Vll) -> None:
+    routers = {side: {"router": name} for side, name in (("a", "rhino"), ("z", "hippo"))}
+    LineTest.objects.create(
+        vll=vll,
+        order=vll.orders.get(),
+        revision=1,
+        frame=1518,
+        state="failed",
+        reason="frames-lost",
+        conditions={"routers": routers},
+        created_at=clock.now(),
+        finished_at=clock.now(),
+    )
+    alarms_watch(now=clock.now())
+    client = signed_in(nina)
+    assert ENGLISH in text(client.get("/noc/"))
+    assert GERMAN in text(client.get("/noc/", headers={"Accept-Language": "de"}))
 
 
 def test_a_test_is_told_to_webhooks_in_english(alice: User, vll: Vll) -> None:

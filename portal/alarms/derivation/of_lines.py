@@ -162,7 +162,11 @@ def trouble(now: datetime) -> Iterator[Found]:
             object=f"line:{report.vll_id}",
             name=str(report.vll),
             since=report.reported_at,
-            facts={"sentence": report.finding["verdict"]["sentence"], "note": report.note},
+            facts={
+                **{name: report.finding["verdict"][name] for name in ("code", "sentence")},
+                "facts": report.finding.get("facts"),
+                "note": report.note,
+            },
             affected=of_lines([report.vll]),
         )
 

@@ -10,7 +10,7 @@ from portal.alarms.found import Found
 from portal.alarms.kinds import Kind
 from portal.core.stored_text import in_english
 from portal.vll import queries
-from portal.vll.line_test_sentences import line_test_sentence
+from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
 from portal.vll.models import LineTest, Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
@@ -53,6 +53,8 @@ def failed_tests(now: datetime) -> Iterator[Found]:
             name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
             since=test.finished_at,
             facts={
+                **line_test_facts(test),
+                "code": f"line-test-{test.reason}",
                 "sentence": sentence,
                 "line": str(test.vll_id),
                 "test": str(test.pk),

@@ -97,6 +97,12 @@ def frames(count: float | None) -> str:
 
 
 @register.filter
+def decimal(number: float) -> str:
+    """``0.08``, and ``0,08`` in German."""
+    return units.number_text(number)
+
+
+@register.filter
 def lasting(seconds: float) -> str:
     """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
     return lasting_text(seconds)

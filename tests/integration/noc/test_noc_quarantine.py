@@ -42,7 +42,7 @@ def test_it_is_an_alarm_until_somebody_decides(vll: Vll, begin: datetime, nora: 
     kept, browser = Quarantine.objects.get(), signed_in(nora)
     shown = noc_page(browser)
     assert "Samples from rhino are waiting for a decision" in shown
-    assert f"Its clock was 2 h ahead; 30 samples of {begin:%Y-%m}, lines: 1" in shown
+    assert f"Its clock was 2 h ahead; 30 samples of 1 line in {begin:%Y-%m}" in shown
     assert f'href="/noc/quarantine/{kept.pk}/"' in browser.get("/noc/").content.decode()
     browser.post(f"/noc/quarantine/{kept.pk}/accept/")
     assert "Samples with a wrong time or count, waiting for a decision: none" in noc_page(browser)

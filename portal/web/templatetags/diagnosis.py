@@ -1,0 +1,14 @@
+"""Trouble reports, and what was found when they were sent."""
+
+from django import template
+
+from portal.diagnosis.models import TroubleReport
+from portal.diagnosis.verdict import kept_sentence
+
+register = template.Library()
+
+
+@register.filter
+def verdict_then(report: TroubleReport) -> str:
+    """The portal's verdict when trouble was reported, for a reader."""
+    return kept_sentence(report.finding["verdict"], report.finding.get("facts"))
