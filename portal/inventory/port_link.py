@@ -5,12 +5,13 @@ from datetime import datetime
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from portal.inventory.models import ObservedInterface, Port
 
 
 class LinkState(models.TextChoices):
-    UP = "up", _("Up")
+    UP = "up", pgettext_lazy("a link", "Up")
     DOWN = "down", _("No link")
     # The interface is shut in its router's configuration.
     OFF = "off", _("Switched off")

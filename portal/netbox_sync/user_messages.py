@@ -143,4 +143,7 @@ class _Facts(dict[str, Any]):
         value = super().__getitem__(name)
         if name == "what" and value in KIND_NAMES:
             return str(KIND_NAMES[value])
+        if name == "detail" and value:
+            # NetBox ends some of its sentences, and what follows here is another one.
+            return str(value) if str(value).rstrip().endswith((".", "!", "?")) else f"{value}."
         return "–" if value in (None, "") else str(value)

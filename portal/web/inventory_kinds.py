@@ -86,9 +86,12 @@ def _coordinates(site: Site) -> str:
     return "–" if site.coordinates is None else "{}, {}".format(*site.coordinates)
 
 
-def _mtu(link: Any) -> Text:
-    known = [link.a_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu, link.z_ip_mtu]
-    text = " / ".join("–" if value is None else str(value) for value in known)
+def _both(a: int | None, z: int | None) -> str:
+    return " / ".join("–" if value is None else str(value) for value in (a, z))
+
+
+def _reported_mtu(link: Any) -> Text:
+    text = _both(link.a_observed_ip_mtu, link.z_observed_ip_mtu)
     return _("%(mtus)s – mismatch") % {"mtus": text} if mtu_mismatch(link) else text
 
 
@@ -230,7 +233,8 @@ LINKS = Kind(
     ),
     columns=(
         (_("Metric A / Z"), lambda link: f"{link.a_metric} / {link.z_metric}"),
-        (_("IP MTU: A declared / A observed / Z observed / Z declared"), _mtu),
+        (_("IP MTU declared, A / Z"), lambda link: _both(link.a_ip_mtu, link.z_ip_mtu)),
+        (_("IP MTU reported, A / Z"), _reported_mtu),
         (_("In service"), lambda link: _("yes") if link.in_service else _("no")),
     ),
     facts=_link_facts,

@@ -100,7 +100,7 @@ class MapSelection:
             if lines := self.impact.of(fate):
                 wide = fate is Fate.TOO_WIDE
                 if fate is Fate.DOWN and self.router:
-                    text = _("They end on it, or no path is left between their routers.")
+                    text = _("Ending on this router, or left without a path.")
                 rows.append(FateRow(title, text, tone, lines[:_LINES_SHOWN], len(lines), wide))
         return rows
 

@@ -58,7 +58,7 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
     figures = page.locator("#throughput")
-    p95 = figures.get_by_text("95th, max(in, out)").first
+    p95 = figures.get_by_text("95th percentile, larger direction").first
     page.get_by_role("button", name="Day", exact=True).click()
     expect(figures).to_have_attribute("data-points", "72")
     expect(p95).to_be_visible()

@@ -1,5 +1,6 @@
 """The audit trail in words."""
 
+import re
 from typing import Any
 
 from django import template
@@ -55,6 +56,7 @@ _SEVERAL = (
     "hold",
     "mailoptout",
 )
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
 _TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group")
 
 
@@ -96,4 +98,7 @@ def differences(change: Change) -> list[dict[str, Any]]:
 def _text(value: Any) -> str:
     if isinstance(value, dict) and value.get("message"):
         return str(value["message"])
-    return "–" if value is None or value == "" else str(value)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    # No reader needs the microseconds of PostgreSQL's moments.
+    return "–" if value is None or value == "" else _MOMENT.sub(r"\1 \2 UTC", str(value))

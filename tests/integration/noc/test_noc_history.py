@@ -40,7 +40,9 @@ def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
         "nora",
     )
     assert (oldest["operation"], oldest["after"]["name"]) == ("insert", "rhino")
-    said = text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/"))
+    page = signed_in(nora).get(f"/noc/routers/{rhino.pk}/history/")
+    said = text(page)
+    assert '<details class="card ll-fold" open>' in page.content.decode()
     assert "Router changed by nora, token" in said
     assert f"cores {rhino.cores} → 8" in said
 

@@ -38,6 +38,13 @@ def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None
     assert "loop0" not in shown
 
 
+def test_where_no_interface_is_free_that_is_said(isp: Isp, nora: User, seen: None) -> None:
+    ObservedInterface.objects.filter(name__startswith="Gigabit").delete()
+    shown = text(signed_in(nora).get("/noc/interfaces/?field=interface&of=router&router=rhino"))
+    assert "rhino reports no free interface: all of these are in use." in shown
+    assert "free ones first" not in shown
+
+
 def test_without_scripts_a_button_shows_them_and_another_takes_one(
     isp: Isp, dairy: Customer, nora: User, seen: None
 ) -> None:

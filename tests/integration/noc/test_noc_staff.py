@@ -287,7 +287,7 @@ class TestPages:
         for said in (
             "Second factor deleted (totp) by nina",
             "noc_role noc → nocAdmin",
-            "is_active True → False",
+            "is_active yes → no",
         ):
             assert said in trail, said
 

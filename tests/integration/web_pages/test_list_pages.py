@@ -16,8 +16,13 @@ pytestmark = pytest.mark.django_db
 def test_ports_show_what_is_booked_of_them(isp: Isp, alice: User) -> None:
     order(isp, alice)
     shown = text(signed_in(alice).get("/ports/"))
-    assert shown.count("UNI") == 4
+    assert shown.count("rhino:host-cust") == 2
     assert shown.count("1 Gbit/s of 10 Gbit/s") == 2
+
+
+def test_whether_a_port_is_a_uni_is_for_the_noc_to_read(isp: Isp, alice: User, nora: User) -> None:
+    assert text(signed_in(nora).get("/ports/")).count("UNI") == 4
+    assert "UNI" not in text(signed_in(alice).get("/ports/"))
 
 
 def test_a_stranger_sees_no_port_of_alices(isp: Isp, charlie: User) -> None:
