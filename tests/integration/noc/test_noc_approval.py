@@ -225,7 +225,7 @@ def test_what_somebody_else_decided_is_said(held: Order, nora: User) -> None:
     order_approve(user=nora, order=held, now=clock.now())
     answer = page.post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert answer.status_code == 409
-    assert "This order is decided." in text(answer)
+    assert "Nothing is left to approve here." in text(answer)
 
 
 def test_planning_is_the_nocs(held: Order, alice: User) -> None:
