@@ -128,7 +128,8 @@ def broken_sentence(
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     """The first check that is broken decides; where none is, what nobody knows is said.
 
-    Work on a router comes before what it explains. Where it explains nothing, it is said behind the verdict.
+    Work on a router comes before what it explains. Where it explains nothing it is said behind the rest, and
+    has the code where the line works.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]
@@ -141,8 +142,12 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     if not works:
         return found
     places = [{"router": line.ends[work.side].router, "side": work.side} for work in works]
-    sentence = " ".join([found.sentence, *(_work_told(**place) for place in places)])
-    return replace(found, sentence=sentence, facts=found.facts | {_WORKS: places})
+    return replace(
+        found,
+        code=found.code if fault is not None else _code(works[0]),
+        sentence=" ".join([found.sentence, *(_work_told(**place) for place in places)]),
+        facts=found.facts | {_WORKS: places},
+    )
 
 
 def kept_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
@@ -150,8 +155,8 @@ def kept_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -
     facts, as it was written then."""
     kept = dict(facts or {})
     works = kept.pop(_WORKS, [])
-    if verdict["code"] in _UNBROKEN:
-        sentence = _(_UNBROKEN[verdict["code"]])
+    if not kept and (works or verdict["code"] in _UNBROKEN):
+        sentence = _(_UNBROKEN.get(verdict["code"], _UNBROKEN[IN_ORDER]))
     elif not kept:
         return str(verdict["sentence"])
     else:
@@ -177,8 +182,11 @@ def _found(line: LineFacts, check: Check) -> Verdict:
         "port": end.port if end else "",
         "at": check.at,
     }
-    code = f"{check.side}-{check.finding}" if check.side else check.finding.value
-    return Verdict(code, broken_sentence(**facts), _(ADVICE[check.finding]), facts)
+    return Verdict(_code(check), broken_sentence(**facts), _(ADVICE[check.finding]), facts)
+
+
+def _code(check: Check) -> str:
+    return f"{check.side}-{check.finding}" if check.side else check.finding.value
 
 
 def _without_fault(checks: Sequence[Check]) -> Verdict:

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from json import dumps, loads
 from typing import Any
 
 import pytest
+from django.core.serializers.json import DjangoJSONEncoder
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
 from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
-from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, verdict_of
+from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, kept_sentence, verdict_of
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
@@ -95,8 +97,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={"vpp_away": True}), "a-vpp-down"),
         (line(z=SILENT), "z-router-silent"),
         (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
-        (line(z={"maintenance_since": NOW}), "in-order"),
-        (line(a={"held_since": NOW}), "in-order"),
+        (line(z={"maintenance_since": NOW}), "z-maintenance"),
+        (line(a={"held_since": NOW}), "a-maintenance"),
         (line(portal_listens=False, a=SILENT, z=SILENT), "portal-away"),
         (line(admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(lifecycle="terminated"), "not-in-service"),
@@ -146,7 +148,9 @@ def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None
 def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, Any]) -> None:
     without, during = verdict(line(a=more)), verdict(line(a={"maintenance_since": NOW, **more}))
     assert during.sentence == f"{without.sentence} The NOC is working on rhino, at the A end."
-    assert (during.code, during.advice) == (without.code, without.advice)
+    assert (during.code, during.advice) == (without.code if more else "a-maintenance", without.advice)
+    kept = loads(dumps({"code": during.code, "sentence": during.sentence}))
+    assert kept_sentence(kept, loads(dumps(during.facts, cls=DjangoJSONEncoder))) == during.sentence
 
 
 def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
