@@ -109,6 +109,7 @@ NOT_AUDITED: dict[str, str] = {
     "inventory.ObservedInterface": _BY_ROUTERS,
     "inventory.ObservedLoad": _BY_ROUTERS,
     "inventory.ObservedRoute": _BY_ROUTERS,
+    "inventory.ObservedCircuit": _BY_ROUTERS,
     "inventory.ObservedPath": _BY_ROUTERS,
     "inventory.ObservedRouter": _BY_ROUTERS,
     "inventory.RouterSilence": _BY_ROUTERS,

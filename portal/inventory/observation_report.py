@@ -150,6 +150,57 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     path: EndPath | None = None
 
 
+class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """An attachment circuit that is somebody else's; a whole port has no tags. ``link_up``: of its port.
+
+    ``wide``: it picks by other than exact numbers of tags, such as VPP's "any" and "default".
+    """
+
+    port: ForeignName
+    link_up: bool
+    tags: Annotated[int, Meta(ge=0, le=2)]
+    dot1ad: bool
+    outer: Annotated[int, Meta(ge=0, le=4095)]
+    inner: Annotated[int, Meta(ge=0, le=4095)]
+    exact: bool
+    wide: bool
+    policed: bool
+
+
+class TunnelReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tunnel that is somebody else's. ``standard``: with the UDP port, table and mode that agents use."""
+
+    encapsulation: Literal["vxlan", "geneve", "gre"]
+    local: Address
+    remote: Address
+    vni: Annotated[int, Meta(ge=0, le=2**24 - 1)] | None
+    gre_key: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None
+    standard: bool
+
+
+class CircuitSide(Struct, frozen=True, forbid_unknown_fields=True):
+    """One side of a circuit: an attachment circuit or a tunnel. ``rewrite``: VPP's operation, 0 for none."""
+
+    interface: ForeignName
+    tag: ForeignName | None
+    admin_up: bool
+    rewrite: Annotated[int, Meta(ge=0, le=255)]
+    attachment: AttachmentReport | None
+    tunnel: TunnelReport | None
+
+
+class CircuitReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody else cross-connected. ``far`` None: ``near`` is a tunnel that leads nowhere.
+
+    ``out``: what comes in at ``near`` is sent to ``far``; ``in``: the other way.
+    """
+
+    near: CircuitSide
+    far: CircuitSide | None
+    out: bool
+    back: bool = field(name="in")
+
+
 class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the agent that it could not use, by its path on the router."""
 
@@ -217,6 +268,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     paths: Annotated[tuple[PathReport, ...], _Many] = ()
     probes: bool = False
     look: Natural53 | None = None
+    circuits: Annotated[tuple[CircuitReport, ...], _Many] | ListName = ()
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
 
     def __post_init__(self) -> None:
@@ -234,6 +286,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "routes": _digest_of(self.routes),
             "ends": _digest_of(self.ends),
             "paths": _digest_of(self.paths),
+            "circuits": _digest_of(self.circuits),
         }
 
 

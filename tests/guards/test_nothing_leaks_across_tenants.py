@@ -32,7 +32,7 @@ from tests.integration.test_tenants_stay_apart import everything, set_aside
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
 # The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
-THE_NOCS = {"routers", "links", "customers", "vni-ranges", "pools", "noc-staff", "quarantines"}
+THE_NOCS = {"routers", "links", "found-lines", "customers", "vni-ranges", "pools", "noc-staff", "quarantines"}
 # Owned by nobody, and no secret.
 FOR_ALL = {"sites"}
 # Of a test of her line.
@@ -168,6 +168,7 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "in_service": ["true"],
         "status": ["stale"],
         "month": [f"{clock.now():%Y-%m}"],
+        "key": ["1"],  # no line of hers is one that others made
     }
     names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
     filters = [name for name in names if name not in ("cursor", "limit")]

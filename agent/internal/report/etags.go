@@ -10,8 +10,8 @@ import (
 
 // etags are the names that the portal gave what was told last, on both sides: what is the same again goes by its name.
 type etags struct {
-	watch        string
-	routes, ends namedList
+	watch                  string
+	routes, ends, circuits namedList
 }
 
 // namedList is a list as it was stored, by its content's SHA-256, and its name; "" for none.
@@ -25,6 +25,7 @@ type observedWire struct {
 	observedBody
 	Routes    json.RawMessage `json:"routes"`
 	Ends      json.RawMessage `json:"ends"`
+	Circuits  json.RawMessage `json:"circuits"`
 	WatchETag string          `json:"watch_etag,omitempty"`
 }
 
@@ -37,39 +38,41 @@ type observedAnswer struct {
 		WatchRoutes string `json:"watch_routes"`
 		Routes      string `json:"routes"`
 		Ends        string `json:"ends"`
+		Circuits    string `json:"circuits"` // "" from portals that do not know them
 	} `json:"etags"`
 }
 
 // tell posts a report. Where the portal has not stored what is only named, or has to look into it, all is told again.
 // Errors are those of the Poster.
 func (e *etags) tell(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
-	routes, err := json.Marshal(report.Routes)
-	if err != nil {
+	routes, routesErr := json.Marshal(report.Routes)
+	ends, endsErr := json.Marshal(report.Ends)
+	circuits, circuitsErr := json.Marshal(report.Circuits)
+	if err := errors.Join(routesErr, endsErr, circuitsErr); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	ends, err := json.Marshal(report.Ends)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+	post := func() (*observedAnswer, error) {
+		wire := observedWire{
+			observedBody: report, WatchETag: e.watch,
+			Routes: e.routes.orWhole(routes), Ends: e.ends.orWhole(ends), Circuits: e.circuits.orWhole(circuits),
+		}
+		var answer observedAnswer
+		if err := to.Post(ctx, "observed", wire, &answer); err != nil {
+			return nil, err
+		}
+		given := answer.ETags
+		*e = etags{given.WatchRoutes, namedAs(given.Routes, routes), namedAs(given.Ends, ends), namedAs(given.Circuits, circuits)}
+		return &answer, nil
 	}
-	answer, err := e.post(ctx, to, report, routes, ends)
+	answer, err := post()
 	if errors.Is(err, ErrNotStored) {
 		*e = etags{}
-		answer, err = e.post(ctx, to, report, routes, ends)
+		answer, err = post()
 	}
 	return answer, err
 }
 
-func (e *etags) post(ctx context.Context, to Poster, report observedBody, routes, ends []byte) (*observedAnswer, error) {
-	wire := observedWire{observedBody: report, Routes: e.routes.orWhole(routes), Ends: e.ends.orWhole(ends), WatchETag: e.watch}
-	var answer observedAnswer
-	if err := to.Post(ctx, "observed", wire, &answer); err != nil {
-		return nil, err
-	}
-	e.watch = answer.ETags.WatchRoutes
-	e.routes = namedList{sha256.Sum256(routes), answer.ETags.Routes}
-	e.ends = namedList{sha256.Sum256(ends), answer.ETags.Ends}
-	return &answer, nil
-}
+func namedAs(etag string, list []byte) namedList { return namedList{sha256.Sum256(list), etag} }
 
 // orWhole is the list's name where the portal has given it one, or the list.
 func (n namedList) orWhole(list []byte) json.RawMessage {

@@ -24,7 +24,7 @@ func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error 
 	}
 	p.asked = append(p.asked, body)
 	names := make(map[string]string)
-	for _, part := range []string{"routes", "ends"} {
+	for _, part := range []string{"routes", "ends", "circuits"} {
 		switch told := body[part].(type) {
 		case map[string]any:
 			if names[part] = told["etag"].(string); names[part] != p.lists[part] {
@@ -43,7 +43,7 @@ func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error 
 	if body["watch_etag"] == "w1" {
 		routes = nil
 	}
-	text, err = json.Marshal(map[string]any{"watch_routes": routes, "etags": map[string]string{"watch_routes": "w1", "routes": names["routes"], "ends": names["ends"]}})
+	text, err = json.Marshal(map[string]any{"watch_routes": routes, "etags": map[string]string{"watch_routes": "w1", "routes": names["routes"], "ends": names["ends"], "circuits": names["circuits"]}})
 	if err != nil {
 		return err
 	}

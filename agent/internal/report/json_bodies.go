@@ -141,6 +141,8 @@ type observedBody struct {
 	Routes     []routeBody     `json:"routes"`
 	Ends       []endBody       `json:"ends"`
 	Paths      []pathBody      `json:"paths"`
+	// Circuits are others': cross-connects and tunnels of which nothing is the agent's.
+	Circuits []circuitBody `json:"circuits"`
 	// SetAside are files of the agent that it could not use, and why.
 	SetAside []setAsideBody `json:"set_aside"`
 }

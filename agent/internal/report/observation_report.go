@@ -51,6 +51,7 @@ func (b *observedBody) fill(
 			b.Interfaces = append(b.Interfaces, body)
 		}
 	}
+	b.Circuits = circuitsOf(s, todo)
 	for _, address := range watched {
 		b.Routes = append(b.Routes, routeBody{address.String(), reachable[address]})
 	}

@@ -24,6 +24,6 @@ def observed(router: Router, report: _Document) -> dict[str, Any]:
     """
     observation_take(router=router, report=report, now=clock.now())
     etag, addresses = watch_routes(router, known=report.watch_etag)
-    etags = {"watch_routes": etag, "routes": report.digests["routes"], "ends": report.digests["ends"]}
+    etags = {"watch_routes": etag} | {name: report.digests[name] for name in ("routes", "ends", "circuits")}
     maintenance = router.maintenance_since is not None
     return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance}

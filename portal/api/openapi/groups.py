@@ -48,6 +48,12 @@ FOR_THE_NOC = (
         _("Routers, their certificates and maintenance, and how an agent enrols."),
         ("routers", "enroll"),
     ),
+    Group(
+        "found-lines",
+        _("Found lines"),
+        _("Lines that others made on the routers, and what is odd about them."),
+        ("found-lines",),
+    ),
     Group("links", _("Backbone links"), _("The links between routers, and what they lose."), ("links",)),
     Group(
         "customers", _("Customers"), _("Customers, and what each may order without approval."), ("customers",)

@@ -22,7 +22,8 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
-from portal.inventory.models import BackboneLink, Router
+from portal.inventory.found_lines import circuits_touching
+from portal.inventory.models import BackboneLink, ObservedCircuit, Router
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
 from portal.telemetry.models import Quarantine
 from portal.telemetry.monthly_figures import in_service_in
@@ -213,6 +214,14 @@ class RouterFilters(Filters):
 class QuarantineFilters(Filters):
     state = django_filters.ChoiceFilter(choices=Quarantine.State.choices)
     router = text(field_name="router__name", about="A router's name.")
+
+
+class FoundLineFilters(Filters):
+    router = text(method="touching", about="The name of a router at either end.")
+    key = whole_number(1, LAST_GRE_KEY, about="Its VNI or GRE key.")
+
+    def touching(self, rows: QuerySet[ObservedCircuit], name: str, value: str) -> QuerySet[ObservedCircuit]:
+        return circuits_touching(rows, value)
 
 
 class LinkFilters(Filters):

@@ -1,6 +1,7 @@
 from portal.inventory.models.interface_use import InterfaceUse
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.observation import (
+    ObservedCircuit,
     ObservedInterface,
     ObservedLoad,
     ObservedPath,
@@ -17,6 +18,7 @@ from portal.inventory.models.topology import TopologyVersion
 __all__ = [
     "BackboneLink",
     "InterfaceUse",
+    "ObservedCircuit",
     "ObservedInterface",
     "ObservedLoad",
     "ObservedPath",

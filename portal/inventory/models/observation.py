@@ -3,6 +3,7 @@
 from django.db import models
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.encapsulations import Encapsulation
 from portal.core.path_watch import PathState
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
@@ -200,3 +201,41 @@ class ObservedPath(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router}: {self.local} -> {self.remote}"
+
+
+class ObservedCircuit(models.Model):
+    """What somebody else cross-connected on a router, or a tunnel of somebody else's that leads nowhere.
+
+    ``near`` and ``far`` are interfaces, ``far`` "" for none; ``sides`` is what was told of them
+    (portal.inventory.observation_report.CircuitReport). ``key`` is its tunnel's VNI or GRE key, 0 for none;
+    of a circuit within the router, or between two tunnels, the tunnel's columns are null, and "".
+    """
+
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_circuits")
+    near = models.CharField(max_length=63)
+    far = models.CharField(max_length=63, blank=True)
+    encapsulation = models.CharField(
+        max_length=10, choices=[(each.value, each.value) for each in Encapsulation], blank=True
+    )
+    local = models.GenericIPAddressField(null=True)
+    remote = models.GenericIPAddressField(null=True)
+    key = models.PositiveBigIntegerField(null=True)
+    sides = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["router", "near", "far"], name="a_circuit_is_observed_once"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    ~models.Q(encapsulation=""), local__isnull=False, remote__isnull=False, key__isnull=False
+                )
+                | models.Q(encapsulation="", local__isnull=True, remote__isnull=True, key__isnull=True),
+                name="a_circuits_tunnel_is_whole",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["remote", "local", "encapsulation", "key"], name="circuit_by_far_end"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.router}: {self.near} - {self.far or 'nowhere'}"

@@ -22,6 +22,7 @@ from portal.inventory.models import (
     TunnelAddress,
 )
 from portal.inventory.observation_report import InterfaceReport, ObservedReport, PathReport
+from portal.inventory.operations.circuit_store import circuits_store
 from portal.inventory.operations.interface_loads import loads_store
 
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).
@@ -89,6 +90,8 @@ def observed_store(
             _routes_store(router, {route.address: route.reachable for route in report.routes})
         if told["paths"] != before.get("paths"):
             _paths_store(router, report.paths)
+        if told["circuits"] != before.get("circuits"):
+            circuits_store(router, report.circuits)
     news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
     if news.keys() - _BEATS:
         ObservedRouter.objects.filter(router=router).update(**news)

@@ -1,0 +1,97 @@
+// Package discovery finds the point-to-point circuits that others have configured in a VPP. All that it needs is in a
+// snapshot: VPP is asked nothing.
+package discovery
+
+import (
+	"cmp"
+	"slices"
+
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// Side is one side of a circuit: a tunnel, or an attachment circuit (RFC 4664), which is a whole port or a sub-interface.
+type Side struct {
+	*observe.Interface
+	Port   *observe.Interface // that it is or stands on; nil for a tunnel, and where the port is not known
+	Tunnel *observe.Tunnel    // nil for an attachment circuit
+}
+
+// Circuit is two interfaces of which at least one is cross-connected to the other, and none is the agent's.
+type Circuit struct {
+	Near Side
+	// Far.Interface is nil where Near is a tunnel that is cross-connected to nothing.
+	Far Side
+	// Out: what comes in at Near is sent to Far. In: what comes in at Far is sent to Near.
+	Out, In bool
+}
+
+// Circuits are those of which the plan takes neither side for the agent's, nor for what was before somebody relabelled it;
+// and the tunnels of others that carry nothing.
+// Attachment circuits come before tunnels within a circuit, else what has the lower index; sorted by Near's, then Far's.
+// What is bridged is no circuit, and a tunnel in a bridge carries something.
+func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
+	ours := make(map[uint32]bool, len(todo.Owned))
+	for _, held := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {
+		for _, h := range held {
+			ours[h.Interface.Index] = true
+		}
+	}
+	type pair struct{ near, far uint32 }
+	found := make(map[pair]*Circuit)
+	used := make(map[uint32]bool)
+	for from, to := range s.Connects {
+		used[from], used[to] = true, true
+		here, there := s.ByIndex(from), s.ByIndex(to)
+		if ours[from] || ours[to] || here == nil || there == nil {
+			continue
+		}
+		near, far, out := sideOf(s, here), sideOf(s, there), true
+		if comesAfter(near, far) {
+			near, far, out = far, near, false
+		}
+		key := pair{near.Index, far.Index}
+		c := found[key]
+		if c == nil {
+			c = &Circuit{Near: near, Far: far}
+			found[key] = c
+		}
+		c.Out, c.In = c.Out || out, c.In || !out
+	}
+	circuits := make([]Circuit, 0, len(found))
+	for _, c := range found {
+		circuits = append(circuits, *c)
+	}
+	for _, t := range s.Tunnels {
+		_, bridged := s.Bridged[t.Index]
+		if i := s.ByIndex(t.Index); i != nil && !ours[t.Index] && !used[t.Index] && !bridged {
+			circuits = append(circuits, Circuit{Near: sideOf(s, i)})
+		}
+	}
+	slices.SortFunc(circuits, func(a, b Circuit) int {
+		return cmp.Or(cmp.Compare(a.Near.Index, b.Near.Index), cmp.Compare(farIndex(a), farIndex(b)))
+	})
+	return circuits
+}
+
+func sideOf(s *observe.Snapshot, i *observe.Interface) Side {
+	if t := s.TunnelAt(i.Index); t != nil {
+		return Side{Interface: i, Tunnel: t}
+	}
+	return Side{Interface: i, Port: s.ByIndex(i.Sup)}
+}
+
+// comesAfter reports whether b is the near side of a circuit between the two.
+func comesAfter(a, b Side) bool {
+	if (a.Tunnel == nil) != (b.Tunnel == nil) {
+		return a.Tunnel != nil
+	}
+	return a.Index > b.Index
+}
+
+func farIndex(c Circuit) uint32 {
+	if c.Far.Interface == nil {
+		return observe.NoIndex
+	}
+	return c.Far.Index
+}

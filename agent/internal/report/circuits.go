@@ -1,0 +1,88 @@
+package report
+
+import (
+	"longline.dev/agent/internal/discovery"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// circuitBody is a circuit of others. Far is null where Near is a tunnel that is cross-connected to nothing.
+type circuitBody struct {
+	Near sideBody  `json:"near"`
+	Far  *sideBody `json:"far"`
+	Out  bool      `json:"out"` // what comes in at Near is sent to Far
+	In   bool      `json:"in"`  // and the other way
+}
+
+// sideBody is an attachment circuit or a tunnel: one of both is null.
+type sideBody struct {
+	Interface  string          `json:"interface"`
+	Tag        *string         `json:"tag"`
+	AdminUp    bool            `json:"admin_up"`
+	Rewrite    uint32          `json:"rewrite"` // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
+	Attachment *attachmentBody `json:"attachment"`
+	Tunnel     *tunnelBody     `json:"tunnel"`
+}
+
+// attachmentBody has zero tags for a whole port. Wide: by other than exact numbers of tags, such as "any".
+type attachmentBody struct {
+	Port    string `json:"port"`
+	LinkUp  bool   `json:"link_up"`
+	Tags    uint8  `json:"tags"`
+	Dot1ad  bool   `json:"dot1ad"`
+	Outer   uint16 `json:"outer"`
+	Inner   uint16 `json:"inner"`
+	Exact   bool   `json:"exact"`
+	Wide    bool   `json:"wide"`
+	Policed bool   `json:"policed"`
+}
+
+// tunnelBody: what does not go with the encapsulation is null. Standard: the agent could have made it so (UDP port, table, mode).
+type tunnelBody struct {
+	Encapsulation string  `json:"encapsulation"`
+	Local         string  `json:"local"`
+	Remote        string  `json:"remote"`
+	VNI           *uint32 `json:"vni"`
+	GREKey        *uint32 `json:"gre_key"`
+	Standard      bool    `json:"standard"`
+}
+
+func circuitsOf(s *observe.Snapshot, todo *plan.Plan) []circuitBody {
+	bodies := []circuitBody{}
+	for _, c := range discovery.Circuits(s, todo) {
+		body := circuitBody{Near: sideOf(s, c.Near), Out: c.Out, In: c.In}
+		if c.Far.Interface != nil {
+			far := sideOf(s, c.Far)
+			body.Far = &far
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+func sideOf(s *observe.Snapshot, side discovery.Side) sideBody {
+	body := sideBody{Interface: printable(side.Name), AdminUp: side.AdminUp, Rewrite: side.Rewrite}
+	if side.Tag != "" {
+		body.Tag = printableOr(&side.Tag)
+	}
+	if t := side.Tunnel; t != nil {
+		body.Tunnel = &tunnelBody{
+			Encapsulation: string(t.Encapsulation), Local: t.Local.String(), Remote: t.Remote.String(), Standard: t.Default,
+		}
+		if t.Encapsulation == intent.GRE {
+			body.Tunnel.GREKey = &t.GREKey
+		} else {
+			body.Tunnel.VNI = &t.VNI
+		}
+		return body
+	}
+	body.Attachment = &attachmentBody{
+		Tags: side.Sub.Tags, Dot1ad: side.Sub.Dot1ad, Outer: side.Sub.Outer, Inner: side.Sub.Inner, Exact: side.Sub.Exact,
+		Wide: side.Sub.Wide, Policed: s.Policed[side.Index], LinkUp: side.LinkUp,
+	}
+	if side.Port != nil {
+		body.Attachment.Port, body.Attachment.LinkUp = printable(side.Port.Name), side.Port.AdminUp && side.Port.LinkUp
+	}
+	return body
+}

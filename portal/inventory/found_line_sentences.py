@@ -1,0 +1,38 @@
+"""What is odd about a found line, as a sentence."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.inventory.found_lines import Odd, Oddity
+
+_SENTENCES = {
+    Oddity.NO_FAR_END: gettext_noop(
+        "{where} has a tunnel to {remote}, and no router reports the other end of it."
+    ),
+    Oddity.OTHER_KEY: gettext_noop(
+        "{where} has a tunnel to {remote} that has another VNI or GRE key there: {key}."
+    ),
+    Oddity.CARRIES_NOTHING: gettext_noop(
+        "On {where}, {interface} is cross-connected to nothing: the line has no port there."
+    ),
+    Oddity.BETWEEN_TUNNELS: gettext_noop("{where} joins two tunnels, and has no port of this line."),
+    Oddity.ONE_WAY: gettext_noop(
+        "On {where}, what comes in on {missing_from} is not sent on: the line carries one direction only."
+    ),
+    Oddity.SHUT: gettext_noop("On {where}, {interface} is shut down."),
+    Oddity.KEEPS_TAGS: gettext_noop(
+        "On {where}, {interface} does not take off the VLAN tags that it picks frames by."
+    ),
+    Oddity.PICKS_WIDELY: gettext_noop(
+        "On {where}, {interface} picks frames by “any” or “default”, not by VLANs."
+    ),
+    Oddity.NOT_STANDARD: gettext_noop(
+        "On {where}, {interface} has a UDP port, a table or a mode of its own."
+    ),
+    Oddity.OTHER_MTU: gettext_noop("The ports have different MTUs: {a} and {z} bytes ({where})."),
+}
+
+
+def odd_sentence(odd: Odd) -> str:
+    """In the reader's language."""
+    return _(_SENTENCES[odd.code]).format(where=odd.where, **odd.facts)

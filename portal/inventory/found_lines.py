@@ -1,0 +1,254 @@
+"""Lines that are somebody else's, as far as routers show them: circuits joined across their two routers.
+
+Two circuits are one line when each one's tunnel leads to the other's: the same encapsulation and VNI (or GRE
+key) between the same two addresses. A circuit within a router is a line by itself.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+
+from portal.core.encapsulations import Encapsulation, Family, Transport
+from portal.core.vlan_tags import Tagging
+from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
+
+# VPP's operations that take off one and two tags on the way in, and put them on on the way out.
+_POPS = {0: 0, 3: 1, 4: 2}
+
+
+class Standing(StrEnum):
+    """How a found line stands; the first that is true."""
+
+    ONE_SIDED = "one_sided"
+    ONE_DIRECTIONAL = "one_directional"
+    MISMATCHED = "mismatched"
+    COMPLETE = "complete"
+
+
+class Oddity(StrEnum):
+    """What is odd about a found line; user_messages of the doors have the sentences."""
+
+    NO_FAR_END = "no_far_end"
+    OTHER_KEY = "other_key"
+    CARRIES_NOTHING = "carries_nothing"
+    BETWEEN_TUNNELS = "between_tunnels"
+    ONE_WAY = "one_way"
+    SHUT = "shut"
+    KEEPS_TAGS = "keeps_tags"
+    PICKS_WIDELY = "picks_widely"
+    NOT_STANDARD = "not_standard"
+    OTHER_MTU = "other_mtu"
+
+
+_STANDINGS = {
+    Oddity.NO_FAR_END: Standing.ONE_SIDED,
+    Oddity.OTHER_KEY: Standing.MISMATCHED,
+    Oddity.CARRIES_NOTHING: Standing.ONE_SIDED,
+    Oddity.ONE_WAY: Standing.ONE_DIRECTIONAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEnd:
+    """An attachment circuit: ``port``, its IP MTU (None: not told), and how frames are picked."""
+
+    router: Router
+    interface: str
+    tag: str
+    port: str
+    tagging: Tagging | None
+    outer_vlan: int | None
+    inner_vlan: int | None
+    exact_match: bool
+    link_up: bool
+    policed: bool
+    ip_mtu: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """``where``: the routers, or the one, at which it is so."""
+
+    code: Oddity
+    where: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLine:
+    """``id``: that of its first circuit. ``a``, ``z``: None where no attachment circuit is known.
+
+    ``transport`` None: between two tunnels. ``key``: the VNI or GRE key, None without one.
+    """
+
+    id: int
+    transport: Transport | None
+    key: int | None
+    a: FoundEnd | None
+    z: FoundEnd | None
+    odd: tuple[Odd, ...]
+
+    @property
+    def standing(self) -> Standing:
+        of_odd = {_STANDINGS.get(each.code, Standing.MISMATCHED) for each in self.odd}
+        return next((each for each in Standing if each in of_odd), Standing.COMPLETE)
+
+
+def found_circuits() -> QuerySet[Any]:
+    """The first circuit of each found line, by id; with ``partner``, the id of its second, None for none."""
+    far = ObservedCircuit.objects.filter(
+        encapsulation=OuterRef("encapsulation"),
+        local=OuterRef("remote"),
+        remote=OuterRef("local"),
+        key=OuterRef("key"),
+    ).exclude(router=OuterRef("router"))
+    return (
+        ObservedCircuit.objects.filter(router__retired_at__isnull=True)
+        .annotate(partner=Subquery(far.order_by("pk").values("pk")[:1]))
+        .filter(Q(partner__isnull=True) | Q(partner__gt=F("pk")))
+        .select_related("router__site")
+        .order_by("pk")
+    )
+
+
+def circuits_touching(circuits: QuerySet[Any], router: str) -> QuerySet[Any]:
+    """Those ``found_circuits`` of lines with an end on the router of that name."""
+    there = ObservedCircuit.objects.filter(router__name=router)
+    return circuits.filter(Q(router__name=router) | Q(partner__in=there.values("pk")))
+
+
+def found_lines(circuits: Iterable[Any]) -> Iterator[FoundLine]:
+    """The lines of these ``found_circuits``, in their order."""
+    firsts = list(circuits)
+    seconds = ObservedCircuit.objects.select_related("router__site").in_bulk(
+        [each.partner for each in firsts if each.partner is not None]
+    )
+    alone = {each.pk for each in firsts if each.partner is None and each.encapsulation}
+    others = _other_keys(alone)
+    mtus = _mtus([*firsts, *seconds.values()])
+    for first in firsts:
+        second = None if first.partner is None else seconds.get(first.partner)
+        yield _line(first, second, others.get(first.pk), mtus)
+
+
+def _line(
+    first: ObservedCircuit,
+    second: ObservedCircuit | None,
+    other_key: int | None,
+    mtus: dict[tuple[int, str], int | None],
+) -> FoundLine:
+    odd = [*_oddities(first), *(_oddities(second) if second else ())]
+    if not first.encapsulation:
+        ends = [_end(first, side, mtus) for side in _sides(first)]
+        a, z = [*ends, None, None][:2]
+        tunnels = [side for side in _sides(first) if side["tunnel"]]
+        transport = None if tunnels else Transport.L2XC
+        if tunnels:
+            odd.append(Odd(Oddity.BETWEEN_TUNNELS, first.router.name, {}))
+        key = None
+    else:
+        a = _attachment(first, mtus)
+        z = _attachment(second, mtus) if second else None
+        family = Family.V6 if ":" in str(first.local) else Family.V4
+        transport, key = Transport.of(Encapsulation(first.encapsulation), family), first.key or None
+        if second is None:
+            code = Oddity.NO_FAR_END if other_key is None else Oddity.OTHER_KEY
+            odd.append(Odd(code, first.router.name, {"remote": first.remote, "key": other_key}))
+    if a and z and a.ip_mtu and z.ip_mtu and a.ip_mtu != z.ip_mtu:
+        odd.append(Odd(Oddity.OTHER_MTU, f"{a.router.name}, {z.router.name}", {"a": a.ip_mtu, "z": z.ip_mtu}))
+    return FoundLine(first.pk, transport, key, a, z, tuple(odd))
+
+
+def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
+    told, where = circuit.sides, circuit.router.name
+    if told["far"] is None:
+        yield Odd(Oddity.CARRIES_NOTHING, where, {"interface": circuit.near})
+    elif not (told["out"] and told["in"]):
+        yield Odd(Oddity.ONE_WAY, where, {"missing_from": circuit.far if told["out"] else circuit.near})
+    for side in _sides(circuit):
+        name = {"interface": side["interface"]}
+        attachment, tunnel = side["attachment"], side["tunnel"]
+        if not side["admin_up"]:
+            yield Odd(Oddity.SHUT, where, name)
+        if tunnel and not tunnel["standard"]:
+            yield Odd(Oddity.NOT_STANDARD, where, name)
+        if attachment and attachment["wide"]:
+            yield Odd(Oddity.PICKS_WIDELY, where, name)
+        elif attachment and _POPS.get(side["rewrite"]) != attachment["tags"]:
+            yield Odd(Oddity.KEEPS_TAGS, where, name)
+
+
+def _sides(circuit: ObservedCircuit) -> list[dict[str, Any]]:
+    return [side for side in (circuit.sides["near"], circuit.sides["far"]) if side is not None]
+
+
+def _attachment(circuit: ObservedCircuit, mtus: dict[tuple[int, str], int | None]) -> FoundEnd | None:
+    return next((_end(circuit, side, mtus) for side in _sides(circuit) if side["attachment"]), None)
+
+
+def _end(
+    circuit: ObservedCircuit, side: dict[str, Any], mtus: dict[tuple[int, str], int | None]
+) -> FoundEnd | None:
+    at = side["attachment"]
+    if at is None:
+        return None
+    return FoundEnd(
+        router=circuit.router,
+        interface=side["interface"],
+        tag=side["tag"] or "",
+        port=at["port"],
+        tagging=_tagging(at),
+        outer_vlan=at["outer"] if at["tags"] else None,
+        inner_vlan=at["inner"] if at["tags"] == 2 else None,
+        exact_match=at["exact"] or not at["tags"],
+        link_up=at["link_up"],
+        policed=at["policed"],
+        ip_mtu=mtus.get((circuit.router_id, at["port"])),
+    )
+
+
+def _tagging(at: dict[str, Any]) -> Tagging | None:
+    """None for what no line here can be made of."""
+    match at["wide"], at["tags"], at["dot1ad"]:
+        case False, 0, _:
+            return Tagging.UNTAGGED
+        case False, 1, False:
+            return Tagging.DOT1Q
+        case False, 2, False:
+            return Tagging.QINQ
+        case False, 2, True:
+            return Tagging.DOT1AD
+    return None
+
+
+def _mtus(circuits: Iterable[ObservedCircuit]) -> dict[tuple[int, str], int | None]:
+    """By router and port."""
+    places = {
+        (each.router_id, side["attachment"]["port"])
+        for each in circuits
+        for side in _sides(each)
+        if side["attachment"]
+    }
+    seen = ObservedInterface.objects.filter(
+        router_id__in={router for router, _ in places}, name__in={port for _, port in places}
+    )
+    return {(router, name): mtu for router, name, mtu in seen.values_list("router_id", "name", "ip_mtu")}
+
+
+def _other_keys(alone: Iterable[int]) -> dict[int, int]:
+    """By a circuit without a partner, the key of the first one at the far end that has none too."""
+    here = ObservedCircuit.objects.filter(pk__in=alone)
+    partner = ObservedCircuit.objects.filter(
+        encapsulation=OuterRef("encapsulation"),
+        local=OuterRef("remote"),
+        remote=OuterRef("local"),
+        key=OuterRef("key"),
+    )
+    there = ObservedCircuit.objects.filter(
+        encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
+    ).exclude(Exists(partner))
+    keys = here.annotate(other=Subquery(there.order_by("pk").values("key")[:1]))
+    return dict(keys.filter(other__isnull=False).values_list("pk", "other"))

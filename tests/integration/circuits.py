@@ -1,0 +1,45 @@
+"""Circuits of others as agents report them."""
+
+from typing import Any, Literal
+
+from portal.inventory.observation_report import AttachmentReport, CircuitReport, CircuitSide, TunnelReport
+
+LOOPBACKS = {"rhino": "10.255.0.1", "hippo": "10.255.0.2", "zebra": "10.255.0.3"}
+_POPS = (0, 3, 4)
+
+
+def attachment(port: str, *tags: int, rewrite: int | None = None, **otherwise: Any) -> CircuitSide:
+    """Of these VLANs, the outer one first; its tags are taken off on the way in."""
+    outer, inner = (*tags, 0, 0)[:2]
+    said = {"link_up": True, "dot1ad": False, "exact": True, "wide": False, "policed": False} | otherwise
+    picks = AttachmentReport(port=port, tags=len(tags), outer=outer, inner=inner, **said)
+    interface = f"{port}.{outer}" if tags else port
+    return CircuitSide(
+        interface=interface,
+        tag=None,
+        admin_up=True,
+        rewrite=_POPS[len(tags)] if rewrite is None else rewrite,
+        attachment=picks,
+        tunnel=None,
+    )
+
+
+def tunnel(
+    local: str, remote: str, key: int, of: Literal["vxlan", "geneve", "gre"] = "vxlan", **otherwise: Any
+) -> CircuitSide:
+    """From one router to another, by their names."""
+    by_vni = of != "gre"
+    said = {"standard": True, "local": LOOPBACKS[local], "remote": LOOPBACKS[remote]} | otherwise
+    made = TunnelReport(
+        encapsulation=of, vni=key if by_vni else None, gre_key=None if by_vni else key, **said
+    )
+    return CircuitSide(
+        interface=f"{of}_tunnel{key}", tag=None, admin_up=True, rewrite=0, attachment=None, tunnel=made
+    )
+
+
+def circuit(
+    near: CircuitSide, far: CircuitSide | None, *, out: bool = True, back: bool = True
+) -> CircuitReport:
+    """Cross-connected both ways, or as told."""
+    return CircuitReport(near=near, far=far, out=out and far is not None, back=back and far is not None)
