@@ -1,8 +1,10 @@
 """Whether the product kept its promises: SQL on one side, both VPPs on the other, nothing of ours between."""
 
+import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -19,13 +21,26 @@ POLL_S = 0.25
 class Checker:
     database_url: str
     vpps: dict[str, VppTestctl]
+    # Each thread's connection is kept: a server that has just forked plans each question from nothing.
+    _kept: threading.local = field(default_factory=threading.local, repr=False)
+    _open: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    def close(self) -> None:
+        self._open.close()
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with self.connect() as database:
             return database.execute(query, values).fetchall()
 
-    def connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
+    @contextmanager
+    def connect(self) -> Iterator[psycopg.Connection[Any]]:
+        """Kept for this thread's next question, unless it broke. Raises OperationalError."""
+        database = getattr(self._kept, "connection", None)
+        if database is None or not _answers(database):
+            database = psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
+            self._open.callback(database.close)
+            self._kept.connection = database
+        yield database
 
     def configs(self) -> dict[str, VppConfig]:
         """Both VPPs. Raises VppRefused while one does not answer."""
@@ -151,6 +166,15 @@ WHERE v.lifecycle IN ('terminated', 'cancelled') AND NOT EXISTS (
     jsonb_build_array(jsonb_build_object(
       'vll', v.id::text, 'end', e.side, 'revision', v.revision, 'status', 'removed')))
 """
+
+
+def _answers(database: psycopg.Connection[Any]) -> bool:
+    """Whether it is still there: the database may have been away, or replaced, since the last question."""
+    try:
+        database.execute("SELECT")
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _in_service(database: psycopg.Connection[Any]) -> set[End]:

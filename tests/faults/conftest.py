@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import pytest
@@ -33,9 +34,10 @@ def product() -> Iterator[Stack]:
 
 
 @pytest.fixture
-def checker(product: Stack) -> Checker:
+def checker(product: Stack) -> Iterator[Checker]:
     vpps = {router: VppTestctl(sockets.api) for router, sockets in product.sockets.items()}
-    return Checker(product.portal.services.database_url, vpps)
+    with closing(Checker(product.portal.services.database_url, vpps)) as checker:
+        yield checker
 
 
 @pytest.fixture
