@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from devstack.dataplane import Sockets
+from devstack.paths import BUILD
 from devstack.process import Child, Family
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
@@ -165,6 +166,13 @@ plugins {{
             answer = self.show(command).strip()
             if not _SUCCESS.fullmatch(answer):
                 raise CommandRefused(f"{self.label}: {command}: {answer}")
+
+    def walk_slowly(self) -> None:
+        """Look for pieces of packets whose rest never came once a second: an idle VPP then sleeps longer.
+
+        By the API, since neither its command line nor startup.conf can. Raises CalledProcessError.
+        """
+        subprocess.run([str(BUILD / "vpptestctl"), str(self.sockets.api), "walk-slowly"], check=True)
 
     def version(self) -> str:
         """For example "25.10-release"."""

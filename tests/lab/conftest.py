@@ -114,6 +114,8 @@ def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Ite
         customers = _linux_customers(dataplane, undo) | _memif_customers(
             dataplane, family, generators, folder
         )
+        for each in dataplane.vpps.values():
+            each.walk_slowly()
         stack.wait_for_reports(running)
         yield Lab(running, dataplane, customers, pytestconfig.stash.setdefault(_report, []))
 
@@ -135,6 +137,7 @@ def _memif_customers(
         namespace=namespace,
     )
     customer.start(family)
+    customer.walk_slowly()
     places = [(router, n) for router in dataplane.vpps for n in range(1, len(MEMIF_PORTS) + 1)]
     return {
         (router, f"memif{socket_id}/0"): connect_memif(

@@ -38,7 +38,6 @@ func disconnect(index interface_types.InterfaceIndex) api.Message {
 	return &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: index, Enable: false}
 }
 
-// edit makes VPP's refusal an error.
 func edit(ctx context.Context, session *vpp.Session, name string, request change) error {
 	all, err := dumpInterfaces(ctx, session)
 	if err != nil {
@@ -48,11 +47,8 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 		if i.Name != name {
 			continue
 		}
-		reply, err := session.Call(ctx, request(interface_types.InterfaceIndex(i.Index)))
-		if err != nil {
-			return err
-		}
-		return api.RetvalToVPPApiError(vpp.Retval(reply))
+		_, err := called(ctx, session, request(interface_types.InterfaceIndex(i.Index)))
+		return err
 	}
 	return fmt.Errorf("VPP has no interface %s", name)
 }

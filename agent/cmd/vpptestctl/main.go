@@ -28,7 +28,8 @@ const usage = `vpptestctl SOCKET show                    what is configured, as 
 vpptestctl SOCKET add-sub PORT VLAN       a sub-interface for frames with this one 802.1Q tag
 vpptestctl SOCKET delete-sub NAME         delete a sub-interface
 vpptestctl SOCKET up|down NAME            set an interface's admin state
-vpptestctl SOCKET disconnect NAME         end the cross-connect out of an interface`
+vpptestctl SOCKET disconnect NAME         end the cross-connect out of an interface
+vpptestctl SOCKET walk-slowly             look for pieces of packets without a rest once a second`
 
 var errUsage = errors.New(usage)
 
@@ -65,6 +66,9 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 			}
 			return json.NewEncoder(stdout).Encode(shown)
 		}, nil
+	}
+	if len(args) == 1 && args[0] == "walk-slowly" {
+		return walkSlowly, nil
 	}
 	request, err := changeOf(args)
 	if err != nil {
