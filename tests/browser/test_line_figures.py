@@ -79,7 +79,7 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
 
     page.get_by_role("button", name="Month").click()
     expect(link).to_have_attribute("href", re.compile("step=3600"))
-    page.get_by_role("heading", name="Availability, frame loss and 95th").click()
+    page.get_by_role("heading", name="Month by month").click()
     expect(page.get_by_role("heading", name="Availability and frame loss by month")).to_be_visible()
     assert alice.complaints == []
 

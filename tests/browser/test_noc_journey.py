@@ -39,7 +39,7 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
         expect(page.get_by_text("The NOC approves an order of this size first")).to_be_visible()
         page.get_by_label("Name or reference").fill("Large order")
         page.get_by_role("button", name="Order this line").click()
-        expect(page.get_by_text("This order is waiting for the NOC's approval.")).to_be_visible()
+        expect(page.get_by_text("Your order is waiting for the NOC's approval.")).to_be_visible()
 
         nina.open("/noc/orders/")
         nina.page.get_by_role("link", name="Large order").click()

@@ -53,6 +53,8 @@ def fill_by_keyboard(page: Page, isp: Isp) -> int:
         if isinstance(typed, str):
             page.keyboard.type(typed)
             continue
+        # Whichever port is proposed: from the top of the list.
+        page.keyboard.press("Home")
         for _ in range(typed):
             page.keyboard.press("ArrowDown")
     return len(asked)

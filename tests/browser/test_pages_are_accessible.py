@@ -20,6 +20,7 @@ from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Port, Router, RouterSilence, Site
+from portal.inventory.operations.circuit_store import circuits_store
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
@@ -30,6 +31,7 @@ from portal.vll.models import Hold, LineTest, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
+from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
@@ -106,7 +108,24 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     lose_much(isp, found["active"])
     trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
     be_alarmed(isp, alice)
+    find_lines_of_others(isp)
     return found
+
+
+def find_lines_of_others(isp: Isp) -> None:
+    """One that is complete, one that lacks an end, and one that is odd in every way at once."""
+    odd = attachment("host-cust2", 7, 8, wide=True)
+    there = tunnel("rhino", "zebra", 4711, "geneve", standard=False)
+    circuits_store(
+        isp.routers["rhino"],
+        [
+            circuit(attachment("host-cust1", 900), tunnel("rhino", "hippo", 900)),
+            circuit(attachment("host-cust1", 901), tunnel("rhino", "hippo", 901, "gre")),
+            circuit(odd, there, back=False),
+        ],
+    )
+    whole_port = attachment("host-cust2")
+    circuits_store(isp.routers["hippo"], [circuit(whole_port, tunnel("hippo", "rhino", 900))])
 
 
 def be_alarmed(isp: Isp, somebody: User) -> None:
@@ -321,6 +340,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/noc/map/?line={lines['active'].pk}",
             f"/noc/map/?link={BackboneLink.objects.get(a_router__name='rhino').pk}",
             f"/noc/map/?router={Router.objects.get(name='rhino').pk}",
+            "/noc/found-lines/",
             "/noc/pools/",
             "/noc/quarantine/",
             "/noc/quarantine/?decided=1&router=rhino",
