@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.facts import LineFacts
+from portal.vll.states import Lifecycle
 
 IN_ORDER, NOT_KNOWN = "in-order", "not-known"
 _UNBROKEN = {
@@ -174,6 +175,12 @@ def _work_told(*, router: str, side: str) -> str:
 
 
 def _found(line: LineFacts, check: Check) -> Verdict:
+    if check.finding == Finding.SUSPENDED and line.lifecycle == Lifecycle.PENDING_TERMINATE:
+        return Verdict(
+            check.finding.value,
+            _("The removal of this line is ordered, so it carries nothing."),
+            _("Undo the removal, and it carries traffic again."),
+        )
     end = line.ends.get(check.side)
     facts: dict[str, Any] = {
         "finding": check.finding,

@@ -87,13 +87,18 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
         (rhino, {"vpp_connected": False}, {"vpp_connected": True}, "a-vpp-down"),
         (hippo, {"vpp_hangs": True}, {"vpp_hangs": False}, "z-vpp-down"),
         (rhino, {"reported_at": now - timedelta(minutes=1)}, {"reported_at": now}, "a-router-silent"),
-        (Router.objects.filter(name="hippo"), {"held_since": now}, {"held_since": None}, "z-maintenance"),
     ]
     for rows, broken, mended, code in faults:
         assert rows.update(**broken) == 1
         assert verdict(line) == code
         rows.update(**mended)
         assert verdict(line) == "in-order"
+    Router.objects.filter(name="hippo").update(held_since=now)
+    assert verdict(line) == "in-order"
+    z.update(link_up=False)
+    assert verdict(line) == "z-maintenance", "work explains what is wrong where it is done"
+    z.update(link_up=True)
+    Router.objects.update(held_since=None)
     later = now + timedelta(seconds=1)
     count(isp, line, "rhino", "a", later, frames=0)
     assert verdict(line, now=later) == "a-no-frames-in"

@@ -94,7 +94,7 @@ def test_once_watching_is_switched_off_no_session_that_goes_first_takes_a_line_d
 def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice: User) -> None:
     stand(isp, line, a="down", z="up")
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
-    assert "The path between rhino and hippo has been down since 2026-11-24 14:03:07 UTC." in page
+    assert "The path between rhino and hippo has been down since 2026-11-24 14:03:07 UTC" in page
     status = path_status(Vll.objects.get(pk=line.pk))
     assert status is not None
     assert status.message == "The path between rhino and hippo has been down since 14:03:07 UTC."

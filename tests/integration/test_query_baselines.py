@@ -61,8 +61,8 @@ PAGES = {
     "/ports/": 3,
     # One of them: since when its VLANs are leased. Two: what it lost.
     "/ports/{port}/": 14,
-    # Each end has a select of its own, narrowed by its own search.
-    "/orders/new/": 7,
+    # Each end has a select of its own, narrowed by its own search; one is for what the NOC approves.
+    "/orders/new/": 8,
     "/search/?q=100": 8,
     "/routers/": 5,
     # However many alarms there are: the last round, and how many there are of each kind.

@@ -144,6 +144,12 @@ def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None
     assert verdict(facts).code == code
 
 
+def test_who_ordered_a_removal_is_told_to_undo_it_and_not_to_resume_the_line() -> None:
+    said = verdict(line(lifecycle="pendingTerminate", admin_status="admin-down"))
+    assert said.sentence == "The removal of this line is ordered, so it carries nothing."
+    assert said.advice == "Undo the removal, and it carries traffic again."
+
+
 @pytest.mark.parametrize("more", [{}, FULL], ids=["a line that works", "a line with a fault of its own"])
 def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, Any]) -> None:
     without, during = verdict(line(a=more)), verdict(line(a={"maintenance_since": NOW, **more}))

@@ -16,7 +16,7 @@ LABELS = {
     Group.LINES: _("Lines that are in service, suspended or removed"),
     Group.STATUS: _("Lines that have been down, or up again, for two minutes"),
     Group.REPORTS: _("The monthly report with the 95th percentiles"),
-    Group.WEBHOOKS: _("Webhooks that were disabled because they fail"),
+    Group.WEBHOOKS: _("Webhooks that were disabled because they failed"),
     Group.NOC: _("For the NOC: orders to approve, overdue orders, configuration drift"),
 }
 

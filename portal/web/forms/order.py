@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, count
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django import forms
@@ -180,7 +180,7 @@ class LineForm(BandwidthForm):
         if not user.is_noc:
             mine = permissions.orderable_customers(user)
             # Asked for where it is shown: most of these forms only answer.
-            self.fields["cir"].help_text = SimpleLazyObject(lambda: approval_help(mine))
+            self.fields["cir"].help_text = cast(str, SimpleLazyObject(lambda: approval_help(mine)))
         # How a line is made is the NOC's matter, unless somebody has chosen already.
         if not user.is_noc and self["transport"].value() in (None, AUTO):
             self.fields["transport"].widget = forms.HiddenInput()

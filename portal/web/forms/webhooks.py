@@ -54,5 +54,7 @@ class WebhookAddForm(WebhookForm):
                 choices=[(each.pk, each.name) for each in self._managed],
                 coerce=lambda pk: next(each for each in self._managed if each.pk == int(pk)),
             )
+            if len(self._managed) == 1:
+                field.widget, field.initial = forms.HiddenInput(), self._managed[0].pk
         field.widget.attrs.setdefault("class", "form-select" if self._managed else "form-control")
         self.fields = {"customer": field, **self.fields}

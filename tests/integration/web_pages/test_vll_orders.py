@@ -257,7 +257,7 @@ def test_strangers_find_nothing_and_viewers_may_not(
 
 def errors_below(answer: Any) -> dict[str, str]:
     """What an answer puts below each field, by the field's id in the page."""
-    below = re.findall(r'id="(\w+)_error"\s+hx-swap-oob="true">(.*?)</div>', answer.content.decode(), re.S)
+    below = re.findall(r'id="([\w-]+)_error"\s+hx-swap-oob="true">(.*?)</div>', answer.content.decode(), re.S)
     return {field: re.sub(r"<[^>]+>", "", errors).strip() for field, errors in below}
 
 
