@@ -94,7 +94,7 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
         rows.update(**mended)
         assert verdict(line) == "in-order"
     Router.objects.filter(name="hippo").update(held_since=now)
-    assert verdict(line) == "in-order"
+    assert verdict(line) == "z-maintenance"
     z.update(link_up=False)
     assert verdict(line) == "z-maintenance", "work explains what is wrong where it is done"
     z.update(link_up=True)
