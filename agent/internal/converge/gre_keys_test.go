@@ -28,7 +28,8 @@ func greEnd(n int, port string, key uint32) intent.End {
 // greByHand makes a GRE tunnel, as somebody else would.
 func (r *router) greByHand(key uint32) string {
 	r.t.Helper()
-	return r.snapshot().ByIndex(r.greTunnel(true, intent.Tunnel{Local: locals[4], Remote: remotes[4], GREKey: key})).Name
+	made := r.greTunnel(true, intent.Tunnel{Local: locals[4], Remote: remotes[4], GREKey: key})
+	return r.snapshot().ByIndex(made).Name
 }
 
 // keysOfGRE are the keys of all GRE tunnels, sorted; 0 stands for none.
