@@ -17,7 +17,7 @@ from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
-from tests.lab.abilities import Ability, abilities
+from tests.lab.abilities import Ability, missing
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
 from tests.migrated_cluster import migrated_cluster
@@ -37,12 +37,15 @@ class Lab:
     report: list[str]
 
     def can(self, ability: Ability) -> bool:
-        return all(ability in abilities(vpp) for vpp in self.dataplane.vpps.values())
+        return not self._missing(ability)
+
+    def _missing(self, ability: Ability) -> list[str]:
+        return sorted({each for vpp in self.dataplane.vpps.values() for each in missing(vpp, ability)})
 
     def needs(self, ability: Ability) -> None:
         """Skip, and say so in the summary, what an earlier release of VPP cannot show."""
-        if not self.can(ability):
-            reason = f"NOT SHOWN on {self.dataplane.name}: it lacks {', '.join(ability.value)}"
+        if lacks := self._missing(ability):
+            reason = f"NOT SHOWN on {self.dataplane.name}: it lacks {', '.join(lacks)}"
             if f"lab: {reason}" not in self.report:
                 self.report.append(f"lab: {reason}")
             pytest.skip(reason)
