@@ -203,15 +203,20 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// unseen is the report while there is no VPP to look at: lists are empty, and none is null.
+func (r *Reporter) unseen(status converge.Status) observedBody {
+	return observedBody{
+		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
+		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
+		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status),
+	}
+}
+
 // look prepares a report of VPP as the engine saw it last, and counts if it is time to. Of VPP itself it asks
 // only routes, and its stats segment.
 func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
-	report := observedBody{
-		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
-		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{}, Ends: []endBody{}, Paths: []pathBody{},
-		SetAside: setAsideOf(status),
-	}
+	report := r.unseen(status)
 	state, err := r.engine.ObservedState(ctx)
 	if ctx.Err() != nil {
 		return // the agent ends: that VPP seems to be away is its own doing

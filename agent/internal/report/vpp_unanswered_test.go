@@ -1,15 +1,33 @@
 package report
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
 
+	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
 )
+
+func TestWithoutAVPPToLookAtNoListIsNull(t *testing.T) {
+	text, err := json.Marshal((&Reporter{}).unseen(converge.Status{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	for name, told := range members {
+		if told == nil && name != "watching" {
+			t.Errorf("%s is null", name)
+		}
+	}
+}
 
 func TestWhileVPPDoesNotAnswerNothingIsCountedOnceAnInterfaceHasComeOrGone(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{{Name: "cust0"}}})
