@@ -145,7 +145,9 @@ def test_a_vlan_that_is_taken_is_told_once_and_left_to_the_portal_by_a_button(
     taken = order(isp, alice).vll.ends.get(side="a").outer_vlan
     page = alice_there.page
     alice_there.open("/orders/new/")
-    fill_by_keyboard(page, isp)
+    for place, port in (("a_end", "rhino:host-cust1"), ("z_end", "hippo:host-cust1")):
+        page.locator(f"#id_{place}-port").select_option(str(isp.ports[port].pk))
+    page.get_by_label("Bandwidth", exact=True).fill("10")
     outer = page.get_by_role("group", name="A end").get_by_label("Outer VLAN")
     outer.fill(str(taken))
     expect(page.get_by_text("is used by another line")).to_have_count(1)
