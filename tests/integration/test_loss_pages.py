@@ -48,10 +48,10 @@ def test_the_noc_is_alarmed_with_what_was_lost_and_why(lossy: BackboneLink, now:
     [said] = alarm_texts(Kind.LOSSES, now)
     assert said == (
         f"rhino:{lossy.a_interface}: 1 % in the last 10 minutes: missed: 900, broken: 100."
-        " Received 99\N{NO-BREAK SPACE}000, sent 77\N{NO-BREAK SPACE}000."
+        " Received 99,000, sent 77,000."
     )
     [short] = alarm_texts(Kind.FEW_BUFFERS, now)
-    assert short.startswith("rhino: Only 1\N{NO-BREAK SPACE}000 of 16\N{NO-BREAK SPACE}384 were free")
+    assert short.startswith("rhino: Only 1,000 of 16,384 were free")
     later = now + timedelta(minutes=11)
     assert alarms_found(Kind.LOSSES, later) == alarms_found(Kind.FEW_BUFFERS, later) == []
 

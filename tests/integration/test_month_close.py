@@ -112,7 +112,7 @@ def test_each_month_has_its_own_numbers(vll: Vll, alice: User) -> None:
     assert oldest["availability"]["availability"] == 1
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/months/"))
     assert "2026-10 99.988 % 5 min 0 s" in page
-    assert "< 0.98 % of 1001000 frames" in page
+    assert "< 0.98 % of 1 001 000 frames" in page
     assert "2 × 1 h 742 missing" in page
     assert "1 Mbit/s 2 Mbit/s 2 Mbit/s 1 Mbit/s 2 Mbit/s 2 Mbit/s A 8, Z 8" in page
 

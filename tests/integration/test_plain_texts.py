@@ -98,9 +98,11 @@ def forms_of_ours(kind: type[Any] = forms.BaseForm) -> Iterator[type[Any]]:
 
 
 def is_kept(form: type[Any], field: forms.Field) -> bool:
-    """Of what is written to sign in or to have a password set, nothing is."""
+    """Of what is written to sign in or to have a password set, nothing is; of a password, its hash."""
     return isinstance(field, forms.CharField) and not (
-        isinstance(field, forms.UUIDField) or issubclass(form, LoginForm | AllauthResetForm)
+        isinstance(field, forms.UUIDField)
+        or isinstance(field.widget, forms.PasswordInput)
+        or issubclass(form, LoginForm | AllauthResetForm)
     )
 
 

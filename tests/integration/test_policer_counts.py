@@ -155,4 +155,4 @@ def test_the_page_shows_the_last_day_as_a_table(
     monkeypatch.setattr("portal.web.views.vll.clock.now", lambda: START + timedelta(hours=1))
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
     shown = page[page.index("Bandwidth enforcement last 24 hours") :]
-    assert "A end conform 10 1000 A end exceed 2 200 A end violate 6 600 Z end nothing was counted" in shown
+    assert "A end conform 10 1 000 A end exceed 2 200 A end violate 6 600 Z end nothing was counted" in shown
