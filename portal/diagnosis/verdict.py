@@ -87,6 +87,9 @@ ADVICE = {
     ),
     Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
 }
+# Of a suspended line whose removal is ordered.
+_REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
+_UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
 # What somebody who works on a router may cause there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,
@@ -114,16 +117,25 @@ class Verdict:
 
 
 def broken_sentence(
-    finding: Finding, *, side: str = "", router: str = "", port: str = "", at: datetime | None = None
+    finding: Finding,
+    *,
+    side: str = "",
+    router: str = "",
+    port: str = "",
+    at: datetime | None = None,
+    removing: bool = False,
 ) -> str:
-    """What is wrong, in one sentence. ``side``: "a" or "z", with router and port, of what is at one end."""
+    """What is wrong, in one sentence. ``side``: "a" or "z", with router and port, of what is at one end.
+
+    ``removing``: the line is suspended because its removal is ordered.
+    """
     facts = {
         "end": _(_SIDES[side]) if side else "",
         "router": router,
         "port": port,
         "at": f"{at:%H:%M} UTC" if at else "",
     }
-    return _(SENTENCES[finding]).format(**facts)
+    return _(_REMOVING if removing else SENTENCES[finding]).format(**facts)
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
@@ -175,12 +187,6 @@ def _work_told(*, router: str, side: str) -> str:
 
 
 def _found(line: LineFacts, check: Check) -> Verdict:
-    if check.finding == Finding.SUSPENDED and line.lifecycle == Lifecycle.PENDING_TERMINATE:
-        return Verdict(
-            check.finding.value,
-            _("The removal of this line is ordered, so it carries nothing."),
-            _("Undo the removal, and it carries traffic again."),
-        )
     end = line.ends.get(check.side)
     facts: dict[str, Any] = {
         "finding": check.finding,
@@ -188,8 +194,10 @@ def _found(line: LineFacts, check: Check) -> Verdict:
         "router": end.router if end else "",
         "port": end.port if end else "",
         "at": check.at,
+        "removing": check.finding == Finding.SUSPENDED and line.lifecycle == Lifecycle.PENDING_TERMINATE,
     }
-    return Verdict(_code(check), broken_sentence(**facts), _(ADVICE[check.finding]), facts)
+    advice = _UNDO_REMOVAL if facts["removing"] else ADVICE[check.finding]
+    return Verdict(_code(check), broken_sentence(**facts), _(advice), facts)
 
 
 def _code(check: Check) -> str:

@@ -150,6 +150,15 @@ def test_who_ordered_a_removal_is_told_to_undo_it_and_not_to_resume_the_line() -
     assert said.advice == "Undo the removal, and it carries traffic again."
 
 
+def test_a_kept_verdict_on_a_line_that_is_removed_says_so_beside_work_too() -> None:
+    facts = line(lifecycle="pendingTerminate", admin_status="admin-down", a={"maintenance_since": NOW})
+    found = verdict(facts)
+    assert found.code == "suspended"
+    assert found.sentence.startswith("The removal of this line is ordered, so it carries nothing.")
+    kept = {"code": found.code, "sentence": "as it was written then"}
+    assert kept_sentence(kept, loads(dumps(found.facts, cls=DjangoJSONEncoder))) == found.sentence
+
+
 @pytest.mark.parametrize("more", [{}, FULL], ids=["a line that works", "a line with a fault of its own"])
 def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, Any]) -> None:
     without, during = verdict(line(a=more)), verdict(line(a={"maintenance_since": NOW, **more}))
