@@ -29,7 +29,7 @@ class Standing(StrEnum):
 
 
 class Oddity(StrEnum):
-    """What is odd about a found line; user_messages of the doors have the sentences."""
+    """What is odd about a found line; portal.inventory.found_line_sentences has the sentences."""
 
     NO_FAR_END = "no_far_end"
     OTHER_KEY = "other_key"
@@ -49,6 +49,13 @@ _STANDINGS = {
     Oddity.CARRIES_NOTHING: Standing.ONE_SIDED,
     Oddity.ONE_WAY: Standing.ONE_DIRECTIONAL,
 }
+
+
+# Of an outer circuit: those of other routers whose tunnels lead back; of these, the one with its VNI or key.
+_AT_THE_FAR_END = ObservedCircuit.objects.filter(
+    encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
+).exclude(router=OuterRef("router"))
+_PARTNERS = _AT_THE_FAR_END.filter(key=OuterRef("key"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +106,9 @@ class FoundLine:
 
 def found_circuits() -> QuerySet[Any]:
     """The first circuit of each found line, by id; with ``partner``, the id of its second, None for none."""
-    far = ObservedCircuit.objects.filter(
-        encapsulation=OuterRef("encapsulation"),
-        local=OuterRef("remote"),
-        remote=OuterRef("local"),
-        key=OuterRef("key"),
-    ).exclude(router=OuterRef("router"))
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
-        .annotate(partner=Subquery(far.order_by("pk").values("pk")[:1]))
+        .annotate(partner=Subquery(_PARTNERS.order_by("pk").values("pk")[:1]))
         .filter(Q(partner__isnull=True) | Q(partner__gt=F("pk")))
         .select_related("router__site")
         .order_by("pk")
@@ -241,14 +242,6 @@ def _mtus(circuits: Iterable[ObservedCircuit]) -> dict[tuple[int, str], int | No
 def _other_keys(alone: Iterable[int]) -> dict[int, int]:
     """By a circuit without a partner, the key of the first one at the far end that has none too."""
     here = ObservedCircuit.objects.filter(pk__in=alone)
-    partner = ObservedCircuit.objects.filter(
-        encapsulation=OuterRef("encapsulation"),
-        local=OuterRef("remote"),
-        remote=OuterRef("local"),
-        key=OuterRef("key"),
-    )
-    there = ObservedCircuit.objects.filter(
-        encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
-    ).exclude(Exists(partner))
+    there = _AT_THE_FAR_END.exclude(Exists(_PARTNERS))
     keys = here.annotate(other=Subquery(there.order_by("pk").values("key")[:1]))
     return dict(keys.filter(other__isnull=False).values_list("pk", "other"))
