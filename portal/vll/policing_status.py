@@ -27,7 +27,9 @@ _TEXTS = {
         "{router} can only police whole ports: its VPP, {version}, or its agent lacks what it takes to "
         "police VLANs."
     ),
-    Unpoliced.NOT_CONFIRMED: gettext_noop("{router} can police here, but has not confirmed that it does."),
+    Unpoliced.NOT_CONFIRMED: gettext_noop(
+        "{router} can police ends like this one, but does not confirm that it polices this one."
+    ),
 }
 
 

@@ -62,6 +62,32 @@ func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T)
 	})
 }
 
+// Its frames would pass the policer by, and what the agent says of it would be untrue.
+func TestAWholeHostInterfaceOfAVPPBefore2406IsNotSaidToBePoliced(t *testing.T) {
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{
+		Version: "24.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"},
+		Interfaces: []vppsim.Interface{{Name: "host-cust1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+	port, vlan := policedEnds(r)
+	port.Access.Interface = "host-cust1"
+	outcome := r.put([]intent.End{port, vlan})
+	outcome.mustAllBe(t, "verified")
+	if outcome.of(t, port.Key).Policed {
+		t.Error("the whole port is said to be policed")
+	}
+	if name, times := sim.Policed(r.accessName(port)); times != 0 {
+		t.Errorf("%s works on the whole port", name)
+	}
+	if !outcome.of(t, vlan.Key).Policed {
+		t.Error("the VLAN is not policed, which the classifier does here")
+	}
+}
+
 func TestNoPolicerIsEverAppliedTwice(t *testing.T) {
 	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
 		port, vlan := policedEnds(r)

@@ -74,13 +74,14 @@ func capabilities(session Session) map[Capability]bool {
 		return true
 	}
 	return map[Capability]bool{
-		CanL2XC:    all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
-		CanVXLAN:   all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
-		CanGENEVE:  all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
-		CanGRE:     all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
-		CanGREKeys: all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
-		CanTest:    linetest.Missing(session.Has) == "",
-		CanWatch:   pathwatch.Supported(session.Has),
+		CanL2XC:                 all(&l2.SwInterfaceSetL2Xconnect{}, &l2.L2XconnectDump{}),
+		CanVXLAN:                all(&vxlan.VxlanAddDelTunnelV3{}, &vxlan.VxlanTunnelV2Dump{}),
+		CanGENEVE:               all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
+		CanGRE:                  all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
+		CanGREKeys:              all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
+		CanTest:                 linetest.Missing(session.Has) == "",
+		CanWatch:                pathwatch.Supported(session.Has),
+		CanPoliceHostInterfaces: atLeast(session.Info().Version, 24, 6),
 	}
 }
 

@@ -62,6 +62,14 @@ func policingOf(session Session) Policing {
 	return ClassifierPolicing
 }
 
+// hostInterface is the device class of af_packet's ports.
+const hostInterface = "af-packet"
+
+// PolicesPort reports whether a policer on this port meets what comes in there, given a VPP that has policers.
+func (s *Snapshot) PolicesPort(port *Interface) bool {
+	return port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces]
+}
+
 // atLeast compares the leading "YY.MM" of a version.
 func atLeast(version string, year, month int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 2)

@@ -86,7 +86,7 @@ type Snapshot struct {
 	prefixes map[uint32][]netip.Prefix // addresses while they are being read, by interface
 }
 
-// Capability is a set of messages that belong together.
+// Capability is something that a VPP does and another does not: a set of messages that belong together, or a version.
 type Capability string
 
 const (
@@ -97,6 +97,9 @@ const (
 	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, told apart by their keys
 	CanTest    Capability = "line_tests" // send test frames
 	CanWatch   Capability = "path_watch" // watch paths by multihop BFD
+	// CanPoliceHostInterfaces is false up to 24.02, whose af_packet takes frames past the features of the port's input:
+	// VPP says that a policer works there, and none does ("af_packet: fix the device input feature arc support", 24.06).
+	CanPoliceHostInterfaces Capability = "host_interface_policing"
 )
 
 // Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice

@@ -83,7 +83,11 @@ func (a SetPolicing) CLI() string {
 
 // policeable reports whether this VPP can enforce a profile on the end's access.
 func (d *differ) policeable(end intent.End) bool {
-	return d.Policing.Reach() == observe.SubInterfacePolicing || d.Policing == observe.PortPolicing && end.Access.Tagging == intent.Untagged
+	if end.Access.Tagging != intent.Untagged {
+		return d.Policing.Reach() == observe.SubInterfacePolicing
+	}
+	port := d.ByName(end.Access.Interface)
+	return d.Policing != observe.NoPolicing && port != nil && d.PolicesPort(port)
 }
 
 // setPolicer brings the end's policer to its wanted state, and notes whether the profile is enforced already.
