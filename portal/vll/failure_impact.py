@@ -1,6 +1,6 @@
 """The lines that the failure of one link or router would hit, and how."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -24,27 +24,31 @@ MAX_HIT = 500
 # So many lines are looked at; the rest is only said to be there.
 MAX_LINES = 2_000
 
-# By the ends' routers, lower first, as paths are kept.
-_LINES = """
+_ENDING_THERE = """
+SELECT DISTINCT v.id, v.description, c.name
+FROM inventory_port p
+JOIN vll_vllend e ON e.port_id = p.id
+JOIN vll_vll v ON v.id = e.vll_id
+JOIN accounts_customer c ON c.id = v.customer_id
+WHERE p.router_id = %(router)s AND v.lifecycle = ANY(%(lifecycles)s)
+ORDER BY v.id
+LIMIT %(limit)s
+"""
+# By the ends' routers, lower first, as paths are kept. The last condition says nothing more, and lets the
+# index of ports find them.
+_OF_PAIRS = """
 SELECT v.id, v.description, c.name, v.family, v.encapsulation, v.gre_key IS NOT NULL, v.frame,
        least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id)
 FROM vll_vll v
 JOIN accounts_customer c ON c.id = v.customer_id
 JOIN vll_vllend a ON a.vll_id = v.id AND a.side = 'a' JOIN inventory_port pa ON pa.id = a.port_id
 JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON pz.id = z.port_id
-WHERE v.lifecycle = ANY(%(lifecycles)s) AND {chosen}
+WHERE v.lifecycle = ANY(%(lifecycles)s)
+  AND (least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family) IN
+    (SELECT * FROM unnest(%(a)s::bigint[], %(z)s::bigint[], %(family)s::int[]))
+  AND pa.router_id = ANY(%(routers)s) AND pz.router_id = ANY(%(routers)s)
 ORDER BY v.id
 LIMIT %(limit)s
-"""
-# The last line says nothing more, and lets the index of ports find them.
-_OF_PAIRS = """
-(least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family) IN
-  (SELECT * FROM unnest(%(a)s::bigint[], %(z)s::bigint[], %(family)s::int[]))
-AND pa.router_id = ANY(%(routers)s) AND pz.router_id = ANY(%(routers)s)
-"""
-_ENDING_THERE = """
-v.id IN (SELECT e.vll_id FROM vll_vllend e JOIN inventory_port p ON p.id = e.port_id
-         WHERE p.router_id = %(router)s)
 """
 
 
@@ -98,10 +102,9 @@ def failure_impact(*, now: datetime, link: int | None = None, router: int | None
     """
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)
-    rows = [*_read_ending_on(router), *_read_of_pairs(hit or {}, without=router)]
-    lines = [_line(row, hit or {}, router) for row in rows[:MAX_LINES]]
-    lines.sort(key=lambda line: (line.customer, line.description, line.id))
-    return FailureImpact(tuple(lines), has_more=len(rows) > MAX_LINES, followed=hit is not None)
+    lines = [*_ending_on(router), *_of_pairs(hit or {}, without=router)]
+    first = sorted(lines[:MAX_LINES], key=lambda line: (line.customer, line.description, line.id))
+    return FailureImpact(tuple(first), has_more=len(lines) > MAX_LINES, followed=hit is not None)
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:
@@ -126,43 +129,40 @@ def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair,
     return {pair: path_left(topology, pair, link=link, router=router) for pair in hit}
 
 
-Row = tuple[UUID, str, str, int | None, str, bool, int, int, int]
-
-
-def _read_ending_on(router: int | None) -> list[Row]:
+def _ending_on(router: int | None) -> list[HitLine]:
     if router is None:
         return []
-    return _read(_ENDING_THERE, router=router)
+    rows = _read(_ENDING_THERE, router=router)
+    return [
+        HitLine(id, description, customer, Fate.DOWN, needed=None, left=None)
+        for id, description, customer in rows
+    ]
 
 
-def _read_of_pairs(pairs: Collection[Pair], *, without: int | None) -> list[Row]:
-    if not pairs:
+def _of_pairs(left: Mapping[Pair, PathLeft], *, without: int | None) -> list[HitLine]:
+    if not left:
         return []
-    routers: set[Hashable] = {end for pair in pairs for end in pair[:2]}
-    return _read(
+    routers: set[Hashable] = {end for pair in left for end in pair[:2]}
+    rows = _read(
         _OF_PAIRS,
-        a=[pair.a for pair in pairs],
-        z=[pair.z for pair in pairs],
-        family=[pair.family for pair in pairs],
+        a=[pair.a for pair in left],
+        z=[pair.z for pair in left],
+        family=[pair.family for pair in left],
         routers=list(routers - {without}),
     )
+    return [_line(row, left) for row in rows]
 
 
-def _read(chosen: str, **params: Any) -> list[Row]:
+def _read(statement: str, **params: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            _LINES.format(chosen=chosen),
-            {**params, "lifecycles": list(IN_SERVICE), "limit": MAX_LINES + 1},
-        )
-        rows: list[Row] = cursor.fetchall()
+        cursor.execute(statement, {**params, "lifecycles": list(IN_SERVICE), "limit": MAX_LINES + 1})
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
-def _line(row: Row, hit: dict[Pair, PathLeft], router: int | None) -> HitLine:
+def _line(row: tuple[Any, ...], left: Mapping[Pair, PathLeft]) -> HitLine:
     id, description, customer, family, encapsulation, gre_key, frame, a, z = row
-    if family is None or router in (a, z):
-        return HitLine(id, description, customer, Fate.DOWN, None, None)
     transport = Transport.of(Encapsulation(encapsulation), family)
     needed = frame + overhead(transport, MtuPolicy.EXACT, gre_key=gre_key)
-    left = hit[Pair(a, z, Family(family))]
-    return HitLine(id, description, customer, fate_of(needed=needed, left=left), needed, left.ip_mtu)
+    path = left[Pair(a, z, Family(family))]
+    return HitLine(id, description, customer, fate_of(needed=needed, left=path), needed, path.ip_mtu)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from django.utils.translation import gettext as _
 
 from portal.alarms.derivation.of_inventory import NEARLY_FULL
@@ -31,6 +31,7 @@ from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawin
 
 # More are neither drawn nor read by anybody at once; a search narrows them.
 LINKS_SHOWN = 120
+PATHS_SHOWN = 50
 # A link half full is drawn wider: with it lost its traffic may not fit another such one.
 BUSY = 0.5
 # Adding the lines up reads all of them; a minute old is new enough for what is sold.
@@ -76,13 +77,14 @@ class LinkRow:
 class NetworkMap:
     """``narrow_drawing``: for a narrow window, where there is room on it. ``loads_at``: when the lines were
     added up; None where there are too many paths for that. ``usual_mtu``: that of most links (bytes), which
-    the drawing does not repeat at each. ``paths``: the first ``LINKS_SHOWN`` between these routers that lines
-    take.
+    the drawing does not repeat at each. ``paths``: the first ``PATHS_SHOWN`` that lines take, of the chosen
+    router or between all of these; ``has_more_paths``: there are more.
     """
 
     routers: list[RouterRow]
     links: list[LinkRow]
     paths: list[TunnelPath]
+    has_more_paths: bool
     drawing: Drawing
     narrow_drawing: Drawing | None
     loads_at: datetime | None
@@ -115,14 +117,28 @@ def network_map(
     joins = [_join(row, usual_mtu, chosen, query) for row in link_rows]
     drawing = drawing_of(points, joins, width=WIDTH)
     narrow = None if drawing.compact else drawing_of(points, joins, width=NARROW)
-    paths = list(_paths(ids)[:LINKS_SHOWN])
-    return NetworkMap(router_rows, link_rows, paths, drawing, narrow, loads_at, usual_mtu)
+    paths = list(_paths(ids, chosen.router)[: PATHS_SHOWN + 1])
+    return NetworkMap(
+        routers=router_rows,
+        links=link_rows,
+        paths=paths[:PATHS_SHOWN],
+        has_more_paths=len(paths) > PATHS_SHOWN,
+        drawing=drawing,
+        narrow_drawing=narrow,
+        loads_at=loads_at,
+        usual_mtu=usual_mtu,
+    )
 
 
-def _paths(routers: set[int]) -> QuerySet[TunnelPath]:
+def _paths(routers: set[int], chosen: Router | None) -> QuerySet[TunnelPath]:
+    """Those on which frames were lost come first."""
     paths = TunnelPath.objects.filter(in_use=True, a_router__in=routers, z_router__in=routers)
-    by_name = ("a_router__name", "z_router__name", "family")
-    return paths.select_related("a_router", "z_router").order_by(*by_name)
+    if chosen is not None:
+        paths = paths.filter(Q(a_router=chosen) | Q(z_router=chosen))
+    well_last = Case(When(finding="", then=1), default=0)
+    return paths.select_related("a_router", "z_router").order_by(
+        well_last, "a_router__name", "z_router__name", "family"
+    )
 
 
 def _loads(now: datetime) -> tuple[datetime | None, dict[Any, LinkLoad] | None]:

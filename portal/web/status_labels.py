@@ -1,4 +1,4 @@
-"""Labels for a router's answer about an end, and its tone (templates/ui/badge.html)."""
+"""Labels for a router's answer about an end, and the tone of its badge."""
 
 from django.utils.translation import gettext_noop
 

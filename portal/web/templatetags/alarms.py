@@ -13,6 +13,7 @@ from portal.alarms.models import Alarm
 from portal.core import clock
 from portal.core.units import lasting_text
 from portal.web import alarm_addresses
+from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
@@ -42,9 +43,9 @@ def address(alarm: Alarm) -> str:
     return alarm_addresses.address_of(alarm)
 
 
-@register.inclusion_tag("ui/badge.html")
-def severity_badge(severity: int) -> dict[str, str]:
-    return {"label": str(Severity(severity).label), "tone": _TONES[Severity(severity)]}
+@register.simple_tag
+def severity_badge(severity: int) -> SafeString:
+    return badge_markup(Severity(severity).label, _TONES[Severity(severity)])
 
 
 @register.filter

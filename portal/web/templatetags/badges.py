@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -11,13 +12,14 @@ from portal.diagnosis.health import HealthState, known_health
 from portal.vll.models import Order, Vll
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
+from portal.web.badge_markup import badge_markup
 from portal.web.status_labels import END_LOOKS
 
 register = template.Library()
 
 
 class Look(NamedTuple):
-    """The label of a value, and its tone in templates/ui/badge.html."""
+    """The label of a value, and its tone."""
 
     label: str
     tone: str
@@ -93,11 +95,11 @@ def changes(order: Order) -> str:
     return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
 
 
-@register.inclusion_tag("ui/badge.html")
-def fact(name: str, value: Any) -> dict[str, str]:
+@register.simple_tag
+def fact(name: str, value: Any) -> SafeString:
     """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
     look = LOOKS[name][value]
-    return {"label": _(look.label), "tone": look.tone}
+    return badge_markup(_(look.label), look.tone)
 
 
 HEALTH_TONES = {
@@ -128,45 +130,45 @@ def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("ui/badge.html")
-def health_badge(state: HealthState) -> dict[str, str]:
+@register.simple_tag
+def health_badge(state: HealthState) -> SafeString:
     """The badge of a health, where there is more than one line of it."""
-    return {"label": str(state.label), "tone": HEALTH_TONES[state]}
+    return badge_markup(state.label, HEALTH_TONES[state])
 
 
-@register.inclusion_tag("ui/badge.html")
-def status(name: str, vll: Vll) -> dict[str, str]:
+@register.simple_tag
+def status(name: str, vll: Vll) -> SafeString:
     """``{% status "oper" vll %}``; a line that is gone has nothing to say."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:
-        return {"label": "–", "tone": ""}
+        return badge_markup("–", "")
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
-        return {"label": _("Not yet"), "tone": "muted"}
-    told = fact(name, values[name])
+        return badge_markup(_("Not yet"), "muted")
+    look = LOOKS[name][values[name]]
     # The routers could carry it, and are not to.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
-    return {**told, "tone": "muted"} if stopped else told
+    return badge_markup(_(look.label), "muted" if stopped else look.tone)
 
 
-@register.inclusion_tag("ui/badge.html")
-def link_state(is_up: bool | None, *, in_use: bool = True) -> dict[str, str]:
+@register.simple_tag
+def link_state(is_up: bool | None, *, in_use: bool = True) -> SafeString:
     """The link of a port as its router reported it last; None: it reported none.
 
     ``in_use``: whether it says something of the line; one of a line that is stopped is no good news.
     """
     if is_up is not None and not in_use:
-        return {"label": _("link up") if is_up else _("link down"), "tone": "muted"}
+        return badge_markup(_("link up") if is_up else _("link down"), "muted")
     if is_up is None:
-        return {"label": _("link not reported"), "tone": "muted"}
+        return badge_markup(_("link not reported"), "muted")
     if is_up:
-        return {"label": _("link up"), "tone": "success"}
-    return {"label": _("link down"), "tone": "danger"}
+        return badge_markup(_("link up"), "success")
+    return badge_markup(_("link down"), "danger")
 
 
-@register.inclusion_tag("ui/badge.html")
-def badge(label: str, tone: str) -> dict[str, str]:
+@register.simple_tag
+def badge(label: str, tone: str) -> SafeString:
     """A badge in one of the tones: success, info, warning, danger, muted."""
-    return {"label": label, "tone": tone}
+    return badge_markup(label, tone)
 
 
 @register.filter

@@ -3,10 +3,12 @@
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import FoundLine, Odd, Standing
+from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
@@ -18,11 +20,11 @@ _STANDINGS: dict[Standing, tuple[Any, str]] = {
 }
 
 
-@register.inclusion_tag("ui/badge.html")
-def standing(line: FoundLine) -> dict[str, str]:
+@register.simple_tag
+def standing(line: FoundLine) -> SafeString:
     """How it stands, as a badge."""
     label, tone = _STANDINGS[line.standing]
-    return {"label": str(label), "tone": tone}
+    return badge_markup(label, tone)
 
 
 @register.filter

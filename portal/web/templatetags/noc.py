@@ -1,11 +1,16 @@
-"""Counts for the NOC's navigation, and the values of plans."""
+"""What the NOC's pages alone show: roles, booked cores, what NetBox says, and the values of plans."""
 
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
+from portal.allocation.cpu_core_usage import CoreUse
+from portal.core.units import number_text
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
 
 register = template.Library()
@@ -21,6 +26,20 @@ NOC_ROLES = {
 def noc_role(role: str) -> str:
     """The name of a person's role in the NOC."""
     return str(NOC_ROLES[role])
+
+
+@register.simple_tag
+def core_meter(use: CoreUse) -> SafeString:
+    """What is booked of a router's cores."""
+    booked, bookable = number_text(use.booked_cores), number_text(use.bookable_cores)
+    return format_html(
+        '<span class="ll-meter"><meter min="0" max="{}" value="{}" aria-label="{}"></meter> {}</span>',
+        f"{use.bookable_cores:.3f}",
+        f"{use.booked_cores:.3f}",
+        gettext("Cores booked"),
+        gettext("%(percent)s %%: %(booked)s of %(all)s")
+        % {"percent": use.percent, "booked": booked, "all": bookable},
+    )
 
 
 @register.filter

@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.unix_time import to_time
 from portal.telemetry.models import AgentClock, Quarantine
 from portal.telemetry.sample_quarantine import MAX_AHEAD
 from portal.telemetry.sample_quarantine_texts import offset_text, reason_text
+from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
@@ -21,11 +23,11 @@ _STATES: dict[str, tuple[Any, str]] = {
 }
 
 
-@register.inclusion_tag("ui/badge.html")
-def quarantine_state(quarantine: Quarantine) -> dict[str, str]:
+@register.simple_tag
+def quarantine_state(quarantine: Quarantine) -> SafeString:
     """The decision, as a badge."""
     label, tone = _STATES[quarantine.state]
-    return {"label": str(label), "tone": tone}
+    return badge_markup(label, tone)
 
 
 @register.filter

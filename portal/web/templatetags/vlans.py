@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django import template
+from django.utils.safestring import SafeString
 
 from portal.allocation.vlan_usage import VlanRange
 from portal.core.units import count_text
 from portal.inventory.port_link import LinkState
+from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
@@ -29,10 +31,10 @@ class Listed:
     more: int
 
 
-@register.inclusion_tag("ui/badge.html")
-def port_link_badge(state: LinkState) -> dict[str, str]:
+@register.simple_tag
+def port_link_badge(state: LinkState) -> SafeString:
     """The badge of a link's state."""
-    return {"label": str(state.label), "tone": _TONES[state]}
+    return badge_markup(state.label, _TONES[state])
 
 
 @register.filter

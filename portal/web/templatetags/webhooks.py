@@ -3,11 +3,13 @@
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_sentences import why_disabled
+from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
@@ -31,19 +33,19 @@ _ERRORS = {
 }
 
 
-@register.inclusion_tag("ui/badge.html")
-def delivery_badge(delivery: Delivery) -> dict[str, str]:
+@register.simple_tag
+def delivery_badge(delivery: Delivery) -> SafeString:
     label, tone = _STATES[Delivery.State(delivery.state)]
-    return {"label": _(label), "tone": tone}
+    return badge_markup(_(label), tone)
 
 
-@register.inclusion_tag("ui/badge.html")
-def webhook_badge(webhook: Webhook) -> dict[str, str]:
+@register.simple_tag
+def webhook_badge(webhook: Webhook) -> SafeString:
     if webhook.disabled_at is not None:
-        return {"label": why_disabled(webhook.disabled_because), "tone": "danger"}
+        return badge_markup(why_disabled(webhook.disabled_because), "danger")
     if webhook.failing_since is not None:
-        return {"label": _("Failing"), "tone": "warning"}
-    return {"label": _("Enabled"), "tone": "success"}
+        return badge_markup(_("Failing"), "warning")
+    return badge_markup(_("Enabled"), "success")
 
 
 @register.filter

@@ -27,10 +27,10 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.loss_rows import router_loss_rows
+from portal.web.pagination import in_order
 from portal.web.router_contents import holdings_of
 
 ATTEMPTS_SHOWN = 10
-ENDS_SHOWN = 200
 EVENTS_SHOWN = 50
 
 
@@ -60,7 +60,7 @@ _CARE: dict[str, Callable[[Router, User], None]] = {
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Everything about one router, a retired one too."""
+    """Everything about one router, a retired one too; ``?after=`` pages on through its ends."""
     return _page(request, _router(router_id))
 
 
@@ -160,7 +160,11 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "fresh_since": clock.now() - FRESH,
         "token": token,
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
-        "ends": ends.select_related("vll__customer", "port").order_by("-pk")[:ENDS_SHOWN],
+        "ends": in_order(
+            ends.select_related("vll__customer", "port"),
+            by=("port__interface", "pk"),
+            after=request.GET.get("after", ""),
+        ),
         "holdings": holdings_of(router),
         "links": [
             {"link": link, "mismatch": mtu_mismatch(link), "missing": interface_missing(link)}

@@ -19,7 +19,7 @@ from portal.underlay.topology_cache import SILENT_AFTER
 from portal.vll import booked_link_loads as loads
 from portal.vll import failure_impact
 from portal.vll.booked_link_loads import LinkLoad, link_loads
-from portal.vll.models import Vll
+from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
 from portal.web import network_map
 from tests.integration.isp import GBIT, Isp
@@ -261,6 +261,29 @@ def test_too_many_paths_are_not_followed_and_that_is_said(
     monkeypatch.setattr(failure_impact, "MAX_PATHS", 0)
     shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
     assert "There are too many paths in use to follow them one by one." in shown
+
+
+def test_paths_on_which_frames_were_lost_stand_first_and_a_chosen_router_has_its_own(
+    isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for a, z, finding in (("rhino", "hippo", ""), ("rhino", "zebra", ""), ("panda", "otter", "lossy")):
+        low, high = sorted(isp.routers[name].pk for name in (a, z))
+        TunnelPath.objects.create(
+            a_router_id=low, z_router_id=high, family=4, round_trips_due_at=clock.now(), finding=finding
+        )
+    monkeypatch.setattr(network_map, "PATHS_SHOWN", 2)
+    browser = signed_in(nora)
+    first = browser.get("/noc/map/")
+    assert paths_shown(first) == [{"panda", "otter"}, {"rhino", "hippo"}]
+    assert "These are the first 2, and those on which frames were lost stand first." in text(first)
+    of_zebra = browser.get("/noc/map/", {"router": isp.routers["zebra"].pk})
+    assert paths_shown(of_zebra) == [{"rhino", "zebra"}]
+    assert "These are the first" not in text(of_zebra)
+
+
+def paths_shown(page: Any) -> list[set[str]]:
+    table = page.content.decode().split('id="paths-title"')[1].split("</table>")[0]
+    return [set(row.split(" – ")) for row in re.findall(r'<th scope="row">(.*?)</th>', table)]
 
 
 def test_the_path_of_a_line_is_shown_and_its_page_leads_there(isp: Isp, alice: User, nora: User) -> None:

@@ -1,0 +1,12 @@
+"""A badge as HTML. Not a template: a long table has hundreds."""
+
+from django.utils.functional import Promise
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString
+
+
+def badge_markup(label: str | Promise, tone: str) -> SafeString:
+    """``tone``: success, info, warning, danger or muted; "" for the label alone."""
+    if not tone:
+        return conditional_escape(str(label))
+    return format_html('<span class="ll-badge ll-{}">{}</span>', tone, label)
