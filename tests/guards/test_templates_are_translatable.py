@@ -7,7 +7,7 @@ import pytest
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 # Names of the product, of protocols and of units, and what API tokens begin with: the same in every language.
-NAMES = {"Longline", "NetBox", "VPP", "VNI", "UTC", "EIR", "bit/s", "ll"}
+NAMES = {"Longline", "NetBox", "VPP", "VNI", "UTC", "EIR", "IPv", "bit/s", "ll"}
 _MARKED = re.compile(r"{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}", re.DOTALL)
 _COMMENT = re.compile(r"{#.*?#}|{%\s*comment\b.*?{%\s*endcomment\s*%}|<!--.*?-->", re.DOTALL)
 _TEMPLATE = re.compile(r"{%.*?%}|{{.*?}}", re.DOTALL)
