@@ -68,7 +68,7 @@ LOOKS: dict[str, dict[Any, Look]] = {
 
 ACTIONS = {
     OrderAction.ADD: gettext_noop("Add"),
-    OrderAction.MODIFY: gettext_noop("Modify"),
+    OrderAction.MODIFY: gettext_noop("Change"),
     OrderAction.DELETE: gettext_noop("Remove"),
     OrderAction.TEST: gettext_noop("Test"),
 }

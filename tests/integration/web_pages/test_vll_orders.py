@@ -52,7 +52,7 @@ def test_the_form_is_filled_with_what_was_asked_for(alice: User, vll: Vll) -> No
 def test_what_differs_is_ordered(isp: Isp, alice: User, vll: Vll) -> None:
     answered = press(alice, vll, "change", **changed(isp, vll, a_end__outer_vlan="200", cir="2"))
     assert "The change is ordered." in text(answered)
-    assert "Modify order Acknowledged" in text(answered)
+    assert "Change order Acknowledged" in text(answered)
     assert (vll.cir_bps, vll.ends.get(side="a").outer_vlan) == (2 * GBIT, 200)
 
 
@@ -130,7 +130,7 @@ def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
     assert (vll.description, vll.cir_bps) == ("Cheese run", GBIT)
     press(alice, vll, "change", **renamed | {"described": described_in(refused)})
     assert (vll.description, vll.cir_bps) == ("Cream run", 2 * GBIT)
-    assert "Modify name, bandwidth" in text(signed_in(alice).get("/orders/"))
+    assert "Change name, bandwidth" in text(signed_in(alice).get("/orders/"))
 
 
 def test_who_leaves_the_description_alone_does_not_bring_the_old_one_back(
@@ -211,7 +211,7 @@ def test_a_line_that_cools_off_is_removed_at_once(alice: User, vll: Vll) -> None
 def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
     assert "Cancel this order" in shown(alice, vll)
-    assert "Modify order Cancelling" in text(press(alice, vll, "cancel"))
+    assert "Change order Cancelling" in text(press(alice, vll, "cancel"))
     activate(vll)
     assert "There is no order left to cancel" in text(press(alice, vll, "cancel"))
 
