@@ -28,15 +28,15 @@ def policed_kbps(lab: Lab, vll: str) -> dict[str, tuple[int, int]]:
     return rates
 
 
-def must_be_policed(lab: Lab, vll: str) -> None:
+def must_be_policed(lab: Lab, line: Combination, vll: str) -> None:
     """VPP polices where it has policers, and for VLANs before 26.06 the classifier.
 
     Host interfaces of 24.02 police no whole port: a line that is said to be policed there fails these tests.
     """
-    ends = lab.stack.client("customer").vll(vll)
-    if not ends["policed"]:
-        reason = f"NOT POLICED on {lab.dataplane.name}: {ends['a_end']['unpoliced_reason']}"
-        lab.report.append(f"lab {ends['name']}: {reason}")
+    told = lab.stack.client("customer").vll(vll)
+    if not told["policed"]:
+        reason = f"NOT POLICED on {lab.dataplane.name}: {told['a_end']['unpoliced_reason']}"
+        lab.report.append(f"lab {line}: {reason}")
         pytest.skip(reason)
 
 
@@ -64,7 +64,7 @@ def test_no_frame_is_lost_while_the_rates_of_a_policed_line_change(lab: Lab, lin
         ({"eir_bps": 0, "cir_bps": CIR_BPS}, (10_000, 0)),
     ]
     with in_service(lab, line) as vll:
-        must_be_policed(lab, vll)
+        must_be_policed(lab, line, vll)
         with flowing(line, a, z) as stream:
             time.sleep(CALM_S)
             for wanted, kbps in steps:
@@ -82,7 +82,7 @@ def test_the_stream_shows_what_a_rate_below_its_own_costs(lab: Lab, line: Combin
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     customer = lab.stack.client("customer")
     with in_service(lab, line) as vll:
-        must_be_policed(lab, vll)
+        must_be_policed(lab, line, vll)
         with flowing(line, a, z) as stream:
             stream.mark("a rate below the stream's")
             below = customer.change(vll, cir_bps=BELOW_BPS, cbs_bytes=BURST_BYTES)
