@@ -5,7 +5,7 @@ from django.utils.translation import gettext_noop
 
 from portal.allocation import errors
 from portal.core.errors import TEXTS, wording
-from portal.core.units import rate_text
+from portal.core.units import at_most_text, rate_text
 
 TEXTS |= {
     errors.NoVlanFree: gettext_noop(
@@ -69,22 +69,15 @@ def _port_full(error: errors.PortFull) -> str:
 @wording.register
 def _router_full(error: errors.RouterFull) -> str:
     text = _(
-        "The cores of {router} are full: {booked} of {bookable} are booked, {free} are left, and {transport}"
-        " at this rate takes {asked}."
+        "{router} cannot forward this much: it would take {asked} of its processor cores, and {free} of"
+        " {bookable} are free."
     ).format(
         router=error.router,
-        booked=error.booked_cores,
-        bookable=error.bookable_cores,
-        free=error.free_cores,
-        transport=error.transport,
         asked=error.requested_cores,
+        free=error.free_cores,
+        bookable=error.bookable_cores,
     )
     if not error.free_bps:
         return text + " " + _("Choose a port on another router, or ask the NOC for more cores.")
-    return (
-        text
-        + " "
-        + _(
-            "{free} would still fit: order less, choose a cheaper transport, or a port on another router."
-        ).format(free=rate_text(error.free_bps))
-    )
+    more = _("Up to {free} would fit: order less, or choose a port on another router.")
+    return text + " " + more.format(free=at_most_text(error.free_bps))

@@ -16,6 +16,12 @@ def rate_text(bps: float) -> str:
     return f"{bps:.0f} bit/s"
 
 
+def at_most_text(bps: int) -> str:
+    """As ``rate_text``, rounded down to four digits: what is said to fit fits."""
+    step: int = 10 ** max(len(str(bps)) - 4, 0)
+    return rate_text(bps // step * step)
+
+
 def measured_text(bps: float) -> str:
     """As ``rate_text``, to three digits, which is what a measurement is good for: ``5.14 Mbit/s``."""
     return rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))

@@ -25,6 +25,7 @@ class Finding(StrEnum):
 
     NONE = ""
     NOT_IN_SERVICE = "not-in-service"
+    AWAITS_APPROVAL = "awaits-approval"
     SUSPENDED = "suspended"
     BEING_TESTED = "being-tested"
     ORDER_UNDER_WAY = "order-under-way"
@@ -87,6 +88,9 @@ def _service(line: LineFacts) -> Check:
         return Check(
             code, CheckState.BROKEN, text, order.since, finding, detail=f"{order.action}: {order.state}"
         )
+    if order is not None and line.lifecycle == Lifecycle.PENDING_ACTIVE:
+        text = _("The line's order is held for the NOC's approval.")
+        return Check(code, CheckState.BROKEN, text, order.since, Finding.AWAITS_APPROVAL)
     if line.lifecycle not in (*IN_SERVICE, Lifecycle.PENDING_TERMINATE):
         return Check(code, CheckState.BROKEN, _("The line is not in service."), None, Finding.NOT_IN_SERVICE)
     if line.admin_status != AdminStatus.UP:

@@ -24,6 +24,7 @@ _WORKS = "works"
 _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
 SENTENCES = {
     Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
+    Finding.AWAITS_APPROVAL: gettext_noop("This line is waiting for the NOC's approval."),
     Finding.SUSPENDED: gettext_noop("This line is suspended, so it carries nothing."),
     Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for a few seconds."),
     Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
@@ -58,6 +59,9 @@ SENTENCES = {
 _NOC_IS_AT_IT = gettext_noop("The NOC can see this too. If it lasts, tell the NOC what you see.")
 ADVICE = {
     Finding.NOT_IN_SERVICE: gettext_noop("Look at its latest order."),
+    Finding.AWAITS_APPROVAL: gettext_noop(
+        "There is nothing for you to do; you are told what the NOC decides."
+    ),
     Finding.SUSPENDED: gettext_noop("Resume it, and it carries traffic again."),
     Finding.BEING_TESTED: gettext_noop("Wait until the test has finished, or cancel its order."),
     Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has finished; its progress is on the line's page."),

@@ -20,6 +20,7 @@ from portal.inventory.errors import Retired
 from portal.inventory.models import Port, Router
 from portal.vll.guarded_inventory_changes import watched
 from portal.vll.models import Order, VllEnd, VllTombstone
+from portal.vll.router_actions import router_maintenance_set
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle
 
 
@@ -74,14 +75,26 @@ def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: b
 
 
 @transaction.atomic
-def drain_end(*, router: Router, user: User, now: datetime, accept_affected: bool = False) -> None:
-    """Let paths lead through the router again; its maintenance goes on. Raises LinesAffected."""
+def drain_end(
+    *,
+    router: Router,
+    user: User,
+    now: datetime,
+    accept_affected: bool = False,
+    with_maintenance: bool = False,
+) -> None:
+    """Let paths lead through the router again; its maintenance goes on unless that is to end too.
+
+    Raises LinesAffected, and RouterIsDead for the end of its maintenance.
+    """
     locked = Router.objects.select_for_update().get(pk=router.pk)
     if locked.drained_since is None:
         return
     with watched(locked.name, accepted=accept_affected, user=user, now=now):
         Router.objects.filter(pk=router.pk).update(drained_since=None)
     announce("router.drain_ended", now=now, router_id=router.pk, actor=user.username)
+    if with_maintenance:
+        router_maintenance_set(router=router, on=False, user=user, now=now)
 
 
 def ends_to_drain(router: Router) -> QuerySet[VllEnd]:

@@ -35,12 +35,13 @@ def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
     """Of a line in service; ``change`` says what would differ, and ``asked`` from what to what."""
     now = clock.now()
+    vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
     found = change_feasibility_of(
         user=user, vll=vll, changes=form.changes(), now=now, expected_revision=form.revision
     )
     return _context(found.feasibility, form, found.request, now) | {
         "change": found,
-        "asked": asked_between(found.before, found.request),
+        "asked": asked_between(found.before, found.request, vlans=vlans),
         "needs_approval": found.needs_approval,
     }
 

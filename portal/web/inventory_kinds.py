@@ -31,6 +31,7 @@ from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site
 from portal.web.loss_rows import LossRow, link_loss_rows
+from portal.web.router_work import router_work
 
 Text = str | Promise
 
@@ -151,6 +152,10 @@ def _port_doubts(wanted: dict[str, Any]) -> list[str]:
     return [wait.message for wait in waits_of([port])]
 
 
+def _work(router: Router) -> str:
+    return ", ".join(str(label) for label, _tone in router_work(router)) or gettext("in service")
+
+
 ROUTERS = Kind(
     slug="routers",
     page="web:noc-router",
@@ -177,6 +182,7 @@ ROUTERS = Kind(
         (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
         (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
         (_("Agent"), lambda router: router.agent_url or _("transit only")),
+        (_("Status"), _work),
     ),
     create_form=forms.RouterCreateForm,
     change_form=forms.RouterChangeForm,
@@ -264,7 +270,14 @@ CUSTOMERS = Kind(
         ),
     ),
     columns=(
-        (_("Approved automatically up to"), lambda customer: _rate(customer.approve_up_to_bps)),
+        (
+            _("Approved automatically up to"),
+            lambda customer: (
+                gettext("no limit")
+                if customer.approve_up_to_bps is None
+                else _rate(customer.approve_up_to_bps)
+            ),
+        ),
         (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
     ),
     create_form=forms.CustomerForm,

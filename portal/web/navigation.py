@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import User
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES
 from portal.web.list_filters import Text
-from portal.web.waiting_counts import ALARMS, HELD, QUARANTINES, TROUBLE
+from portal.web.waiting_counts import AGAIN, ALARMS, HELD, QUARANTINES, TROUBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,9 @@ def page_at(name: str, pages: Iterable[Page]) -> Page | None:
 
 
 def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
-    """How much waits on all pages of a group."""
-    return sum(counts.get(page.waits, 0) for page in group.pages)
+    """How much waits on all pages of a group, what is an alarm as well counted once."""
+    waiting = {page.waits: counts.get(page.waits, 0) for page in group.pages}
+    return sum(waiting.values()) - (counts.get(AGAIN, 0) if ALARMS in waiting else 0)
 
 
 def _fits(page: Page, name: str) -> int:

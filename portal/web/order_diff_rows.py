@@ -1,6 +1,7 @@
 """The changes that an order asks for, as rows of a table: what it is now, and what it would be."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -76,16 +77,20 @@ def asked_of(order: Order) -> list[Asked]:
     return _asked(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 
-def asked_between(before: LineRequest, after: LineRequest) -> list[Asked]:
-    """The differences between two requests for one line."""
+def asked_between(before: LineRequest, after: LineRequest, *, vlans: Mapping[str, int | None]) -> list[Asked]:
+    """The differences between two requests for one line.
+
+    ``vlans``: the outer one that each end has now; it is what "any" came to.
+    """
     found = [
         Difference("", _KEPT_AS.get(name, name), getattr(before, name), getattr(after, name))
         for name in _OF_A_LINE
     ]
     for side, end in before.ends.items():
+        now = replace(end, outer_vlan=vlans[side])
+        wanted = now if after.ends[side] == end else after.ends[side]
         found += [
-            Difference(side, name, getattr(end, name), getattr(after.ends[side], name))
-            for name in EndRequest.__slots__
+            Difference(side, name, getattr(now, name), getattr(wanted, name)) for name in EndRequest.__slots__
         ]
     return _asked([each for each in found if each.before != each.after])
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet, Value
 
+from portal.alarms.kinds import Kind
 from portal.alarms.queries import unacknowledged
 from portal.core import clock
 from portal.diagnosis.models import TroubleReport
@@ -13,12 +14,17 @@ from portal.vll.models import Order
 from portal.vll.states import OrderState
 
 ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
+# Alarms about what the other pages have too: each waits once, however many pages show it.
+AGAIN = "again"
+_TOLD_AGAIN = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
 
 
 def waiting_counts() -> dict[str, int]:
     """By what waits, how many. Not cached: a decision shows at once."""
+    alarms = unacknowledged(clock.now())
     waiting: dict[str, QuerySet[Any]] = {
-        ALARMS: unacknowledged(clock.now()),
+        ALARMS: alarms,
+        AGAIN: alarms.filter(kind__in=_TOLD_AGAIN),
         HELD: Order.objects.filter(state=OrderState.HELD),
         TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
         QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),

@@ -83,6 +83,8 @@
   const options = (width, figure, window) => ({
     width,
     height: HEIGHT,
+    // So that the last time below it is not cut off.
+    padding: [null, 28, null, null],
     cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false, setScale: false } },
     hooks: { setSelect: [zoom], setCursor: [hover(figure.querySelector("[data-hover]"))] },
     legend: { show: false },

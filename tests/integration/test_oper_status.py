@@ -10,8 +10,8 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
 from portal.inventory.observation_report import Difference
-from portal.vll.models import EndMove, Vll
-from portal.vll.operations import ends_observed, stale_vlls_mark
+from portal.vll.models import EndMove, Order, Vll
+from portal.vll.operations import Changes, ends_observed, order_modify, stale_vlls_mark
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end
 from tests.integration.orders import order
@@ -88,6 +88,33 @@ def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll
     observe(isp, line, "z")
     ends_observed(router=isp.routers["hippo"], ends=[], now=clock.now())
     line.refresh_from_db()
+    assert line.oper_status == "op-unknown"
+
+
+def test_a_line_that_is_being_changed_is_not_unknown_because_a_report_tells_of_the_state_before(
+    isp: Isp, alice: User, line: Vll
+) -> None:
+    for side in "az":
+        observe(isp, line, side)
+    changes = Changes(cir_bps=2 * line.cir_bps)
+    changing = order_modify(user=alice, vll=line, changes=changes, now=clock.now())
+    line.refresh_from_db()
+    observe(isp, line, "a", revision=line.revision - 1, link_up=False)
+    observe(isp, line, "z", revision=line.revision - 1)
+    assert line.oper_status == "op-up"
+    activate(line)
+    # It was not forgotten: the next report counts, even one that says nothing of the line.
+    ends_observed(router=isp.routers["hippo"], ends=[], now=clock.now())
+    line.refresh_from_db()
+    assert (Order.objects.get(pk=changing.pk).state, line.oper_status) == ("completed", "op-unknown")
+
+
+def test_a_change_that_takes_long_hides_nothing(isp: Isp, alice: User, line: Vll) -> None:
+    for side in "az":
+        observe(isp, line, side)
+    late = clock.now() - timedelta(seconds=36)
+    order_modify(user=alice, vll=line, changes=Changes(cir_bps=2 * line.cir_bps), now=late)
+    observe(isp, line, "a", revision=1)
     assert line.oper_status == "op-unknown"
 
 

@@ -47,8 +47,8 @@ PAGES = {
     "/": 17,
     "/?q=milk": 17,
     # One of them: whether its path is watched.
-    "/vlls/{vll}/": 17,
-    "/vlls/{vll}/status/": 9,
+    "/vlls/{vll}/": 16,
+    "/vlls/{vll}/status/": 8,
     # One of them: since when the line was in service; another: what is undecided.
     "/vlls/{vll}/months/": 13,
     "/vlls/{vll}/change/": 7,

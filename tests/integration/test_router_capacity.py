@@ -53,9 +53,8 @@ def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp,
     assert (error.bookable_cores, error.free_cores, error.requested_cores) == (2.8, 0.033, 0.066)
     assert (error.booked_cores, error.free_bps) == (2.767, GBIT)
     assert error.sentence == (
-        "The cores of hippo are full: 2.767 of 2.8 are booked, 0.033 are left, and vxlan4 at this rate takes"
-        " 0.066. 1 Gbit/s would still fit: order less, choose a cheaper transport, or a port on another"
-        " router."
+        "hippo cannot forward this much: it would take 0.066 of its processor cores, and 0.033 of 2.8 are"
+        " free. Up to 1 Gbit/s would fit: order less, or choose a port on another router."
     )
     assert order(isp, alice, cir_bps=error.free_bps).state == "acknowledged"
     with pytest.raises(RouterFull) as nothing:

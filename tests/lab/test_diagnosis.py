@@ -104,7 +104,7 @@ def test_each_single_fault_is_named(lab: Lab) -> None:
     customer, noc = lab.stack.client("customer"), lab.stack.client("noc")
     family, hippo = lab.stack.family, noc.router("hippo")
     with in_service(lab, LINE) as vll, sending(lab) as senders:
-        must_be_policed(lab, vll)
+        must_be_policed(lab, LINE, vll)
 
         def order(what: Callable[[str], str]) -> Callable[[], None]:
             return lambda: customer.wait_completed(what(vll), timeout_s=WAIT_S)

@@ -106,6 +106,7 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(order=OrderFacts("modify", "inProgress", NOW)), "order-under-way"),
         (line(order=OrderFacts("test", "inProgress", NOW)), "being-tested"),
         (line(order=OrderFacts("modify", "held", NOW)), "in-order"),
+        (line(lifecycle="pendingActive", order=OrderFacts("add", "held", NOW)), "awaits-approval"),
         (
             line(last_test=LineTestFacts(False, "Test frames are lost along the way, even small ones.", NOW)),
             "test-failed",

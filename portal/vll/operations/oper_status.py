@@ -16,9 +16,9 @@ from portal.core.path_watch import is_path_down
 from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.inventory.observation_report import EndObservation
-from portal.vll.models import EndMove, Vll, VllEnd
+from portal.vll.models import EndMove, Order, Vll, VllEnd
 from portal.vll.operations.state_transitions import sync_move
-from portal.vll.states import IN_SERVICE, OperStatus
+from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OperStatus, OrderState
 
 # Three report intervals and a little: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
@@ -149,7 +149,8 @@ def ends_observed(
     """Store what this router's agent says of its ends, and refresh the status of their VLLs.
 
     What it saw before it answered for an end is no news about that end: such a report was on its way already
-    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say.
+    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say. Nor is
+    what it says of another revision while an order is bringing the line to this one.
 
     Only the lines of which it says something new are read, and those that changed since its last report:
     of the others it is known what would be found. ``repeated``: it says of all ends what it said last.
@@ -173,6 +174,13 @@ def ends_observed(
         turns = _silenced(lines, ends_of, heard._replace(at=heard.at | {router.pk: unknown_after}), now)
     unknown = {turn.line for turn in turns}
     forwarding = {router.pk: True} | heard.forwarding(now)
+    revisions = {line.pk: line.revision for line in lines if line.lifecycle in IN_SERVICE}
+    older = {
+        end.pk
+        for end in own_ends
+        if end.vll_id in told and end.vll_id in revisions and _is_of_another_revision(end, said, revisions)
+    }
+    changing = _being_changed({end.vll_id for end in own_ends if end.pk in older}, now)
     changed: dict[int, _Facts] = {}
     compared: set[int] = set()
     overtaken: set[int] = set()
@@ -185,7 +193,7 @@ def ends_observed(
             continue
         for at in own:
             end = both[at]
-            if _answered_since(end, look, now):
+            if _answered_since(end, look, now) or (vll in changing and end.pk in older):
                 overtaken.add(end.pk)
                 continue
             compared.add(end.pk)
@@ -338,6 +346,24 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
         and end.status_revision == revision
         and end.facts.observed_in_sync is not False
         for end in ends
+    )
+
+
+def _is_of_another_revision(
+    end: _End, said: Mapping[tuple[str, str], EndObservation], revisions: Mapping[UUID, int]
+) -> bool:
+    """Of an end that has just moved to the router nothing may be said at all."""
+    told = said.get((str(end.vll_id), end.side))
+    return told is None or told.revision != revisions[end.vll_id]
+
+
+def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
+    """Those of which an order is under way, and not for so long that what was known of them is stale."""
+    if not lines:
+        return set()
+    begun = Order.objects.filter(vll__in=lines, state_at__gte=now - FRESH)
+    return set(
+        begun.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD]).values_list("vll", flat=True)
     )
 
 

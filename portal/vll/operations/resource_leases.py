@@ -84,7 +84,8 @@ def ends_lease(
                 exact_match=end.exact_match,
                 now=now,
                 own=leased.owner if leased else None,
-                preferred=preferred,
+                # What is plugged in there knows the VLAN that the line has.
+                preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
             )
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0

@@ -24,7 +24,8 @@ class ChangeForm(OrderForm):
         self, *, user: User, vll: Vll, data: QueryDict | None = None, written: QueryDict | None = None
     ) -> None:
         initial = _initial(vll) if written is None else unjudged(written)
-        super().__init__(user=user, data=data, initial=initial)
+        super().__init__(user=user, data=data, initial=initial, owner=vll.customer_id)
+        self._now = {end.side: end for end in vll.ends.all()}
         if not user.is_noc:
             self.line.fields["cir"].help_text = approval_help([vll.customer])
         source = data if written is None else written
@@ -60,13 +61,17 @@ class ChangeForm(OrderForm):
             eir_bps=wanted["eir_bps"],
             bursts={name: wanted[name] for name in ("cbs_bytes", "ebs_bytes")},
             transport=wanted["transport"],
-            a_end=_members(wanted["a_end"]),
-            z_end=_members(wanted["z_end"]),
+            a_end=self._members("a", wanted["a_end"]),
+            z_end=self._members("z", wanted["z_end"]),
         )
 
-
-def _members(end: EndRequest) -> dict[str, Any]:
-    return {name: getattr(end, name) for name in EndRequest.__slots__}
+    def _members(self, side: str, end: EndRequest) -> dict[str, Any]:
+        """A VLAN that we chose stays ours to choose while its end stays on its port with that VLAN."""
+        members = {name: getattr(end, name) for name in EndRequest.__slots__}
+        now = self._now[side]
+        if now.requested_outer_vlan is None and (end.port, end.outer_vlan) == (now.port_id, now.outer_vlan):
+            members["outer_vlan"] = None if end.tagging == Tagging.UNTAGGED else "any"
+        return members
 
 
 def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
@@ -84,13 +89,11 @@ def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def _end(end: VllEnd) -> dict[str, Any]:
-    outer: Any = end.requested_outer_vlan
-    if end.tagging != Tagging.UNTAGGED and outer is None:
-        outer = "any"
+    """With the VLAN that it has: what is plugged in there knows that one, whoever chose it."""
     return {
         "port": end.port_id,
         "tagging": end.tagging,
-        "outer_vlan": outer,
+        "outer_vlan": end.outer_vlan,
         "inner_vlan": end.inner_vlan,
         "more_tags": not end.exact_match,
     }

@@ -1,5 +1,6 @@
 """The order page's form. Field names are the REST shape's, so a refusal finds its field by itself."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -88,10 +89,11 @@ class EndForm(TablerForm):
     # Not asked of the customer where all ports are in the select.
     search = LookupField(label=_("Find a port"), required=False, max_length=100)
 
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: User, owner: int | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.owner = owner
         search = str(self["search"].value() or "").replace("\0", "").strip()[:100]
-        offer = port_offer(user, search=search, chosen=self["port"].value() or "")
+        offer = port_offer(user, search=search, chosen=self["port"].value() or "", owner=owner)
         port: PortField = self.fields["port"]  # type: ignore[assignment]
         port.choices, port.ports = offer.choices, orderable_ports(user)
         self.has_more_ports = offer.more
@@ -227,16 +229,21 @@ class WrittenField:
 class OrderForm:
     """Both ends and the line between them, as one form of one page.
 
-    ``is_sent``: it came back with its mistakes before. ``hold_id``: the hold that is sent with it; ``held``:
-    the same while it is open, for the reader.
+    ``owner``: the customer whose ports alone are offered. ``is_sent``: it came back with its mistakes before.
+    ``hold_id``: the hold that is sent with it; ``held``: the same while it is open, for the reader.
     """
 
     def __init__(
-        self, *, user: User, data: QueryDict | None = None, initial: dict[str, dict[str, Any]] | None = None
+        self,
+        *,
+        user: User,
+        data: QueryDict | None = None,
+        initial: dict[str, dict[str, Any]] | None = None,
+        owner: int | None = None,
     ) -> None:
         start = initial or {}
-        self.a_end = EndForm(data, prefix="a_end", user=user, initial=start.get("a_end"))
-        self.z_end = EndForm(data, prefix="z_end", user=user, initial=start.get("z_end"))
+        self.a_end = EndForm(data, prefix="a_end", user=user, owner=owner, initial=start.get("a_end"))
+        self.z_end = EndForm(data, prefix="z_end", user=user, owner=owner, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
         self.is_sent = data is not None and "sent" in data
@@ -266,9 +273,12 @@ class OrderForm:
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
         name = " – ".join(sites[port] for port in ports)[:90]
-        alike = queries.vlls(self._user).filter(description__icontains=name)
-        taken = set(alike.values_list("description", flat=True))
-        return next(each for each in chain([name], (f"{name} {n}" for n in count(2))) if each not in taken)
+        alike = queries.vlls(self._user)
+        for site in sites.values():
+            alike = alike.filter(description__icontains=site)
+        taken = {_without_dashes(each) for each in alike.values_list("description", flat=True)}
+        names = chain([name], (f"{name} {n}" for n in count(2)))
+        return next(each for each in names if _without_dashes(each) not in taken)
 
     def asked(self) -> LineRequest:
         """The request for a feasibility check; only after ``is_valid``."""
@@ -301,6 +311,11 @@ class OrderForm:
                 label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
                 for text in errors:
                     yield Problem(bound.id_for_label if bound else "", str(label), str(text))
+
+
+def _without_dashes(name: str) -> str:
+    """``Zurich – Basel`` and ``Zurich-Basel`` are one name to who reads them."""
+    return " ".join(re.split(r"[\s–-]+", name)).casefold()
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:

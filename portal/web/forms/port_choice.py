@@ -34,12 +34,15 @@ def orderable_ports(user: User) -> QuerySet[Port]:
     return Port.objects.filter(customer__in=customers).exclude(router__agent_url="")
 
 
-def port_offer(user: User, *, search: str = "", chosen: str = "") -> PortOffer:
+def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
     """The first ports with ``search`` in their names, and the ``chosen`` one in any case.
 
-    Grouped by customer when there are several, else by site.
+    Grouped by customer when there are several, else by site. ``owner``: the customer of a line whose end may
+    move, who has all that it may move to.
     """
     ports = orderable_ports(user).select_related("router__site", "customer")
+    if owner is not None:
+        ports = ports.filter(customer=owner)
     ordered = ports.order_by("customer__name", "router__site__name", "router__name", "interface")
     rows = list((found(ordered, search) if search else ordered)[: SHOWN + 1])
     more = len(rows) > SHOWN or bool(search)
@@ -78,4 +81,6 @@ def _label(port: Port) -> str:
         free=rate_text(port.free_bps),
         all=rate_text(port.bookable_bps),
     )
+    if port.router.maintenance_since is not None:
+        label = _("{port}, under maintenance").format(port=label)
     return f"{label} – {port.description}" if port.description else label

@@ -17,7 +17,11 @@ class InviteForm(TablerForm):
     """Whom, and as what."""
 
     email = forms.EmailField(label=_("E-mail address"), max_length=254)
-    role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices)
+    role = forms.ChoiceField(
+        label=_("Role"),
+        choices=Membership.Role.choices,
+        help_text=_("Viewers look on, operators also order and change lines, admins also run the team."),
+    )
 
 
 class RoleForm(forms.Form):

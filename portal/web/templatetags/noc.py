@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -11,7 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from portal.accounts.models import User
 from portal.allocation.cpu_core_usage import CoreUse
 from portal.core.units import number_text
+from portal.inventory.models import Router
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
+from portal.web.badge_markup import badge_markup
+from portal.web.router_work import router_work
 
 register = template.Library()
 
@@ -40,6 +43,12 @@ def core_meter(use: CoreUse) -> SafeString:
         gettext("%(percent)s %%: %(booked)s of %(all)s")
         % {"percent": use.percent, "booked": booked, "all": bookable},
     )
+
+
+@register.simple_tag
+def router_work_badges(router: Router) -> SafeString:
+    """What the NOC has said of a router, "" for one in service."""
+    return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_work(router)))
 
 
 @register.filter

@@ -29,6 +29,7 @@ from portal.web.forms.order import (
     uuid_of,
 )
 from portal.web.forms.port_choice import port_offer
+from portal.web.row_id import row_id
 
 UNPROCESSABLE = 422
 
@@ -61,12 +62,15 @@ def order(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD"])
 def ports(request: SignedInRequest) -> HttpResponse:
-    """The options of an end's port select, for what is written into the end's search."""
+    """The options of an end's port select, for what is written into the end's search.
+
+    ``?owner=``: those of this customer alone.
+    """
     sent = request.GET
     end = "z_end" if "z_end-search" in sent else "a_end"
     search = sent.get(f"{end}-search", "").replace("\0", "").strip()[:100]
-    offer = port_offer(request.user, search=search, chosen=sent.get(f"{end}-port", ""))
-    chosen = sent.get(f"{end}-port", "")
+    chosen, owner = sent.get(f"{end}-port", ""), row_id(sent.get("owner", ""))
+    offer = port_offer(request.user, search=search, chosen=chosen, owner=owner)
     return render(request, "orders/_port_options.html", {"groups": offer.choices, "chosen": chosen})
 
 

@@ -32,7 +32,8 @@ CONFLICT = 409
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """GET lists what is left. POST ``do``: begin, end, or suspend the line ``vll``; 409 with the reason."""
+    """GET lists what is left. POST ``do``: begin, end, end-both (the maintenance too), or suspend the line
+    ``vll``; 409 with the reason."""
     rows = Router.objects.filter(retired_at__isnull=True).select_related("site")
     router = get_object_or_404(rows, pk=router_id)
     if request.method != "POST":
@@ -58,6 +59,17 @@ def _do(request: SignedInRequest, router: Router) -> str | None:
         case "end":
             drain_end(router=router, user=request.user, now=clock.now(), accept_affected=accepted)
             return _("The drain is over; the maintenance goes on.")
+        case "end-both":
+            drain_end(
+                router=router,
+                user=request.user,
+                now=clock.now(),
+                accept_affected=accepted,
+                with_maintenance=True,
+            )
+            return _("The drain and the maintenance are over: %(router)s takes new lines again.") % {
+                "router": router
+            }
         case "suspend":
             vll = get_object_or_404(queries.vlls(request.user), pk=_uuid(request.POST.get("vll", "")))
             order_suspend(user=request.user, vll=vll, now=clock.now())

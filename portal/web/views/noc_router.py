@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -46,14 +47,25 @@ def _hold(on: bool) -> Callable[[Router, User], None]:
     )
 
 
-_CARE: dict[str, Callable[[Router, User], None]] = {
-    "maintenance-begin": _maintenance(True),
-    "maintenance-end": _maintenance(False),
-    "hold": _hold(True),
-    "release": _hold(False),
-    "retry": lambda router, user: router_actions.router_retry(router=router, user=user, now=clock.now()),
-    "reconcile": lambda router, user: router_actions.generation_adopt_ask(
-        router=router, user=user, now=clock.now()
+# What each button does, and what is said once that is done.
+_ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
+    "maintenance-begin": (
+        _maintenance(True),
+        gettext_noop("The maintenance has begun: %(router)s takes no new lines."),
+    ),
+    "maintenance-end": (
+        _maintenance(False),
+        gettext_noop("The maintenance is over: %(router)s takes new lines again."),
+    ),
+    "hold": (_hold(True), gettext_noop("%(router)s is held: nothing is sent to it until it is released.")),
+    "release": (_hold(False), gettext_noop("%(router)s is released and catches up.")),
+    "retry": (
+        lambda router, user: router_actions.router_retry(router=router, user=user, now=clock.now()),
+        gettext_noop("%(router)s is asked again now; its answer will stand below."),
+    ),
+    "reconcile": (
+        lambda router, user: router_actions.generation_adopt_ask(router=router, user=user, now=clock.now()),
+        gettext_noop("Reconciliation is requested; the events below will tell how it went."),
     ),
 }
 
@@ -68,10 +80,11 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
 @require_POST
 def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``do``: one of the buttons."""
-    router, do = _router(router_id), _CARE.get(request.POST.get("do", ""))
-    if do is None:
+    router, action = _router(router_id), _ACTIONS.get(request.POST.get("do", ""))
+    if action is None:
         return HttpResponse(status=400)
-    with telling(request, done=_("Done, or under way.")):
+    do, done = action
+    with telling(request, done=_(done) % {"router": router}):
         do(router, request.user)
     return redirect("web:noc-router", router_id=router.pk)
 

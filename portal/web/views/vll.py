@@ -16,7 +16,7 @@ from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
-from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.forms.bandwidth import OtherBandwidthForm
 from portal.web.line_progress import progress_of
@@ -90,7 +90,8 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "progress": progress,
         "may_order": permissions.may_order(request.user, vll.customer),
         "path_watch": path_status(vll),
-        "tunnel_path": path_of(vll),
+        # What frames have proven is about lines that are there.
+        "tunnel_path": None if vll.lifecycle == Lifecycle.PENDING_ACTIVE else path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
     turn = _turn(vll) if any(end.path_state for end in vll.ends.all()) else ""

@@ -92,7 +92,7 @@ def test_both_doors_retire_and_list_it(over: Vll, dairy: Customer, nina: User) -
     page = signed_in(nina)
     assert "their API tokens are revoked" in text(page.get(f"/noc/customers/{dairy.pk}/remove/"))
     assert client(nina).delete(f"/api/v1/customers/{dairy.pk}").status_code == 204
-    assert "Alpine Dairy – yes" in text(page.get("/noc/customers/", {"retired": "yes"}))
+    assert "Alpine Dairy no limit yes" in text(page.get("/noc/customers/", {"retired": "yes"}))
     assert "Alpine Dairy" not in text(page.get("/noc/customers/", {"retired": "no"}))
     shown = client(nina).get("/api/v1/customers", {"retired": "true"}).json()["results"]
     assert [row["name"] for row in shown if row["retired_at"]] == ["Alpine Dairy"]

@@ -150,6 +150,9 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     assert "Draining since" in said
     assert "Ends that may still forward 1" in said
     assert "ZRH-AMS Alpine Dairy host-cust1" in said
+    ports = text(noc.get(f"/vlls/{vll.pk}/change/"))
+    assert "rhino:host-cust2 – 10 Gbit/s of 10 Gbit/s free, under maintenance" in ports
+    assert "hippo:host-cust2 – 10 Gbit/s of 10 Gbit/s free " in ports
     assert "Drained: paths use it only" in text(noc.get(f"/noc/routers/{isp.routers['rhino'].pk}/"))
     said = text(noc.post(url, {"do": "suspend", "vll": str(vll.pk)}, follow=True))
     assert "An order is under way" in said
@@ -157,8 +160,14 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     said = text(noc.get(url))
     assert "Drained since" in said
     assert "Nothing: it is stopped" in said
+    assert "rhino Drained" in text(noc.get("/routers/"))
     noc.post(url, {"do": "end"})
     assert "Begin the drain" in text(noc.get(url))
+    assert "rhino Under maintenance" in text(noc.get("/routers/"))
+    noc.post(url, {"do": "begin"})
+    said = text(noc.post(url, {"do": "end-both"}, follow=True))
+    assert "The drain and the maintenance are over: rhino takes new lines again." in said
+    assert "Under maintenance" not in text(noc.get("/routers/"))
     assert noc.post(url, {"do": "dance"}).status_code == 400
     assert noc.post(url, {"do": "suspend", "vll": "x"}).status_code == 404
 

@@ -253,6 +253,7 @@ class TestPages:
     def test_the_list_says_who_is_who(self, nina: User, nora: User, alice: User) -> None:
         with_totp(nora)
         User.objects.create_user("noel", noc_role="noc", is_active=False)
+        User.objects.filter(pk=nina.pk).update(last_login=clock.now())
         page = text(signed_in(nina).get("/noc/staff/"))
         for row in (
             r"nina – NOC admin [\d: -]+ UTC no Open",

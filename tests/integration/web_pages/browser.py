@@ -4,14 +4,23 @@ import html
 import re
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 
 from portal.accounts.models import User
 
 
 def signed_in(user: User) -> Client:
+    """With a session as a sign-in leaves it, in one statement: thousands of tests begin so."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
     client = Client()
-    client.force_login(user)
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
     return client
 
 

@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from portal.accounts.models import Customer, User
+from portal.core import clock
+from portal.inventory.models import Port
 from portal.vll.models import Order, Vll
+from portal.vll.operations import Changes, order_modify
 from tests.integration.isp import GBIT, Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_order_page import fields
@@ -88,3 +91,68 @@ def test_without_scripts_a_button_looks_and_orders_nothing(isp: Isp, alice: User
     assert "This line is possible." in text(answer)
     assert 'value="Milk run"' in answer.content.decode()
     assert Order.objects.count() == 1
+
+
+@pytest.fixture
+def with_our_vlans(isp: Isp, alice: User) -> Vll:
+    """A line whose VLANs the portal chose: 100 at both ends."""
+    ends = {
+        f"{side}_end": end(isp, f"{router}:host-cust1", outer="any")
+        for side, router in (("a", "rhino"), ("z", "hippo"))
+    }
+    placed = order(isp, alice, description="Milk run", **ends).vll
+    activate(placed)
+    return placed
+
+
+def test_the_vlan_that_we_chose_is_in_the_form_and_moves_along(
+    isp: Isp, alice: User, with_our_vlans: Vll
+) -> None:
+    line, browser = with_our_vlans, signed_in(alice)
+    page = browser.get(f"/vlls/{line.pk}/change/").content.decode()
+    assert 'name="z_end-outer_vlan" value="100"' in page
+    assert "No change yet" in text(check(alice, isp, line))
+    moved = {"z_end__port": isp.ports["hippo:host-cust2"].pk}
+    said = text(check(alice, isp, line, **moved))
+    assert "Z end: Port hippo:host-cust1 hippo:host-cust2" in said
+    assert "Outer VLAN 100" not in said
+    left_to_us = text(check(alice, isp, line, **moved, z_end__outer_vlan="any"))
+    assert "Z end: Outer VLAN 100 any" in left_to_us
+    browser.post(f"/vlls/{line.pk}/change/", changed(isp, line, **moved))
+    assert [each.outer_vlan for each in line.ends.order_by("side")] == [100, 100]
+
+
+def test_a_line_whose_vlan_is_taken_where_it_moves_to_gets_no_other_one_unasked(
+    isp: Isp, alice: User, with_our_vlans: Vll
+) -> None:
+    ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
+    order(isp, alice, **ends)
+    moved = {"z_end__port": isp.ports["hippo:host-cust2"].pk}
+    said = text(check(alice, isp, with_our_vlans, **moved))
+    assert "VLAN 100 on hippo:host-cust2 is used by another line" in said
+
+
+def test_a_move_by_the_api_keeps_the_vlan_where_it_is_free(
+    isp: Isp, alice: User, with_our_vlans: Vll
+) -> None:
+    changes = Changes(z_end={"port": isp.ports["hippo:host-cust2"].pk})
+    isp_vlans = {
+        "a_end": end(isp, "rhino:host-cust2", outer=4000),
+        "z_end": end(isp, "hippo:host-cust2", outer=4000),
+    }
+    order(isp, alice, **isp_vlans)
+    order_modify(user=alice, vll=with_our_vlans, changes=changes, now=clock.now())
+    assert with_our_vlans.ends.get(side="z").outer_vlan == 100
+
+
+def test_a_line_may_move_to_ports_of_its_customer_alone(
+    isp: Isp, nora: User, bakery: Customer, vll: Vll
+) -> None:
+    Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(customer=bakery)
+    page = signed_in(nora).get(f"/vlls/{vll.pk}/change/")
+    assert "hippo:host-cust1" in text(page)
+    assert "hippo:host-cust2" not in text(page)
+    for owner, offered in ((vll.customer_id, False), (bakery.pk, True)):
+        asked = {"z_end-search": "hippo", "owner": owner}
+        found = text(signed_in(nora).get("/orders/new/ports/", asked))
+        assert ("hippo:host-cust2" in found) is offered

@@ -19,6 +19,7 @@ from portal.web.navigation import OF_CUSTOMERS, OF_THE_ACCOUNT, OF_THE_NOC, page
 from portal.web.waiting_counts import waiting_counts
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
+from tests.integration.raised_alarms import alarms_raised
 from tests.integration.router_answers import activate
 from tests.integration.test_tenants_stay_apart import patterns, set_aside
 from tests.integration.web_pages.browser import signed_in, text
@@ -77,6 +78,13 @@ class TestWhatWaits:
             "Quarantine 1",
         ):
             assert each in said
+        # What is an alarm as well waits once.
+        alarms_raised()
+        said = text(signed_in(nora).get("/"))
+        assert re.search(r"Alarms [3-9]", said)
+        assert "Held orders 1" in said
+        all_alarms, in_all = (re.search(rf"{name} (\d+)", said) for name in ("Alarms", "Operate"))
+        assert [found and found[1] for found in (all_alarms, in_all)] == [str(waiting_counts()["alarms"])] * 2
         order_reject(user=nora, order=held, reason="no", now=clock.now())
         trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
         said = text(signed_in(nora).get("/"))

@@ -251,6 +251,13 @@ def test_lines_between_the_same_places_are_numbered(isp: Isp, alice: User) -> No
     assert called == {name, f"{name} 2", f"{name} 3"}
 
 
+def test_a_name_that_reads_like_another_is_numbered_too(isp: Isp, alice: User) -> None:
+    sites = [isp.routers[name].site.name for name in ("rhino", "hippo")]
+    order(isp, alice, description="-".join(sites))
+    submit(alice, fields(isp, description="", a_end__outer_vlan="7", z_end__outer_vlan="7", cir="1"))
+    assert Vll.objects.filter(description=f"{' – '.join(sites)} 2").exists()
+
+
 def proposed(user: User) -> list[object]:
     """The ports that an untouched form has chosen, A first."""
     form = signed_in(user).get("/orders/new/").context["form"]

@@ -1,0 +1,23 @@
+"""What the NOC has said of a router: declared dead, drained, held, under maintenance."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.inventory.models import Router
+
+
+def router_work(router: Router) -> list[tuple[Promise, str]]:
+    """Each with the tone of its badge, the gravest first; nothing of a router in service.
+
+    A drain and a death begin the maintenance too, which then says nothing more.
+    """
+    said: list[tuple[Promise, str]] = []
+    if router.dead_since is not None:
+        said.append((_("Declared dead"), "danger"))
+    if router.drained_since is not None:
+        said.append((_("Drained"), "warning"))
+    if router.held_since is not None:
+        said.append((_("On hold"), "warning"))
+    if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
+        said.append((_("Under maintenance"), "warning"))
+    return said
