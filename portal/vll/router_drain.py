@@ -88,11 +88,10 @@ def drain_end(
     Raises LinesAffected, and RouterIsDead for the end of its maintenance.
     """
     locked = Router.objects.select_for_update().get(pk=router.pk)
-    if locked.drained_since is None:
-        return
-    with watched(locked.name, accepted=accept_affected, user=user, now=now):
-        Router.objects.filter(pk=router.pk).update(drained_since=None)
-    announce("router.drain_ended", now=now, router_id=router.pk, actor=user.username)
+    if locked.drained_since is not None:
+        with watched(locked.name, accepted=accept_affected, user=user, now=now):
+            Router.objects.filter(pk=router.pk).update(drained_since=None)
+        announce("router.drain_ended", now=now, router_id=router.pk, actor=user.username)
     if with_maintenance:
         router_maintenance_set(router=router, on=False, user=user, now=now)
 

@@ -172,6 +172,23 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     assert noc.post(url, {"do": "suspend", "vll": "x"}).status_code == 404
 
 
+def test_the_page_of_a_router_without_lines_says_what_a_drain_does(isp: Isp, nora: User) -> None:
+    url, noc = f"/noc/routers/{isp.routers['rhino'].pk}/drain/", signed_in(nora)
+    assert "stub router of OSPF (RFC 6987)" in text(noc.get(url))
+    assert "stub router of OSPF (RFC 6987)" not in text(noc.post(url, {"do": "begin"}, follow=True))
+
+
+def test_the_maintenance_ends_as_asked_also_where_somebody_else_has_just_ended_the_drain(
+    isp: Isp, nora: User
+) -> None:
+    router = begin(isp, "rhino", nora)
+    drain_end(router=router, user=nora, now=clock.now())
+    said = text(signed_in(nora).post(f"/noc/routers/{router.pk}/drain/", {"do": "end-both"}, follow=True))
+    assert "The drain and the maintenance are over" in said
+    router.refresh_from_db()
+    assert router.maintenance_since is None
+
+
 def test_the_api_does_all_of_it(isp: Isp, nora: User, vll: Vll) -> None:
     api, url = client(nora), f"/api/v1/routers/{isp.routers['rhino'].pk}"
 
