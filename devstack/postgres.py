@@ -20,9 +20,6 @@ DATABASE = "longline"
 UNPRIVILEGED_USER = "postgres"
 # sun_path holds 108 bytes with its NUL (unix(7)); the socket is named .s.PGSQL.<port>.
 SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.65535")
-# A folder in memory, where Linux has one, and how much of it has to be free.
-_IN_MEMORY = "longline-postgres-of-"
-MEMORY, MEMORY_FREE = Path("/dev/shm"), 8 * 2**30  # noqa: S108 - each cluster has a private folder in it
 
 
 class PostgresMissing(Exception):
@@ -49,8 +46,7 @@ def running(
 ) -> Iterator[Server]:
     """Start a cluster under `folder`; its URL is what DATABASE_URL takes.
 
-    `durable=False` gives up fsync and, where there is room in memory, the disk, for tests only: a crash of
-    the machine would lose commits.
+    `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
     `kept`: the cluster stays there and is used again; who starts it meanwhile is refused by PostgreSQL.
     `template`: begin with a copy of the cluster that `kept` left there, and not with an empty one.
     Raises PostgresMissing or ChildFailed.
@@ -61,7 +57,7 @@ def running(
         if kept and (folder / "password").exists():
             home = folder.resolve()
         else:
-            home = _fresh_home(folder, user, in_memory=not durable and not kept)
+            home = _fresh_home(folder, user)
             if template is None:
                 _initdb(binaries, home, password=secrets.token_urlsafe(24), user=user, log=log)
             else:
@@ -89,43 +85,26 @@ def running(
             _remove(folder)
 
 
-def _fresh_home(folder: Path, user: str | None, *, in_memory: bool) -> Path:
+def _fresh_home(folder: Path, user: str | None) -> Path:
     """An empty private folder that `user` owns and can reach.
 
     A clone in a private folder (/root, mktemp -d) cannot be entered by the unprivileged account;
-    the home then is in the system's temporary folder and `folder` links to it, as to one in memory.
+    the home then is in the system's temporary folder and `folder` links to it.
     """
     _remove(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    parents = folder.absolute().parents
-    reachable = user is None or all(parent.stat().st_mode & 0o001 for parent in parents)
-    if in_memory and has_room(MEMORY):
-        _remove_left_in(MEMORY)
-        home = Path(tempfile.mkdtemp(prefix=f"{_IN_MEMORY}{os.getpid()}-", dir=MEMORY))
-        folder.symlink_to(home)
-    elif reachable:
+    if user is None:
+        folder.mkdir(mode=0o700)
+        return folder
+    if all(parent.stat().st_mode & 0o001 for parent in folder.absolute().parents):
         home = folder
         home.mkdir(mode=0o700)
     else:
         home = Path(tempfile.mkdtemp(prefix="longline-postgres-"))
         folder.symlink_to(home)
-    if user is None:
-        return home
     account = pwd.getpwnam(user)
     os.chown(home, account.pw_uid, account.pw_gid)
     return home
-
-
-def has_room(memory: Path) -> bool:
-    return os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= MEMORY_FREE
-
-
-def _remove_left_in(memory: Path) -> None:
-    """What a killed run left takes memory until somebody removes it."""
-    for home in memory.glob(f"{_IN_MEMORY}*"):
-        pid = home.name.removeprefix(_IN_MEMORY).split("-")[0]
-        if not Path("/proc", pid).exists():
-            shutil.rmtree(home, ignore_errors=True)
 
 
 def copy_cluster(home: Path, to: Path) -> None:

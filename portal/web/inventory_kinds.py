@@ -252,6 +252,13 @@ LINKS = Kind(
     remove=operations.link_remove,
     losses=link_loss_rows,
 )
+
+
+def _approval_limit(customer: Customer) -> str:
+    limit = customer.approve_up_to_bps
+    return gettext("no limit") if limit is None else rate_text(limit)
+
+
 CUSTOMERS = Kind(
     slug="customers",
     page="web:noc-customer",
@@ -270,14 +277,7 @@ CUSTOMERS = Kind(
         ),
     ),
     columns=(
-        (
-            _("Approved automatically up to"),
-            lambda customer: (
-                gettext("no limit")
-                if customer.approve_up_to_bps is None
-                else _rate(customer.approve_up_to_bps)
-            ),
-        ),
+        (_("Approved automatically up to"), _approval_limit),
         (_("Retired"), lambda customer: _("yes") if customer.retired_at else _("no")),
     ),
     create_form=forms.CustomerForm,

@@ -212,8 +212,7 @@ def drawing_of(
     compact = len(points) > COMPACT_ROUTERS or len(joins) > COMPACT_LINKS
     shapes = tuple(_shape(point, compact) for point in points)
     pairs = tuple((join.a, join.z) for join in joins)
-    kind = (shapes, pairs, first, compact, width)
-    places = _places(*kind)
+    places = _places(shapes, pairs, first, compact, width)
     rects, ways = places.rects, places.ways
     boxes = [Box(point, rect, compact) for point, rect in zip(points, rects, strict=True)]
     captions = [
@@ -223,7 +222,7 @@ def drawing_of(
         _label_size(_lines(join, way)) if join.odd or not compact else None
         for join, way in zip(joins, ways, strict=True)
     )
-    labels = _labels(kind, sizes)
+    labels = _labels(places, sizes)
     lines = [Line(join, way, label) for join, way, label in zip(joins, ways, labels, strict=True)]
     frame = _trimmed(places, [label for label in labels if label is not None])
     return Drawing(frame, boxes, lines, captions, compact)
@@ -283,15 +282,11 @@ def _places(
 
 
 @lru_cache(_KEPT)
-def _labels(
-    kind: tuple[tuple[_Shape, ...], tuple[tuple[Hashable, Hashable], ...], Hashable | None, bool, int | None],
-    sizes: tuple[tuple[float, float] | None, ...],
-) -> tuple[Rect | None, ...]:
+def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> tuple[Rect | None, ...]:
     """Of each link in its order, None where no place is free.
 
     ``sizes``: width and height, None where no label is wanted.
     """
-    places = _places(*kind)
     asked = [None if size is None else (way, *size) for way, size in zip(places.ways, sizes, strict=True)]
     return tuple(label_places(asked, places.plane, inside=places.frame))
 

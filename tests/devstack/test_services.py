@@ -1,7 +1,6 @@
 """The private services are really private, really PostgreSQL and Redis, and gone afterwards."""
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -54,29 +53,12 @@ def test_a_clone_in_a_private_folder_works_too(tmp_path: Path) -> None:
     private.mkdir(mode=0o700)
     folder = private / "postgres"
     [port] = free_ports(1)
-    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=True) as server:
+    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=False) as server:
         home = folder.resolve()
         assert setting(server.url, "data_directory") == str(home / "cluster")
         assert home.stat().st_mode & 0o077 == 0
     assert not home.exists()
     assert not folder.is_symlink()
-
-
-@pytest.mark.skipif(not postgres.has_room(postgres.MEMORY), reason="there is no room in memory here")
-def test_what_need_not_last_is_in_memory_and_a_killed_run_leaves_nothing_there_for_long(
-    tmp_path: Path,
-) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    left = postgres.MEMORY / f"longline-postgres-of-{ended.pid}-x"
-    left.mkdir()
-    folder, [port] = tmp_path / "pg", free_ports(1)
-    with postgres.running(folder=folder, log=tmp_path / "pg.log", port=port, durable=False) as server:
-        home = folder.resolve()
-        assert home.parent == postgres.MEMORY
-        assert setting(server.url, "data_directory") == str(home / "cluster")
-        assert not left.exists()
-    assert not home.exists()
 
 
 def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None:

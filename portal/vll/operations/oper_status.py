@@ -175,12 +175,12 @@ def ends_observed(
     unknown = {turn.line for turn in turns}
     forwarding = {router.pk: True} | heard.forwarding(now)
     revisions = {line.pk: line.revision for line in lines if line.lifecycle in IN_SERVICE}
-    older = {
-        end.pk
+    facts_of = {
+        end.pk: _facts(said.get((str(end.vll_id), end.side)), revisions[end.vll_id])
         for end in own_ends
-        if end.vll_id in told and end.vll_id in revisions and _is_of_another_revision(end, said, revisions)
+        if end.vll_id in told and end.vll_id in revisions
     }
-    changing = _being_changed({end.vll_id for end in own_ends if end.pk in older}, now)
+    changing = _being_changed({end.vll_id for end in own_ends if facts_of.get(end.pk) is _UNSAID}, now)
     changed: dict[int, _Facts] = {}
     compared: set[int] = set()
     overtaken: set[int] = set()
@@ -193,13 +193,13 @@ def ends_observed(
             continue
         for at in own:
             end = both[at]
-            if _answered_since(end, look, now) or (vll in changing and end.pk in older):
+            if _answered_since(end, look, now) or (vll in changing and facts_of.get(end.pk) is _UNSAID):
                 overtaken.add(end.pk)
                 continue
             compared.add(end.pk)
             if vll not in told:
                 continue
-            facts = _facts(said.get((str(vll), end.side)), revision)
+            facts = facts_of[end.pk]
             if facts != end.facts:
                 both[at] = end._replace(facts=facts)
                 changed[end.pk] = facts
@@ -349,14 +349,6 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
     )
 
 
-def _is_of_another_revision(
-    end: _End, said: Mapping[tuple[str, str], EndObservation], revisions: Mapping[UUID, int]
-) -> bool:
-    """Of an end that has just moved to the router nothing may be said at all."""
-    told = said.get((str(end.vll_id), end.side))
-    return told is None or told.revision != revisions[end.vll_id]
-
-
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
     """Those of which an order is under way, and not for so long that what was known of them is stale."""
     if not lines:
@@ -368,7 +360,7 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
 
 
 def _facts(said: EndObservation | None, revision: int) -> _Facts:
-    """The facts about this revision of the line."""
+    """The facts about this revision of the line; of an end that has just moved there nothing may be said."""
     return _UNSAID if said is None or said.revision != revision else _facts_of(said)
 
 
