@@ -16,7 +16,7 @@ from provisioning.permanent_refusals import is_for_good
 
 Document = TypeVar("Document")
 
-_REASON_CODES = {
+REASON_CODES = {
     "verified": frozenset[str](),
     "testing": frozenset[str](),
     "removed": frozenset[str](),
@@ -119,7 +119,7 @@ class _End(Struct, forbid_unknown_fields=True):
     policed: bool = False
 
     def __post_init__(self) -> None:
-        codes = _REASON_CODES.get(self.status)
+        codes = REASON_CODES.get(self.status)
         if codes is None:
             raise ValueError(f"the status is {self.status!r}")
         code = self.reason.code if self.reason else None

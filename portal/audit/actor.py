@@ -8,9 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 from celery import Task
+from django.contrib.auth.signals import user_logged_in
 from django.db import connection, transaction
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 
+from portal.accounts.models import User
 from portal.core.postgres_pipeline import pipelined
 from portal.core.request_id import current_request_id
 
@@ -41,6 +44,11 @@ def acting(*, user_id: int, username: str, token: str = "") -> None:
     """From now on in this request it is this user, through the API token of that prefix if there is one."""
     if work := _at_work.get():
         work.add(user=user_id, username=username, **({"token": token} if token else {}))
+
+
+@receiver(user_logged_in)
+def _signed_in(*, user: User, **_sent: object) -> None:
+    acting(user_id=user.pk, username=user.get_username())
 
 
 class AuditedTask(Task):  # type: ignore[type-arg]

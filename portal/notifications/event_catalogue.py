@@ -21,13 +21,15 @@ _AT = "2026-11-21T09:30:00.000000Z"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
     """``announced``: the kind of the event inside, "" where none is announced. ``members``: the schema of
-    each member of ``data``; all of them are always there. ``example``: such a ``data``."""
+    each member of ``data``; all of them are always there. ``example``: such a ``data``. ``noc_only``: no
+    customer's webhook is told."""
 
     name: str
     announced: str
     about: str | Promise
     members: dict[str, Schema]
     example: dict[str, Any]
+    noc_only: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -145,6 +147,7 @@ def _router(name: str, about: str | Promise) -> EventType:
         about=about,
         members={"router": {"type": "string", "description": "Its name."}},
         example={"router": "rhino"},
+        noc_only=True,
     )
 
 
@@ -289,5 +292,6 @@ TYPES: tuple[EventType, ...] = (
 )
 BY_NAME = {each.name: each for each in TYPES}
 BY_ANNOUNCED = {each.announced: each for each in TYPES if each.announced}
-# Those that a webhook can choose.
+# Those that a webhook can choose; a customer's has nothing of the others to wait for.
 CHOICES = [(each.name, each.about) for each in TYPES if each.announced]
+CUSTOMER_CHOICES = [(name, about) for name, about in CHOICES if not BY_NAME[name].noc_only]

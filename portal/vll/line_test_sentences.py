@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 from portal.core.units import grouped_text
 from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
+from portal.vll.router_reasons import router_reason_sentence
 
 _REASONS = {
     LineTest.Reason.NOTHING_ARRIVES: gettext_noop(
@@ -54,12 +55,14 @@ def line_test_facts(test: LineTest) -> dict[str, Any]:
 
 
 def failure_sentence(failure: Mapping[str, Any] | None) -> str:
-    """Why an order failed, for a reader. What a router or somebody of the NOC said stays in their words."""
+    """Why an order failed, for a reader. What somebody of the NOC said stays in their words."""
     if not failure:
         return ""
     of_test, _dash, reason = str(failure.get("code", "")).partition("line-test-")
     if of_test == "" and reason in LineTest.Reason.values and "links" in failure:
         return _reason_sentence(reason, failure)
+    if failure.get("router"):
+        return router_reason_sentence(failure, router=failure["router"])
     return str(failure.get("message") or "")
 
 

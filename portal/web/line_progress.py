@@ -1,6 +1,6 @@
 """The progress of a VLL: its newest order, and where each end stands on the way to what is wanted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,9 @@ from portal.events.models import Event
 from portal.vll import queries
 from portal.vll.maintenance_notice import maintenance_notice
 from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations.oper_status import FRESH
 from portal.vll.policing_status import unpoliced, unpoliced_text
+from portal.vll.router_reasons import router_reason_sentence
 from portal.vll.states import (
     CALLED_OFF,
     TERMINAL_LIFECYCLES,
@@ -31,10 +33,11 @@ STEPS_FOLLOW = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class EndStep:
-    """One end's place on the way. ``note`` is a sentence why it is not further, or "".
+    """One end's place on the way. ``note`` is a sentence why it is not further, or "", and ``agent_words``
+    what the agent says of that, for the NOC.
 
     ``carries``: not where it is stopped as ordered. ``unpoliced`` is a sentence why it is not held to its
-    bandwidth profile, or "".
+    bandwidth profile, or "". ``heard``: its router reports, so that all of this is so now.
     """
 
     end: VllEnd
@@ -43,6 +46,8 @@ class EndStep:
     note: str
     unpoliced: str
     carries: bool = True
+    heard: bool = True
+    agent_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
-        ends=[_step(end, vll, order) for end in vll.ends.all()],
+        ends=[_as_last_heard(_step(end, vll, order), now) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
         asked_every=_asked_every(order, now),
@@ -92,7 +97,22 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     if end.status == VllEnd.Status.VERIFIED and vll.admin_status == AdminStatus.DOWN:
         return EndStep(end, _("Stopped"), "muted", note="", unpoliced=_unpoliced(end), carries=False)
     label, tone = END_LOOKS[VllEnd.Status(end.status)]
-    return EndStep(end=end, label=_(label), tone=tone, note=_reason(end.reason), unpoliced=_unpoliced(end))
+    return EndStep(
+        end=end,
+        label=_(label),
+        tone=tone,
+        note=router_reason_sentence(end.reason, router=end.port.router.name),
+        unpoliced=_unpoliced(end),
+        agent_words=_agent_words(end.reason),
+    )
+
+
+def _as_last_heard(step: EndStep, now: datetime) -> EndStep:
+    """``step``, which is no good news any more where nobody hears from its router or from VPP."""
+    seen = getattr(step.end.port.router, "observed", None)
+    if seen is None or (seen.vpp_connected and seen.reported_at >= now - FRESH):
+        return step
+    return replace(step, heard=False, tone="muted" if step.tone == "success" else step.tone)
 
 
 def _unpoliced(end: VllEnd) -> str:
@@ -100,8 +120,8 @@ def _unpoliced(end: VllEnd) -> str:
     return "" if why is None else unpoliced_text(end, why)
 
 
-def _reason(reason: dict[str, Any] | None) -> str:
-    """The agent's own sentence, with the object that it is about."""
+def _agent_words(reason: dict[str, Any] | None) -> str:
+    """Its sentence, with the object that it is about."""
     if not reason:
         return ""
     message = str(reason.get("message") or reason.get("code") or "")

@@ -25,6 +25,7 @@
   // The bandwidth is drawn from this part of it on.
   const LIMIT_FROM = 0.4;
   const REFRESH_MS = 10000;
+  const NOW_S = 60;
   const HEIGHT = matchMedia("(max-width: 48rem)").matches ? 120 : 150;
   const texts = section.querySelector("[data-texts]").dataset;
   const message = section.querySelector("[data-message]");
@@ -160,15 +161,19 @@
     table.hidden = false;
   };
 
-  // Beside the ends above: the newest rates, as long as what is shown reaches to now.
+  // Beside the ends above: the newest rates, as long as what is shown reaches to now in steps of minutes. An
+  // end that has not been measured for a minute and three steps has none.
   const tellNow = () => {
     if (!last) return;
+    const { answer, window } = last;
     for (const place of document.querySelectorAll("[data-rate]")) {
       const [end, direction] = place.dataset.rate.split(" ");
-      const value = measured(last.answer[end].map((point) => point[direction === "in" ? 1 : 2])).at(-1);
+      const late = answer[end].filter(([at]) => at >= window.to - NOW_S - 3 * answer.step_s);
+      const value = measured(late.map((point) => point[direction === "in" ? 1 : 2])).at(-1);
       place.textContent = rate(value) + ofAll(value);
     }
-    const known = !chosen && charts.some((end) => last.answer[end].some((row) => row[1] !== null));
+    const known = !chosen && answer.step_s <= RANGES.day.step
+      && charts.some((end) => answer[end].some((row) => row[1] !== null));
     for (const part of document.querySelectorAll("[data-now]")) part.hidden = !known;
   };
 

@@ -84,6 +84,26 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     assert alice.complaints == []
 
 
+def test_what_was_measured_long_ago_is_not_said_to_be_so_now(
+    live_server: Any, vll: Vll, reader: Callable[..., Reader]
+) -> None:
+    alice = reader(live_server.url)
+    alice.sign_in("alice", PASSWORD)
+    alice.open(f"/vlls/{vll.pk}/")
+    alice.page.get_by_role("button", name="Day", exact=True).click()
+    now = alice.page.locator('[data-rate="a_end in"]')
+    expect(now).to_have_text("8.00 Mbit/s (1 %)")
+    alice.page.get_by_role("button", name="Week", exact=True).click()
+    expect(now).to_be_hidden()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM telemetry_five_minutes WHERE start_at > %s", [clock.now() - timedelta(minutes=40)]
+        )
+    alice.page.get_by_role("button", name="Day", exact=True).click()
+    expect(now).to_have_text("–")
+    assert alice.complaints == []
+
+
 def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:

@@ -254,3 +254,15 @@ def test_the_map_and_the_line_show_it(vll: Vll, path: TunnelPath, alice: User, n
     assert "Paths that lines take" in shown
     for figure in ("IPv4", "0.85 ms", "0.71 ms – 1.20 ms", "4 of 5 came back"):
         assert figure in shown
+
+
+def test_what_is_so_of_others_is_not_shown_of_a_line_that_is_gone(
+    vll: Vll, path: TunnelPath, alice: User
+) -> None:
+    now = clock.now()
+    round_trips_store(path=path.pk, times=times(5, 4, 710, 850, 1200), due=now, now=now)
+    assert "0.85 ms there and back" in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    Vll.objects.update(lifecycle=Lifecycle.CANCELLED)
+    shown = signed_in(alice).get(f"/vlls/{vll.pk}/")
+    assert "there and back" not in text(shown)
+    assert "first figures appear" not in shown.content.decode()

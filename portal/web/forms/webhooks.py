@@ -1,6 +1,6 @@
 """Adding and changing a webhook."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.utils.text import format_lazy
@@ -8,10 +8,14 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
-from portal.notifications.event_catalogue import CHOICES
+from portal.notifications.event_catalogue import CHOICES, CUSTOMER_CHOICES
 from portal.notifications.public_address_check import LONGEST_URL
 from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.version_field import VersionedForm
+
+
+def _described(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(name, format_lazy("{} – {}", name, about)) for name, about in choices]
 
 
 class WebhookForm(VersionedForm):
@@ -27,9 +31,17 @@ class WebhookForm(VersionedForm):
     types = forms.MultipleChoiceField(
         label=_("Events"),
         required=False,
-        choices=[(name, format_lazy("{} – {}", name, about)) for name, about in CHOICES],
+        choices=_described(CHOICES),
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
     )
+
+
+class CustomerWebhookForm(WebhookForm):
+    """Without the events that only the NOC's own webhooks are told."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_customer_events(self)
 
 
 class WebhookAddForm(WebhookForm):
@@ -48,6 +60,7 @@ class WebhookAddForm(WebhookForm):
                 ),
             )
         else:
+            _offer_customer_events(self)
             self._managed = list(permissions.managed_customers(user).order_by("name"))
             field = forms.TypedChoiceField(
                 label=_("Customer"),
@@ -58,3 +71,7 @@ class WebhookAddForm(WebhookForm):
                 field.widget, field.initial = forms.HiddenInput(), self._managed[0].pk
         field.widget.attrs.setdefault("class", "form-select" if self._managed else "form-control")
         self.fields = {"customer": field, **self.fields}
+
+
+def _offer_customer_events(form: WebhookForm) -> None:
+    cast(forms.MultipleChoiceField, form.fields["types"]).choices = _described(CUSTOMER_CHOICES)

@@ -151,11 +151,14 @@ def status(name: str, vll: Vll) -> SafeString:
 
 
 @register.simple_tag
-def link_state(is_up: bool | None, *, in_use: bool = True) -> SafeString:
+def link_state(is_up: bool | None, *, in_use: bool = True, heard: bool = True) -> SafeString:
     """The link of a port as its router reported it last; None: it reported none.
 
     ``in_use``: whether it says something of the line; one of a line that is stopped is no good news.
+    ``heard``: whether its router reports.
     """
+    if not heard:
+        return badge_markup(_("link unknown"), "muted")
     if is_up is not None and not in_use:
         return badge_markup(_("link up") if is_up else _("link down"), "muted")
     if is_up is None:

@@ -73,7 +73,7 @@ def happening(change: Change) -> str:
 
 @register.filter
 def actor(change: Change) -> str:
-    """The actor: a user, a user's API token, a task of ours, or somebody with a database client."""
+    """The actor: a user, a user's API token, a task of ours, a guest, or somebody with a database client."""
     by = change.by
     if username := by.get("username"):
         return (
@@ -81,7 +81,9 @@ def actor(change: Change) -> str:
             if by.get("token")
             else str(username)
         )
-    return str(by.get("task") or _("somebody outside the portal"))
+    if by.get("task"):
+        return str(by["task"])
+    return _("somebody who had not signed in") if by.get("request_id") else _("somebody outside the portal")
 
 
 @register.filter

@@ -26,6 +26,7 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 _LATELY = timedelta(days=1)
 _TESTS_SHOWN = 10
 _ORDERS_SHOWN = 20
+_NOT_THERE = TERMINAL_LIFECYCLES | {Lifecycle.PENDING_ACTIVE}
 
 
 @requires(permissions.may_see, of=visible_vll)
@@ -91,7 +92,7 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "may_order": permissions.may_order(request.user, vll.customer),
         "path_watch": path_status(vll),
         # What frames have proven is about lines that are there.
-        "tunnel_path": None if vll.lifecycle == Lifecycle.PENDING_ACTIVE else path_of(vll),
+        "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
     turn = _turn(vll) if any(end.path_state for end in vll.ends.all()) else ""

@@ -28,7 +28,7 @@ from portal.notifications.webhook_operations import (
 )
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
-from portal.web.forms.webhooks import WebhookAddForm, WebhookForm
+from portal.web.forms.webhooks import CustomerWebhookForm, WebhookAddForm, WebhookForm
 from portal.web.pagination import in_order, newest_first
 from portal.web.versioned_save import save
 
@@ -79,15 +79,16 @@ def page(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
     """GET shows it in a form; POST changes it, or answers 422 with what is wrong, or 409 where somebody has
     changed it since the form was opened."""
+    form_class = WebhookForm if webhook.customer_id is None else CustomerWebhookForm
     if request.method != "POST":
-        form = WebhookForm.of(webhook)
+        form = form_class.of(webhook)
         return render(
             request, "webhooks/form.html", {"form": form, "webhook": webhook, "version": form.version}
         )
     saved = save(
         rows=Webhook.objects.all(),
         pk=webhook.pk,
-        form=WebhookForm,
+        form=form_class,
         sent=request.POST,
         operation=partial(webhook_change, by=request.user, now=clock.now()),
         keyword="webhook",

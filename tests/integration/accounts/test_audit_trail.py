@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
@@ -21,6 +22,7 @@ from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.vll.models import Hold, Vll
 from portal.vll.operations import Changes, order_delete, order_modify, order_reject
+from portal.web.templatetags.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
@@ -307,3 +309,12 @@ def _etag(plain: str, vll: Vll) -> str:
 
 def test_ports_are_tracked_without_what_is_booked_on_them(db: None) -> None:
     assert "booked_bps" not in {field.name for field in EVENTS[Port]._meta.fields}
+
+
+def test_what_changes_by_signing_in_is_said_to_be_the_persons_own(alice: User) -> None:
+    login = {"login": "alice", "password": "correct horse battery"}
+    assert Client(headers={"accept-language": "de"}).post("/login/", login)["Location"] == "/"
+    change = of(alice)[-1]
+    assert change.after == {"language": "de"}
+    assert change.by["username"] == "alice"
+    assert actor(change) == "alice"

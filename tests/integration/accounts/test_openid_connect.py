@@ -4,9 +4,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from allauth.socialaccount.models import SocialAccount
 from django.test import Client
 
 from portal.accounts.models import User
+from portal.audit.history import changes
+from portal.web.templatetags.history import actor
 from tests.integration.accounts.codes import with_totp
 from tests.integration.accounts.identity_provider import identity_provider
 from tests.integration.web_pages.browser import signed_in, text
@@ -124,3 +127,11 @@ def test_nobody_hangs_a_foreign_identity_on_an_open_session(settings: Any, alice
     answer = visit(settings, client, begin=begin, email="eve@evil.example", email_verified=True)
     assert answer["Location"] == "/login/oidc-error/"
     assert not bob.socialaccount_set.exists()
+
+
+def test_the_trail_does_not_say_that_an_identity_was_linked_past_the_portal(
+    settings: Any, alice: User
+) -> None:
+    visit(settings, Client(), email="alice@dairy.example", email_verified=True)
+    (linked,) = changes(SocialAccount, "socialaccount", among=SocialAccount.objects.values("pk"))
+    assert actor(linked) == "somebody who had not signed in"

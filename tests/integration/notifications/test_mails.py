@@ -94,7 +94,7 @@ class TestAboutWhat:
         send_all()
         assert "Order failed: ZRH-AMS" in subjects(server)
         failed = server.took[subjects(server).index("Order failed: ZRH-AMS")]
-        assert "VLAN 100 is taken" in parts(failed)[0]
+        assert "Reason: Something else on rhino already uses this VLAN (host-cust1.7)." in parts(failed)[0]
 
     def test_suspending_and_resuming_are_told_by_the_line(
         self, server: MailServer, isp: Isp, alice: User

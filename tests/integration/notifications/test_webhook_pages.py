@@ -37,6 +37,16 @@ def test_a_refusal_stands_beside_its_field_and_nothing_is_lost(ada: User, dairy:
     assert 'value="Tickets"' in answer.content.decode()
 
 
+def test_events_that_only_the_noc_is_told_are_not_offered_to_customers(
+    ada: User, webhook: Webhook, nina: User
+) -> None:
+    for address in ("/webhooks/add/", f"/webhooks/{webhook.pk}/change/"):
+        offered = text(signed_in(ada).get(address))
+        assert "vll.down" in offered
+        assert "router.silent" not in offered
+    assert "router.silent" in text(signed_in(nina).get("/webhooks/add/"))
+
+
 def test_operators_see_that_it_is_an_admins_business(alice: User, webhook: Webhook) -> None:
     browser = signed_in(alice)
     assert "An admin of your company" in text(browser.get("/webhooks/"))

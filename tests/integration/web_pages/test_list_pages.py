@@ -58,7 +58,7 @@ def test_orders_show_why_one_failed(isp: Isp, alice: User) -> None:
     answer(vll, "a", "removed")
     answer(vll, "z", "removed")
     shown = text(signed_in(alice).get("/orders/"))
-    assert "Milk run Add Failed VLAN 100 is taken" in shown
+    assert "Milk run Add Failed Something else on rhino already uses this VLAN (host-cust1.7)." in shown
 
 
 def test_a_stranger_sees_no_order_of_alices(isp: Isp, alice: User, charlie: User) -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.events.models import Event
-from portal.inventory.models import BackboneLink
+from portal.inventory.models import BackboneLink, ObservedRouter
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject
 from portal.vll.router_actions import router_hold_set, router_maintenance_set
@@ -66,13 +66,32 @@ def test_how_a_line_is_made_is_shown_to_the_noc_alone(alice: User, nora: User, v
     assert "802.1Q" not in hers
 
 
-def test_an_end_that_is_pending_says_why(alice: User, vll: Vll) -> None:
+def test_an_end_that_is_pending_says_why(alice: User, nora: User, vll: Vll) -> None:
     reason = {"code": "unknown_interface", "message": "VPP has no such interface", "object": "host-cust1"}
     answer(vll, "a", "verified")
     answer(vll, "z", "pending", reason=reason)
     shown = text(page_of(alice, vll))
     assert "A Zürich In place Port rhino:host-cust1" in shown
-    assert "Z Zürich Pending VPP has no such interface (host-cust1)" in shown
+    assert "Z Zürich Pending hippo does not have this port yet (host-cust1). Port" in shown
+    assert "(host-cust1). VPP has no such interface (host-cust1) Port" in text(page_of(nora, vll))
+
+
+@pytest.mark.parametrize(
+    "gone", [{"reported_at": clock.now() - timedelta(minutes=1)}, {"vpp_connected": False}]
+)
+def test_what_a_silent_router_said_last_is_not_shown_as_if_it_were_so_now(
+    isp: Isp, alice: User, vll: Vll, gone: dict[str, Any]
+) -> None:
+    activate(vll)
+    vll.ends.update(link_up=True)
+    for router in ("rhino", "hippo"):
+        ObservedRouter.objects.update_or_create(
+            router=isp.routers[router], defaults={"reported_at": clock.now(), "vpp_connected": True}
+        )
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(**gone)
+    shown = page_of(alice, vll)
+    assert "A Zürich In place Port rhino:host-cust1 link up" in text(shown)
+    assert "Z Zürich In place As hippo last reported it. Port hippo:host-cust1 link unknown" in text(shown)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +143,9 @@ def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
 def test_a_failed_order_names_the_router_and_its_reason(alice: User, nora: User, vll: Vll) -> None:
     refuse(vll, "a")
     shown = text(page_of(alice, vll))
-    assert "rhino refused this line. VLAN 100 is taken Both ends are being cleaned up." in shown
+    taken = "rhino refused this line. Something else on rhino already uses this VLAN (host-cust1.7)."
+    assert f"{taken} Both ends are being cleaned up." in shown
+    assert f"{taken} VLAN 100 is taken Both ends are being cleaned up." in text(page_of(nora, vll))
     # In the line's history too as people say it, not as it is kept.
     history = text(page_of(nora, vll))
     assert "failure – → VLAN 100 is taken" in history

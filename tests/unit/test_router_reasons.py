@@ -1,0 +1,34 @@
+"""Why a router does not have an end as ordered, in words for everybody."""
+
+import pytest
+from django.utils import translation
+
+from portal.vll.router_reasons import SENTENCES, router_reason_sentence
+from provisioning.agent_reply_decoder import REASON_CODES
+
+
+def test_each_code_that_agents_give_has_a_sentence() -> None:
+    assert set(SENTENCES) == frozenset().union(*REASON_CODES.values())
+
+
+def test_it_names_the_router_and_what_is_in_the_way() -> None:
+    taken = {"code": "foreign_subinterface", "message": "VLAN 7 on host-cust1 ...", "object": "host-cust1.7"}
+    assert (
+        router_reason_sentence(taken, router="rhino")
+        == "Something else on rhino already uses this VLAN (host-cust1.7)."
+    )
+    with translation.override("de"):
+        assert (
+            router_reason_sentence(taken, router="rhino")
+            == "Etwas anderes auf rhino verwendet dieses VLAN schon (host-cust1.7)."
+        )
+
+
+@pytest.mark.parametrize("reason", [{"code": "port_in_use"}, {"code": "port_in_use", "object": ""}])
+def test_without_an_object_there_are_no_empty_brackets(reason: dict[str, str]) -> None:
+    assert router_reason_sentence(reason, router="r{0}") == "Something else on r{0} already uses this port."
+
+
+def test_a_code_of_a_newer_agent_is_told_in_its_own_words() -> None:
+    assert router_reason_sentence({"code": "on_fire", "message": "It burns"}, router="rhino") == "It burns"
+    assert router_reason_sentence(None, router="rhino") == ""
