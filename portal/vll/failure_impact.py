@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -21,17 +21,20 @@ from portal.vll.states import IN_SERVICE
 MAX_PATHS = 5_000
 MAX_ENDS = 256
 MAX_HIT = 500
-# So many lines are looked at; the rest is only said to be there.
+# So many lines that cross what fails are looked at; the rest is only said to be there.
 MAX_LINES = 2_000
 
+# In Python's order of texts, and how many there are: a router may have thousands.
 _ENDING_THERE = """
-SELECT DISTINCT v.id, v.description, c.name
-FROM inventory_port p
-JOIN vll_vllend e ON e.port_id = p.id
-JOIN vll_vll v ON v.id = e.vll_id
+SELECT v.id, v.description, c.name, count(*) OVER ()
+FROM (
+    SELECT DISTINCT e.vll_id FROM inventory_port p JOIN vll_vllend e ON e.port_id = p.id
+    WHERE p.router_id = %(router)s
+) there
+JOIN vll_vll v ON v.id = there.vll_id
 JOIN accounts_customer c ON c.id = v.customer_id
-WHERE p.router_id = %(router)s AND v.lifecycle = ANY(%(lifecycles)s)
-ORDER BY v.id
+WHERE v.lifecycle = ANY(%(lifecycles)s)
+ORDER BY c.name COLLATE "C", v.description COLLATE "C", v.id
 LIMIT %(limit)s
 """
 # By the ends' routers, lower first, as paths are kept. The last condition says nothing more, and lets the
@@ -78,33 +81,52 @@ class HitLine:
         return self.description or str(self.id)[:8]
 
 
+class HitLines(NamedTuple):
+    """The first lines of one fate, by customer and name, and how many there are."""
+
+    first: list[HitLine]
+    total: int
+
+
 @dataclass(frozen=True, slots=True)
 class FailureImpact:
-    """``lines``: those that are hit, by customer and name. ``has_more``: there are more than were looked
-    at.
+    """``of``: the lines that are hit. ``has_more``: more lines cross what fails than were looked at.
 
     ``followed``: False where there are too many paths to follow each; then only lines that end on the router
     are told.
     """
 
-    lines: tuple[HitLine, ...]
+    of: Mapping[Fate, HitLines]
     has_more: bool
     followed: bool
 
-    def of(self, fate: Fate) -> list[HitLine]:
-        return [line for line in self.lines if line.fate == fate]
 
-
-def failure_impact(*, now: datetime, link: int | None = None, router: int | None = None) -> FailureImpact:
+def failure_impact(
+    *, now: datetime, shown: int, link: int | None = None, router: int | None = None
+) -> FailureImpact:
     """The lines in service that would be hit, by the network as it is declared and observed now.
+
+    ``shown``: how many of each fate are named.
 
     Three small statements at most, whatever the size of the network.
     """
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)
-    lines = [*_ending_on(router), *_of_pairs(hit or {}, without=router)]
-    first = sorted(lines[:MAX_LINES], key=lambda line: (line.customer, line.description, line.id))
-    return FailureImpact(tuple(first), has_more=len(lines) > MAX_LINES, followed=hit is not None)
+    ending = _ending_on(router, shown)
+    lines = _of_pairs(hit or {}, without=router)
+    of = {fate: [line for line in lines[:MAX_LINES] if line.fate == fate] for fate in Fate}
+    totals = {fate: len(found) for fate, found in of.items()}
+    of[Fate.DOWN] += ending.first
+    totals[Fate.DOWN] += ending.total
+    return FailureImpact(
+        {fate: HitLines(sorted(found, key=_by_name)[:shown], totals[fate]) for fate, found in of.items()},
+        has_more=len(lines) > MAX_LINES,
+        followed=hit is not None,
+    )
+
+
+def _by_name(line: HitLine) -> tuple[str, str, UUID]:
+    return line.customer, line.description, line.id
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:
@@ -129,14 +151,15 @@ def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair,
     return {pair: path_left(topology, pair, link=link, router=router) for pair in hit}
 
 
-def _ending_on(router: int | None) -> list[HitLine]:
+def _ending_on(router: int | None, shown: int) -> HitLines:
     if router is None:
-        return []
-    rows = _read(_ENDING_THERE, router=router)
-    return [
+        return HitLines([], 0)
+    rows = _read(_ENDING_THERE, router=router, limit=shown)
+    lines = [
         HitLine(id, description, customer, Fate.DOWN, needed=None, left=None)
-        for id, description, customer in rows
+        for id, description, customer, _ in rows
     ]
+    return HitLines(lines, rows[0][-1] if rows else 0)
 
 
 def _of_pairs(left: Mapping[Pair, PathLeft], *, without: int | None) -> list[HitLine]:
@@ -149,13 +172,14 @@ def _of_pairs(left: Mapping[Pair, PathLeft], *, without: int | None) -> list[Hit
         z=[pair.z for pair in left],
         family=[pair.family for pair in left],
         routers=list(routers - {without}),
+        limit=MAX_LINES + 1,
     )
     return [_line(row, left) for row in rows]
 
 
 def _read(statement: str, **params: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {**params, "lifecycles": list(IN_SERVICE), "limit": MAX_LINES + 1})
+        cursor.execute(statement, {**params, "lifecycles": list(IN_SERVICE)})
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 

@@ -91,17 +91,17 @@ class MapSelection:
         of_path = [link.id for link in (*self.path.primary, *self.path.backup)]
         return [*of_path, self.link.pk] if self.link else of_path
 
-    @property
+    @cached_property
     def fates(self) -> list[FateRow]:
         if self.impact is None:
             return []
         rows = []
         for fate, (title, text, tone) in _FATES.items():
-            if lines := self.impact.of(fate):
+            if (hit := self.impact.of[fate]).total:
                 wide = fate is Fate.TOO_WIDE
                 if fate is Fate.DOWN and self.router:
                     text = _("Ending on this router, or left without a path.")
-                rows.append(FateRow(title, text, tone, lines[:_LINES_SHOWN], len(lines), wide))
+                rows.append(FateRow(title, text, tone, hit.first, hit.total, wide))
         return rows
 
     @cached_property
@@ -143,14 +143,16 @@ def _link(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
     link = BackboneLink.objects.select_related("a_router", "z_router").filter(pk__in=_numbers(value)).first()
     if link is None:
         return MapSelection(keep, is_gone=True)
-    return MapSelection(keep, link=link, impact=failure_impact(link=link.pk, now=now))
+    return MapSelection(keep, link=link, impact=failure_impact(link=link.pk, now=now, shown=_LINES_SHOWN))
 
 
 def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
     router = Router.objects.filter(pk__in=_numbers(value), retired_at=None).first()
     if router is None:
         return MapSelection(keep, is_gone=True)
-    return MapSelection(keep, router=router, impact=failure_impact(router=router.pk, now=now))
+    return MapSelection(
+        keep, router=router, impact=failure_impact(router=router.pk, now=now, shown=_LINES_SHOWN)
+    )
 
 
 def _uuids(text: str) -> list[UUID]:

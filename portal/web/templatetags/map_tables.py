@@ -1,0 +1,108 @@
+"""The rows of the map's tables. Not templates: there are hundreds of them, anew for every look."""
+
+from collections.abc import Callable, Iterable
+
+from django import template
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from portal.core import units
+from portal.inventory.measured_link_traffic import LinkTraffic
+from portal.web.badge_markup import badge_markup
+from portal.web.network_map import LinkRow, RouterRow
+from portal.web.templatetags.noc import core_meter
+
+register = template.Library()
+
+# A placeholder's number is that of its argument. The last three: query, what it is, its key.
+_FAILS = (
+    '<td class="ll-whole" data-label="{0}"><a id="fails-{3}-{4}" href="?{2}{3}={4}#map">{1}'
+    '<span class="visually-hidden">: {5}</span></a></td>'
+)
+_CELL = '<td data-label="{}">{}</td>'
+_NUMBER = '<td class="ll-number" data-label="{}">{}</td>'
+
+
+@register.simple_tag
+def router_rows(rows: Iterable[RouterRow], query: str) -> SafeString:
+    """``query``: what each link keeps of the page's own, "" or ending in an ampersand."""
+    site, state, cores, failure = _("Site"), _("State"), _("Cores booked"), _("Failure")
+    fails, url = _("If it fails"), _url_of("web:noc-router")
+    return format_html_join(
+        "\n",
+        '<tr><th scope="row"><a href="{}">{}</a></th>' + _CELL * 3 + "{}</tr>",
+        (
+            (
+                url(row.router.pk),
+                row.router.name,
+                site,
+                row.router.site,
+                state,
+                badge_markup(row.state, row.tone),
+                cores,
+                core_meter(row.cores) if row.cores else "–",
+                format_html(_FAILS, failure, fails, query, "router", row.router.pk, row.router),
+            )
+            for row in rows
+        ),
+    )
+
+
+@register.simple_tag
+def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
+    """``query``: as in ``router_rows``."""
+    labels = {
+        "state": _("State"),
+        "ip_mtu": _("IP MTU that counts"),
+        "reported": _("Reported"),
+        "proven": _("Proven"),
+        "carried": _("Carried now, A to Z / Z to A"),
+        "lines": _("Lines over it"),
+        "cir": _("CIR sold over it"),
+    }
+    failure, fails, unknown, unmeasured = _("Failure"), _("If it fails"), _("not known"), _("not measured")
+    url = _url_of("web:noc-links-change")
+    return format_html_join(
+        "\n",
+        '<tr><th scope="row"><a href="{}">{}</a></th>' + _CELL + _NUMBER * 6 + "{}</tr>",
+        (
+            (
+                url(row.link.pk),
+                row.name,
+                labels["state"],
+                badge_markup(row.state, row.tone),
+                labels["ip_mtu"],
+                row.ip_mtu or unknown,
+                labels["reported"],
+                "–" if row.reported is None else row.reported,
+                labels["proven"],
+                row.proven.ip_mtu if row.proven else "–",
+                labels["carried"],
+                _traffic(row.traffic) if row.traffic else unmeasured,
+                labels["lines"],
+                row.load.lines if row.load else "–",
+                labels["cir"],
+                units.rate_text(row.load.cir_bps) if row.load else "–",
+                format_html(_FAILS, failure, fails, query, "link", row.link.pk, row.name),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _url_of(page: str) -> Callable[[int], str]:
+    """By a row's key, as ``reverse`` has it: looked up once, and not for each row."""
+    before, _zero, after = reverse(page, args=[0]).rpartition("0")
+    return lambda pk: f"{before}{pk}{after}"
+
+
+def _traffic(traffic: LinkTraffic) -> SafeString:
+    """What a link carries each way now, and how much of it the busier way takes."""
+    ways = (traffic.a_to_z_bps, traffic.z_to_a_bps)
+    told = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
+    if not traffic.speed_bps:
+        return conditional_escape(told)
+    busier = {"percent": traffic.percent, "speed": units.rate_text(traffic.speed_bps)}
+    return format_html("{} <small>{}</small>", told, _("%(percent)s %% of %(speed)s") % busier)
