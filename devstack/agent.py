@@ -38,6 +38,7 @@ class Agent:
 router: {self.router}
 listen: {LOOPBACK}:{self.port}
 state_dir: {state}
+adoption: allowed
 tls:
   ca: {self.pki / "ca.pem"}
   certificate: {self.pki / f"router-{self.router}.pem"}

@@ -77,6 +77,20 @@ class Client:
         identity: str = body["order"]["id"]
         return identity
 
+    def found_lines(self) -> list[Json]:
+        """Those that somebody else made; for the NOC."""
+        results: list[Json] = self._call("GET", "/api/v1/found-lines")["results"]
+        return results
+
+    def adopt(self, found_line: int, **wanted: Any) -> Accepted:
+        """Have a found line taken over. Raises Refused."""
+        body = self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=wanted)
+        return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
+
+    def let_go(self, vll: str) -> str:
+        """Have a line become somebody else's, as it is; the order's id."""
+        return self._act(vll, "let-go")
+
     def vll(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}")
 

@@ -33,7 +33,15 @@ REASON_CODES = {
         }
     ),
     "conflict": frozenset(
-        {"foreign_subinterface", "foreign_tunnel", "foreign_xconnect", "port_in_use", "relabelled"}
+        {
+            "foreign_subinterface",
+            "foreign_tunnel",
+            "foreign_xconnect",
+            "port_in_use",
+            "relabelled",
+            "adoption_differs",
+            "adoption_refused",
+        }
     ),
     "failed": frozenset({"vpp_refused", "unsupported"}),
 }

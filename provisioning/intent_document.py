@@ -3,13 +3,21 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
 from portal.core.bandwidth_profile import BandwidthProfile
 from portal.core.path_watch import PathWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An end that goes is let go of: it forwards on, and bears these tags, None for none."""
+
+    access_tag: str | None
+    tunnel_tag: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,10 @@ class EndRow:
     # Its tunnel is tested, and the customer not joined to it.
     testing: bool = False
     gre_key: int | None = None
+    # It takes what others made, as it is.
+    adopt: bool = False
+    # Where it is not wanted: how it goes, None for deleted.
+    release: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,6 +65,7 @@ class EndKey:
     side: str
     revision: int
     present: bool
+    release: Release | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,7 @@ class RouterIntent:
             "router": self.router,
             "generation": self.generation,
             "present": [_present(row) for row in self.present],
-            "removed": [_identity(row) for row in self.removed],
+            "removed": [_tombstone(key) for key in self.removed],
             # Agents of before paths were watched know no such member.
             **({} if self.watch is None else {"watch": self.watch._asdict()}),
         }
@@ -114,7 +127,7 @@ def intent_for(
 
 def key_of(row: EndRow) -> EndKey:
     """The end that this row is about, and its revision."""
-    return EndKey(row.vll, row.side, row.revision, row.wanted_present)
+    return EndKey(row.vll, row.side, row.revision, row.wanted_present, row.release)
 
 
 def sha256_of(document: bytes) -> str:
@@ -135,6 +148,13 @@ def _identity(row: EndRow | EndKey) -> dict[str, Any]:
     return {"vll": str(row.vll), "end": row.side, "revision": row.revision}
 
 
+def _tombstone(key: EndKey) -> dict[str, Any]:
+    if key.release is None:
+        return _identity(key)
+    tags = {name: tag for name, tag in asdict(key.release).items() if tag is not None}
+    return {**_identity(key), "release": True, **tags}
+
+
 def _present(row: EndRow) -> dict[str, Any]:
     return {
         **_identity(row),
@@ -144,6 +164,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
         # Nor those of before lines were tested of this one.
         **({"testing": True} if row.testing else {}),
+        # Those that adopt nothing are not asked to.
+        **({"adopt": True} if row.adopt else {}),
         "access": _access(row),
         "transport": {
             "encapsulation": row.encapsulation,

@@ -12,9 +12,9 @@ from portal.core.bandwidth_profile import Policing
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.policing_status import profile_of
-from portal.vll.states import AdminStatus
+from portal.vll.states import AdminStatus, Handover
 from portal.vll.unconfirmed_ends import GONE, HELD_ADDS, unconfirmed_ends
-from provisioning.intent_document import EndKey, EndRow
+from provisioning.intent_document import EndKey, EndRow, Release
 
 _END = (
     "side",
@@ -25,6 +25,8 @@ _END = (
     "inner_vlan",
     "exact_match",
     "tunnel_address",
+    "access_tag_before",
+    "tunnel_tag_before",
 )
 _LINE = (
     "revision",
@@ -39,6 +41,7 @@ _LINE = (
     "eir_bps",
     "requested_cbs_bytes",
     "requested_ebs_bytes",
+    "handover",
 )
 
 
@@ -119,6 +122,7 @@ def _row(row: dict[str, Any]) -> EndRow:
     end = VllEnd(**{name: row[name] for name in _END})
     vll = Vll(id=UUID(row["vll_id"]), **{name: row[f"line_{name}"] for name in _LINE})
     tunnelled = vll.family is not None
+    adopt = vll.handover == Handover.ADOPT
     return EndRow(
         vll=vll.pk,
         side=end.side,
@@ -138,6 +142,12 @@ def _row(row: dict[str, Any]) -> EndRow:
         remote=row["far_address"] if tunnelled else None,
         vni=vll.vni,
         gre_key=vll.gre_key,
-        bandwidth=profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
+        bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
+        adopt=adopt,
+        release=_release(end) if vll.handover == Handover.RELEASE else None,
     )
+
+
+def _release(end: VllEnd) -> Release:
+    return Release(end.access_tag_before or None, end.tunnel_tag_before or None)

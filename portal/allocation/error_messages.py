@@ -24,6 +24,12 @@ TEXTS |= {
         " routed. Choose another transport or a smaller packet size, or ask the NOC for more tunnel"
         " addresses."
     ),
+    errors.TunnelKeyTaken: gettext_noop(
+        "The key {key} is another line's or is reserved. Change it on both routers, or end the reservation."
+    ),
+    errors.TunnelPairTaken: gettext_noop(
+        "Another line has a GRE tunnel between {pair} already. Remove that one first."
+    ),
     errors.VniRangeBackwards: gettext_noop(
         "{first} to {last} is not a range of VNIs. Enter two numbers from {minimum} to {maximum}, in order."
     ),

@@ -80,6 +80,18 @@ class GrePairsExhausted(Conflict):
     field: str = "transport"
 
 
+class TunnelKeyTaken(Conflict):
+    """A VNI or GRE key that a found line has is another line's, in quarantine, or reserved."""
+
+    key: int
+
+
+class TunnelPairTaken(Conflict):
+    """The pair of addresses of a found line's GRE tunnel is another line's, or in quarantine."""
+
+    pair: str
+
+
 class VniRangeBackwards(DomainError):
     """No range of VNIs, both ends included."""
 

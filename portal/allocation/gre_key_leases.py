@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
-from portal.allocation.errors import GreKeysExhausted
-from portal.allocation.lease_cooldown import leases_end
+from portal.allocation.errors import GreKeysExhausted, TunnelKeyTaken
+from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease
 
 _TRIES = 64
@@ -24,6 +24,13 @@ def gre_key_lease(*, holder: UUID, now: datetime) -> int:
         if _insert(key, holder, now):
             return key
     raise GreKeysExhausted
+
+
+def gre_key_lease_named(key: int, *, holder: UUID, now: datetime) -> None:
+    """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
+    rests = GreKeyLease.objects.filter(gre_key=key)
+    if not _insert(key, holder, now) and not resting_take(rests, holder=holder, now=now):
+        raise TunnelKeyTaken(key=key)
 
 
 def gre_key_release(*, holder: UUID, kept: QuerySet[GreKeyLease], rest: timedelta, now: datetime) -> None:

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from portal.allocation.errors import GrePairsExhausted
-from portal.allocation.lease_cooldown import leases_end
+from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
+from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import GrePairLease
 from portal.inventory.models import ObservedRoute, Router, TunnelAddress
 
@@ -25,6 +25,13 @@ def gre_pair_lease(
         if _insert(a_address, z_address, holder, now):
             return a_address, z_address
     raise GrePairsExhausted(a_router=a_router.name, z_router=z_router.name, family=family)
+
+
+def gre_pair_lease_named(pair: tuple[str, str], *, holder: UUID, now: datetime) -> None:
+    """Lease this one for ``holder``, also where it rests, or raise ``TunnelPairTaken``."""
+    rests = GrePairLease.objects.filter(is_pair(pair))
+    if not _insert(*pair, holder, now) and not resting_take(rests, holder=holder, now=now):
+        raise TunnelPairTaken(pair=" – ".join(pair))
 
 
 def gre_pair_look(*, a_router: Router, z_router: Router, family: int) -> None:

@@ -40,3 +40,12 @@ def lease_settle(
 def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> None:
     """End the quarantine of those of ``leases`` that are in it; their cool-down begins now."""
     leases.filter(released_at__isnull=False, free_at__isnull=True).update(free_at=now + rest)
+
+
+def resting_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
+    """Lease the one of ``leases`` that rests, and is not in quarantine, to ``holder``; whether there is one.
+
+    For a found line: what has the number on the routers is that line.
+    """
+    resting = leases.filter(released_at__isnull=False, free_at__isnull=False)
+    return bool(resting.update(holder=holder, leased_at=now, released_at=None, free_at=None))

@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
-from portal.allocation.errors import VniPoolExhausted
-from portal.allocation.lease_cooldown import leases_end
+from portal.allocation.errors import TunnelKeyTaken, VniPoolExhausted
+from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import VniLease
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
@@ -71,6 +71,13 @@ def vni_lease(*, holder: UUID, now: datetime) -> int:
         if _insert(vni, holder, now):
             return vni
     raise VniPoolExhausted
+
+
+def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
+    """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
+    rests = VniLease.objects.filter(vni=vni)
+    if not _insert(vni, holder, now) and not resting_take(rests, holder=holder, now=now):
+        raise TunnelKeyTaken(key=vni)
 
 
 def vni_available() -> bool:

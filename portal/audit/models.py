@@ -69,9 +69,10 @@ UNTRACKED: dict[type[models.Model], str] = {
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    Vll: "oper_status oper_since in_sync in_sync_since",
+    # What is adopted and let go of follows from orders; the tags are what routers showed.
+    Vll: "oper_status oper_since in_sync in_sync_since handover",
     VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
-    " path_state path_since_ms drift contested changed_since_report",
+    " path_state path_since_ms drift contested changed_since_report access_tag_before tunnel_tag_before",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
     # What routers had said by then.

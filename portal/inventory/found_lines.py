@@ -73,6 +73,9 @@ class FoundEnd:
     link_up: bool
     policed: bool
     ip_mtu: int | None
+    # Of its tunnel; None where there is none.
+    tunnel_tag: str | None
+    tunnel_address: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,15 @@ class FoundLine:
     a: FoundEnd | None
     z: FoundEnd | None
     odd: tuple[Odd, ...]
+
+    @property
+    def hindrances(self) -> list[Odd]:
+        """What keeps it from being adopted as it is. The packets that are ordered have to fit either way."""
+        return [each for each in self.odd if each.code is not Oddity.OTHER_MTU]
+
+    @property
+    def may_be_adopted(self) -> bool:
+        return not self.hindrances
 
     @property
     def standing(self) -> Standing:
@@ -208,6 +220,8 @@ def _end(
         link_up=at["link_up"],
         policed=at["policed"],
         ip_mtu=mtus.get((circuit.router_id, at["port"])),
+        tunnel_tag=next((each["tag"] or "" for each in _sides(circuit) if each["tunnel"]), None),
+        tunnel_address=circuit.local,
     )
 
 

@@ -57,6 +57,22 @@ TEXTS |= {
     errors.WrongLifecycle: gettext_noop(
         "This line is {lifecycle}, so {action} is not possible. Look at it again to see what is."
     ),
+    errors.FoundLineUnknown: gettext_noop(
+        "This found line is no longer there as it was: its routers report it otherwise, or it was taken over"
+        " already. Look at the list again."
+    ),
+    errors.FoundLineOdd: gettext_noop(
+        "A line is taken over as it is, and something about this one is odd: {odd} Mend that on the routers"
+        " first."
+    ),
+    errors.FoundPortUnknown: gettext_noop(
+        "{interface} of {router} is no port of the inventory. Add it, with the customer of the line, and try"
+        " again."
+    ),
+    errors.RouterAdoptsNothing: gettext_noop(
+        "The agent of {router} takes over nothing that others made, or has not reported lately. Set"
+        " `adoption: allowed` in its file, start it again, and wait for its next report."
+    ),
     errors.PortOfAnotherCustomer: gettext_noop(
         "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
     ),

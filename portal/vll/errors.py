@@ -300,6 +300,29 @@ class LoopbackInUse(Conflict):
     field: str
 
 
+class FoundLineUnknown(DomainError):
+    """No such found line any more: its routers show it otherwise, or it was adopted."""
+
+
+class FoundLineOdd(DomainError):
+    """A line is adopted as it is, so nothing about it may be odd. ``odd``: sentences."""
+
+    odd: str
+
+
+class FoundPortUnknown(DomainError):
+    """An end of a found line is at an interface that is no port of the inventory."""
+
+    router: str
+    interface: str
+
+
+class RouterAdoptsNothing(DomainError):
+    """The router's agent has not said that it takes over what others made, or is away."""
+
+    router: str
+
+
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""
 

@@ -53,6 +53,18 @@ class OperStatus(models.TextChoices):
     UNKNOWN = "op-unknown"
 
 
+class Handover(models.TextChoices):
+    """Between others and us (ADR 43). Once it is adopted a line is as any other."""
+
+    NONE = ""
+    # Its routers are to take it as it is.
+    ADOPT = "adopt"
+    # They have; the order that adopts it is still open, and undoing it lets it go.
+    ADOPTED = "adopted"
+    # They are to let it go as it is.
+    RELEASE = "release"
+
+
 ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
     OrderState.ACKNOWLEDGED: frozenset({OrderState.HELD, OrderState.IN_PROGRESS}),
     OrderState.HELD: frozenset({OrderState.IN_PROGRESS, OrderState.REJECTED, OrderState.CANCELLED}),

@@ -18,6 +18,7 @@ from portal.vll.states import (
     TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
     AdminStatus,
+    Handover,
     Lifecycle,
     OperStatus,
     OrderAction,
@@ -160,10 +161,13 @@ def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
 def actions_of(vll: Vll, order: Order | None) -> frozenset[str]:
     """What may be ordered for a line now, by its newest order (``Progress.actions``)."""
     if order is not None and not order.is_terminal:
-        ending = order.state == OrderState.PENDING_CANCELLATION or order.failure
+        letting_go = vll.handover == Handover.RELEASE
+        ending = order.state == OrderState.PENDING_CANCELLATION or order.failure or letting_go
         return frozenset() if ending else frozenset({"cancel"})
     test = {"test"} if vll.family is not None else set()
-    again = {"retry"} if order is not None and _may_be_retried(order) else set()
+    # One that could not be adopted is a found line again.
+    lost = vll.handover == Handover.RELEASE
+    again = {"retry"} if order is not None and not lost and _may_be_retried(order) else set()
     match vll.lifecycle:
         case Lifecycle.ACTIVE:
             return frozenset({"change", "suspend", "remove"} | test | again)

@@ -5,6 +5,7 @@ from django.urls import URLPattern, path
 from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.views import (
     diagnosis,
+    noc_adoption,
     noc_alarm,
     noc_alarm_history,
     noc_audit,
@@ -53,6 +54,7 @@ urlpatterns = [
     path("netbox/run/", noc_netbox.run, name="noc-netbox-run"),
     path("pools/", noc_pools.page, name="noc-pools"),
     path("found-lines/", noc_found_lines.listing, name="noc-found-lines"),
+    path("found-lines/<int:circuit_id>/adopt/", noc_adoption.adopt, name="noc-adopt"),
     path("quarantine/", noc_quarantine.listing, name="noc-quarantines"),
     path("quarantine/<int:quarantine_id>/", noc_quarantine.page, name="noc-quarantine"),
     path("quarantine/<int:quarantine_id>/accept/", noc_quarantine.accept, name="noc-quarantine-accept"),

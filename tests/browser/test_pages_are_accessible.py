@@ -19,7 +19,7 @@ from portal.api.openapi.groups import GROUPS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox
-from portal.inventory.models import BackboneLink, Port, Router, RouterSilence, Site
+from portal.inventory.models import BackboneLink, ObservedCircuit, Port, Router, RouterSilence, Site
 from portal.inventory.operations.circuit_store import circuits_store
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
@@ -367,6 +367,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/noc/orders/{lines['failed'].orders.get().pk}/",
         ],
         "nina": [
+            f"/noc/found-lines/{ObservedCircuit.objects.earliest('pk').pk}/adopt/",
+            f"/vlls/{lines['active'].pk}/let-go/",
             "/noc/netbox/",
             "/noc/staff/",
             f"/noc/people/{ada.user_id}/close/",

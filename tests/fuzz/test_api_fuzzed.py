@@ -24,6 +24,7 @@ from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.telemetry.models import Quarantine
 from portal.vll.operations import hold_make
 from portal.wsgi import application
+from tests.integration.circuits import found_line
 from tests.integration.conftest import one_connection
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
@@ -98,6 +99,7 @@ def known(module_rows: None) -> Known:
         "vni-ranges": str(ReservedVniRange.objects.create(first=1, last=9, reason="lab").pk),
         "quarantines": str(Quarantine.objects.get().pk),
         "trouble-reports": str(trouble_report(user=alice, vll=placed.vll, note="", now=clock.now()).pk),
+        "found-lines": str(found_line(isp)),
         "people": str(alice.pk),
         "members": str(alice.memberships.get().pk),
         "invitations": str(invitation.pk),

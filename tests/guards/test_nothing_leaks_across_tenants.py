@@ -23,6 +23,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import hold_make
+from tests.integration.circuits import found_line
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -86,6 +87,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         "sites": isp.routers["rhino"].site_id,
         "links": isp.links["rhino-hippo"].pk,
         "quarantines": set_aside(isp, placed.vll).pk,
+        "found-lines": found_line(isp),
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,
     }
 

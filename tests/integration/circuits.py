@@ -2,7 +2,10 @@
 
 from typing import Any, Literal
 
+from portal.inventory.models import ObservedCircuit
 from portal.inventory.observation_report import AttachmentReport, CircuitReport, CircuitSide, TunnelReport
+from portal.inventory.operations.circuit_store import circuits_store
+from tests.integration.isp import Isp
 
 LOOPBACKS = {"rhino": "10.255.0.1", "hippo": "10.255.0.2", "zebra": "10.255.0.3"}
 _POPS = (0, 3, 4)
@@ -43,3 +46,10 @@ def circuit(
 ) -> CircuitReport:
     """Cross-connected both ways, or as told."""
     return CircuitReport(near=near, far=far, out=out and far is not None, back=back and far is not None)
+
+
+def found_line(isp: Isp) -> int:
+    """The id of one that is complete, from rhino to hippo."""
+    for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
+        circuits_store(isp.routers[here], [circuit(attachment("host-cust1", 900), tunnel(here, there, 900))])
+    return int(ObservedCircuit.objects.earliest("pk").pk)

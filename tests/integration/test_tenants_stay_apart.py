@@ -33,6 +33,7 @@ from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, LineTest, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
+from tests.integration.circuits import found_line
 from tests.integration.isp import Isp, build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -128,6 +129,7 @@ def dairys(module_rows: None) -> Dairy:
         "token_id": token.pk,
         "hold_id": hold.pk,
         "user_id": alice.pk,
+        "circuit_id": found_line(isp),
         "port_id": isp.ports["rhino:host-cust1"].pk,
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from portal.core.bandwidth_profile import BandwidthProfile
 from portal.core.path_watch import PathWatch
-from provisioning.intent_document import EndRow, intent_for
+from provisioning.intent_document import EndRow, Release, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
 
@@ -39,15 +39,25 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             frame=end["frame"],
             **(end["access"] or NO_ACCESS),
             testing=end.get("testing", False),
+            adopt=end.get("adopt", False),
             **end["transport"],
             bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
         )
         for end in document["present"]
     ]
-    return present + [tombstone(UUID(end["vll"]), end["end"], end["revision"]) for end in document["removed"]]
+    return present + [
+        tombstone(UUID(end["vll"]), end["end"], end["revision"], release=release_of(end))
+        for end in document["removed"]
+    ]
 
 
-def tombstone(vll: UUID, side: str, revision: int, *, confirmed: bool = False) -> EndRow:
+def release_of(end: dict[str, Any]) -> Release | None:
+    return Release(end.get("access_tag"), end.get("tunnel_tag")) if end.get("release") else None
+
+
+def tombstone(
+    vll: UUID, side: str, revision: int, *, confirmed: bool = False, release: Release | None = None
+) -> EndRow:
     return EndRow(
         vll=vll,
         side=side,
@@ -66,13 +76,14 @@ def tombstone(vll: UUID, side: str, revision: int, *, confirmed: bool = False) -
         local=None,
         remote=None,
         vni=None,
+        release=release,
     )
 
 
 def canonical(document: dict[str, Any]) -> bytes:
     for part in ("present", "removed"):
         document[part].sort(key=lambda end: (end["vll"], end["end"]))
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)

@@ -127,7 +127,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
 	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
-	engine.NeverWatch = c.VPP.PathWatch == "off"
+	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,

@@ -22,6 +22,7 @@ type Config struct {
 	StateDir      string // what has to survive a restart
 	ControlSocket string // Unix socket of the commands plan and state
 	Drift         string // "auto" or "hold": what becomes of what others changed
+	Adoption      string // "allowed" or "refused": whether lines that others made may be taken over
 	TLS           TLS
 	VPP           VPP
 	Report        Report

@@ -34,6 +34,8 @@ var keys = []key{
 		set: path(func(c *Config) *string { return &c.ControlSocket })},
 	{path: "drift", standard: "auto", meaning: "what others changed of the agent's work: auto repairs it, hold reports it until the portal sends the intent again",
 		set: text(func(c *Config) *string { return &c.Drift }, isOneOf("auto", "hold"))},
+	{path: "adoption", standard: "refused", meaning: "whether the portal may have this agent take over lines that others made, as they are: allowed or refused; what is taken over can be changed and removed from then on",
+		set: text(func(c *Config) *string { return &c.Adoption }, isOneOf("allowed", "refused"))},
 	{path: "tls.ca", required: true, meaning: "PEM file of the CA of portal and routers",
 		set: path(func(c *Config) *string { return &c.TLS.CA })},
 	{path: "tls.certificate", required: true, meaning: "PEM file of this router's certificate; read anew for each connection",

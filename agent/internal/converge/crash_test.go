@@ -185,17 +185,22 @@ func TestAFaultMayStrikeBetweenAnyTwoMessages(t *testing.T) {
 					if isReal := r.forwards == nil; isReal && name != "new keys" {
 						stride = 3 // real VPPs take their time
 					}
-					for after, struck := 0, true; struck; after += stride {
-						struck = r.strikeOnce(t, f, way(r), after)
-						if t.Failed() {
-							t.Fatalf("after %d messages", after)
-						}
-						if after > 150 {
-							t.Fatal("there cannot be so many messages")
-						}
-					}
+					r.strikeEverywhere(t, f, way, stride)
 				})
 			})
+		}
+	}
+}
+
+// strikeEverywhere lets the fault strike after each number of messages, or each of some, until the way takes no more.
+func (r *router) strikeEverywhere(t *testing.T, f fault, way func(*router) []step, stride int) {
+	for after, struck := 0, true; struck; after += stride {
+		struck = r.strikeOnce(t, f, way(r), after)
+		if t.Failed() {
+			t.Fatalf("after %d messages", after)
+		}
+		if after > 150 {
+			t.Fatal("there cannot be so many messages")
 		}
 	}
 }

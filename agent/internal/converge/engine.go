@@ -66,6 +66,8 @@ type Engine struct {
 
 	// NeverWatch has no path watched, whatever the intent wants; set it before Serve.
 	NeverWatch bool
+	// Adoption lets the portal have ends made of what others made; set it before Serve.
+	Adoption bool
 
 	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
@@ -132,6 +134,7 @@ type Status struct {
 	VPP        *vpp.Info // nil when not connected
 	Refused    error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
 	NeverWatch bool
+	Adoption   bool // lines of others may be taken over
 	Absent     bool // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
 	Statistics Statistics
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
@@ -147,7 +150,7 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status is a copy.
 func (e *Engine) Status() Status {
-	s := Status{NeverWatch: e.NeverWatch, Paths: e.paths.Paths()}
+	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Paths: e.paths.Paths()}
 	s.Held, s.SHA256 = e.store.Held()
 	if e.SetAside != nil {
 		s.SetAside = e.SetAside()

@@ -172,7 +172,7 @@ func (r *router) open() {
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	r.RememberPaths(heard)
-	r.FullLook = time.Hour
+	r.FullLook, r.Adoption = time.Hour, true
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)
 	r.TunnelCounters = counters.TunnelCounters

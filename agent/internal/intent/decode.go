@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // MalformedError says that a body is no JSON object at all (code malformed_json).
@@ -21,6 +22,9 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", 
 const (
 	minFrame = 82 // svc_mtu 68 (the least an IPv4 link may have, RFC 791) + 14
 	maxName  = 63 // VPP's string[64] less its terminator
+
+	// OwnTagPrefix begins the tag of everything that is the agent's.
+	OwnTagPrefix = "longline:"
 
 	minWatchInterval, maxWatchInterval     = 50, 10_000 // ms
 	minWatchMultiplier, maxWatchMultiplier = 2, 50
@@ -104,10 +108,37 @@ func decodeKey(f *fields) (Key, int32, bool) {
 func decodeTombstone(f *fields) placed[Tombstone] {
 	before := len(*f.errors)
 	key, revision, keyed := decodeKey(f)
+	tombstone := Tombstone{Key: key, Revision: revision, Release: f.optionalBoolean("release")}
+	tombstone.AccessTag = decodeTagOfOthers(f, "access_tag", tombstone.Release)
+	tombstone.TunnelTag = decodeTagOfOthers(f, "tunnel_tag", tombstone.Release)
 	return placed[Tombstone]{
-		entry: Tombstone{Key: key, Revision: revision}, pointer: f.pointer, keyed: keyed,
+		entry: tombstone, pointer: f.pointer, keyed: keyed,
 		valid: len(*f.errors) == before,
 	}
+}
+
+// decodeTagOfOthers reads the tag that is left on what is let go of. It may be absent or null: none is.
+func decodeTagOfOthers(f *fields, name string, release bool) string {
+	f.asked = append(f.asked, name)
+	value, _ := f.object.get(name)
+	if value == nil {
+		return ""
+	}
+	tag, ok := f.asText(name, value)
+	switch {
+	case !ok:
+	case !release:
+		f.fail(name, "not_null", "must be null but for an end that is let go of")
+	case len(tag) < 1 || len(tag) > maxName:
+		f.fail(name, "out_of_range", "%d bytes are not in 1..%d", len(tag), maxName)
+	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		f.fail(name, "unknown_value", "must not contain control characters")
+	case strings.HasPrefix(tag, OwnTagPrefix):
+		f.fail(name, "unknown_value", "%s marks what is the agent's", OwnTagPrefix)
+	default:
+		return tag
+	}
+	return ""
 }
 
 func decodeEnd(f *fields) placed[End] {
@@ -127,18 +158,16 @@ func decodeEnd(f *fields) placed[End] {
 	}
 	p.entry.Bandwidth = decodeBandwidth(f, frame)
 	p.entry.Testing = decodeTesting(f, p.entry.Tunnel.Encapsulation)
+	p.entry.Adopt = f.optionalBoolean("adopt")
 	checkProbe(f, &p.entry)
+	checkAdopted(f, &p.entry)
 	p.valid = len(*f.errors) == before
 	return p
 }
 
-// decodeTesting reads whether the end is being tested. It may be absent: it is not.
+// decodeTesting reads whether the end is being tested.
 func decodeTesting(f *fields, encapsulation Encapsulation) bool {
-	f.asked = append(f.asked, "testing")
-	if _, there := f.object.get("testing"); !there {
-		return false
-	}
-	testing, _ := f.boolean("testing")
+	testing := f.optionalBoolean("testing")
 	if testing && encapsulation == L2XC {
 		f.fail("testing", "unknown_value", "must be false with l2xc, which has no tunnel")
 	}
@@ -169,6 +198,19 @@ func checkProbe(f *fields, end *End) {
 	}
 	if end.Bandwidth != (Bandwidth{}) {
 		f.fail("bandwidth", "not_null", "must be null without an access")
+	}
+}
+
+// checkAdopted: what is adopted carries a customer's frames as it is, and stays so.
+func checkAdopted(f *fields, end *End) {
+	if !end.Adopt {
+		return
+	}
+	if end.Testing {
+		f.fail("adopt", "unknown_value", "must be false for an end that is tested")
+	}
+	if end.Bandwidth != (Bandwidth{}) {
+		f.fail("bandwidth", "not_null", "must be null for an end that is adopted")
 	}
 }
 

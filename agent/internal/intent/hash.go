@@ -26,7 +26,7 @@ func (in *Intent) Document() []byte {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = text.raw(`{"end":`).quoted(r.End).raw(`,"revision":`).integer(int64(r.Revision)).raw(`,"vll":`).quoted(r.VLL).raw(`}`)
+		text = text.tombstone(r)
 	}
 	text = text.raw(`],"router":`).quoted(in.Router).raw(`,"schema":1`)
 	if in.Watch != (Watch{}) {
@@ -57,6 +57,9 @@ func (t text) end(e *End) text {
 			raw(`,"tagging":`).quoted(string(a.Tagging)).raw(`}`)
 	}
 	t = t.raw(`,"admin_up":`).boolean(e.AdminUp)
+	if e.Adopt {
+		t = t.raw(`,"adopt":true`)
+	}
 	if *b != (Bandwidth{}) {
 		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)
@@ -76,6 +79,22 @@ func (t text) end(e *End) text {
 		t = t.quoted(u.Local.String()).raw(`,"remote":`).quoted(u.Remote.String())
 	}
 	return t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`},"vll":`).quoted(e.VLL).raw(`}`)
+}
+
+func (t text) tombstone(r Tombstone) text {
+	t = t.raw(`{`)
+	if r.AccessTag != "" {
+		t = t.raw(`"access_tag":`).quoted(r.AccessTag).raw(`,`)
+	}
+	t = t.raw(`"end":`).quoted(r.End)
+	if r.Release {
+		t = t.raw(`,"release":true`)
+	}
+	t = t.raw(`,"revision":`).integer(int64(r.Revision))
+	if r.TunnelTag != "" {
+		t = t.raw(`,"tunnel_tag":`).quoted(r.TunnelTag)
+	}
+	return t.raw(`,"vll":`).quoted(r.VLL).raw(`}`)
 }
 
 func (t text) raw(s string) text { return append(t, s...) }

@@ -96,6 +96,16 @@ func (f *fields) boolean(name string) (bool, bool) {
 	return b, ok
 }
 
+// optionalBoolean reads a member that may be absent, which is false.
+func (f *fields) optionalBoolean(name string) bool {
+	f.asked = append(f.asked, name)
+	if _, there := f.object.get(name); !there {
+		return false
+	}
+	b, _ := f.boolean(name)
+	return b
+}
+
 func (f *fields) text(name string) (string, bool) {
 	value, ok := f.get(name)
 	if !ok {

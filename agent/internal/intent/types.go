@@ -120,6 +120,8 @@ type End struct {
 	Bandwidth Bandwidth
 	// Testing keeps tunnel and access apart, so that test frames may go through the tunnel and the customer's may not.
 	Testing bool
+	// Adopt takes what others made for this end, as it is: nothing but tags is changed.
+	Adopt bool
 }
 
 // IsProbe reports whether the end is a tunnel alone, for test frames: it has no access, and nobody is ever joined to it.
@@ -154,6 +156,10 @@ type Tunnel struct {
 type Tombstone struct {
 	Key
 	Revision int32
+	// Release lets go of what the end has, instead of deleting it: it forwards on, and is somebody else's.
+	Release bool
+	// AccessTag and TunnelTag are left on what is let go of, "" for none.
+	AccessTag, TunnelTag string
 }
 
 // Error is one broken rule. Code is from the table in docs/agent-api.md.

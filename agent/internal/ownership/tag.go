@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-const prefix = "longline:"
+const prefix = intent.OwnTagPrefix
 
 // Tag is the mark on an interface: longline:<uuid>:<a|z>:<revision>, at most 58 of the 63 bytes that VPP
 // keeps.

@@ -26,6 +26,8 @@ type Plan struct {
 	// StandingClaims are the claims that ownership rests on now, CreationClaims those of what the plan is about to
 	// make. Both have to be on disk before the plan is carried out.
 	StandingClaims, CreationClaims []ownership.Claim
+
+	released map[intent.Key]intent.Tombstone // ends that are let go of
 }
 
 // Diff plans how to get from what is observed to what is intended. Guarantees:
@@ -35,7 +37,8 @@ type Plan struct {
 //     VLL that is to be down; when that goes, the port comes up again if it was. And a classify table of the agent's is
 //     taken off whatever got the index of the access that it was bound to.
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason.
-//   - What is owned and not named by the intent is left forwarding.
+//   - What is owned and not named by the intent is left forwarding, and so is what is let go of.
+//   - Of an end that is adopted only tags are changed.
 //   - Only a changed key recreates (and DiffAnew); everything else changes in place.
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
@@ -83,17 +86,25 @@ func diff(
 	d := &differ{
 		ownerView: findOwners(s, journal), in: in, vlls: vlls, anew: anew,
 		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
+		released: make(map[intent.Key]intent.Tombstone),
 	}
 	for i := range in.Present {
 		d.present[in.Present[i].Key] = i
 	}
 	for _, r := range in.Removed {
 		d.removed[r.Key] = true
+		if r.Release {
+			d.released[r.Key] = r
+		}
 	}
+	// What somebody relabelled is let go of with the rest.
+	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *Holding) bool { return d.released[h.End].Release })
 	blocked := maps.Clone(withheld)
 	if blocked == nil {
 		blocked = make(map[intent.Key]*Reason)
 	}
+	d.blocked = blocked
+	maps.Copy(blocked, d.adopt(in))
 	for {
 		// A blocked end keeps what it holds, which may be in the way of another one: look again until
 		// nothing more is blocked.
@@ -105,7 +116,7 @@ func diff(
 		}
 		maps.Copy(blocked, found)
 	}
-	p := &Plan{Blocked: blocked, Owned: d.holdings, Relabelled: d.relabelled}
+	p := &Plan{Blocked: blocked, Owned: d.tagged(), Relabelled: d.relabelled, released: d.released}
 	for _, h := range d.holdings {
 		if _, named := d.present[h.End]; !named && !d.removed[h.End] {
 			p.Quarantined = append(p.Quarantined, h)
@@ -127,8 +138,10 @@ type differ struct {
 	anew    map[uint32]bool    // sub-interfaces that are made anew whatever they look like, by index
 	present map[intent.Key]int // place in in.Present
 	removed map[intent.Key]bool
-	blocked map[intent.Key]*Reason
-	leaving map[uint32]*Holding // by interface index: what goes, or for a port, is let go
+	// released are the removed ends that are let go of.
+	released map[intent.Key]intent.Tombstone
+	blocked  map[intent.Key]*Reason
+	leaving  map[uint32]*Holding // by interface index: what goes, or for a port, is let go
 }
 
 // planned reports whether the end is planned for.
@@ -141,7 +154,7 @@ func (d *differ) planned(end intent.Key) bool {
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
-		if !d.planned(h.End) {
+		if !d.planned(h.End) || d.released[h.End].Release {
 			return
 		}
 		at, present := d.present[h.End]

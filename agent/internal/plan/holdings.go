@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -18,6 +19,8 @@ type Holding struct {
 	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
 	// Claim is what ownership rests on when no tag says so, else nil.
 	Claim *ownership.Claim
+	// Adopted: it is the end's by this plan alone, and bears no tag of the agent yet.
+	Adopted bool
 
 	next *Holding // of the same end
 }
@@ -120,17 +123,32 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 		}
 	}
 	for _, h := range o.holdings {
-		last := o.byEnd[h.End]
-		if last == nil {
-			o.byEnd[h.End] = h
-			continue
-		}
-		for last.next != nil {
-			last = last.next
-		}
-		last.next = h
+		o.link(h)
 	}
 	return o
+}
+
+// hold takes an interface for the end's from now on.
+func (o *ownerView) hold(h *Holding) {
+	o.byIndex[h.Interface.Index] = h
+	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(there *Holding, index uint32) int {
+		return cmp.Compare(there.Interface.Index, index)
+	})
+	o.holdings = slices.Insert(o.holdings, at, h)
+	o.link(h)
+}
+
+// link puts the holding among the others of its end.
+func (o *ownerView) link(h *Holding) {
+	at := o.byEnd[h.End]
+	if at == nil || h.Interface.Index < at.Interface.Index {
+		h.next, o.byEnd[h.End] = at, h
+		return
+	}
+	for at.next != nil && at.next.Interface.Index < h.Interface.Index {
+		at = at.next
+	}
+	h.next, at.next = at.next, h
 }
 
 // holdingsOf are the holdings of an end, sorted by interface index.

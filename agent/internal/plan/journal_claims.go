@@ -47,6 +47,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 	}
 	for _, h := range d.holdings {
 		switch {
+		case d.released[h.End].Release:
 		case h.isPort() && wanted[use{h.End.VLL, h.Interface.Name}]:
 		case h.isPort():
 			for _, claim := range d.ports[h.Interface.Name] {

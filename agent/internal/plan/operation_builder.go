@@ -22,6 +22,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 	}
 	for _, tombstone := range in.Removed {
 		if d.planned(tombstone.Key) {
+			b.letGo(tombstone)
 			b.removePolicer(tombstone.Key, "the VLL is removed")
 		}
 	}
@@ -88,6 +89,22 @@ func (b *operationBuilder) release(h *Holding) {
 			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i)}, drift, "%s", why)
 		}
 		b.giveBack(h)
+	}
+}
+
+// letGo gives what a released end has to whoever had it, or to nobody: it forwards on.
+func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
+	if !tombstone.Release {
+		return
+	}
+	for h := range b.holdingsOf(tombstone.Key) {
+		tag, i := tombstone.AccessTag, h.Interface
+		if h.Tunnel != nil {
+			tag = tombstone.TunnelTag
+		}
+		if _, ours := ownership.ParseTag(i.Tag); ours {
+			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Tag: tag}, Drift{Field: "tag", Desired: tag, Actual: i.Tag}, "the VLL is let go of")
+		}
 	}
 }
 

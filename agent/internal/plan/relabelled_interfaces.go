@@ -62,10 +62,12 @@ func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) 
 }
 
 // TagChanges compares what bears the agent's tag with what is known to have borne it: marks that are new or other, and
-// indices of interfaces that are no more. Ports are not made by the agent, and are known by their claims.
+// indices of interfaces that are no more or that the agent has let go of. Ports are not made by the agent, and are known by their claims.
 func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked ownership.Tagged, gone []uint32) {
 	marked = make(ownership.Tagged)
+	owned := make(map[uint32]bool, len(p.Owned))
 	for _, h := range p.Owned {
+		owned[h.Interface.Index] = true
 		if h.Claim != nil || h.isPort() {
 			continue
 		}
@@ -74,8 +76,8 @@ func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked o
 			marked[h.Interface.Index] = mark
 		}
 	}
-	for index := range known {
-		if s.ByIndex(index) == nil {
+	for index, mark := range known {
+		if s.ByIndex(index) == nil || p.released[mark.Key].Release && !owned[index] {
 			gone = append(gone, index)
 		}
 	}

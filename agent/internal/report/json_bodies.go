@@ -133,6 +133,7 @@ type observedBody struct {
 	LineTests      bool     `json:"line_tests"`
 	GREKeys        bool     `json:"gre_keys"`
 	Probes         bool     `json:"probes"`
+	Adoption       bool     `json:"adoption"`
 	PathWatch      bool     `json:"path_watch"`
 	// Watching is how the held intent has paths watched, null for not at all.
 	Watching   *watchBody      `json:"watching"`

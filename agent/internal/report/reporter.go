@@ -251,6 +251,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		return
 	}
 	if err == nil {
+		report.Adoption = status.Adoption
 		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
 	}
 	if sample != nil {

@@ -152,6 +152,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "gre_keys": report.gre_keys,
         "path_watch": report.path_watch,
         "probes": report.probes,
+        "adoption": report.adoption,
         "generation_held": report.generation.held,
         "generation_applied": report.generation.applied,
     }

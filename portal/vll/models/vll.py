@@ -14,7 +14,7 @@ from portal.core.path_watch import PathState
 from portal.core.tenant_scope import TenantQuerySet
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
-from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus
+from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecycle, OperStatus
 
 
 class Vll(models.Model):
@@ -36,6 +36,10 @@ class Vll(models.Model):
     # Since when these two are so; null: it was not noted then.
     oper_since = models.DateTimeField(null=True)
     in_sync_since = models.DateTimeField(null=True)
+
+    handover = models.CharField(
+        max_length=10, choices=Handover, blank=True, default=Handover.NONE.value, db_default=""
+    )
 
     # Requested. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null: as
     # portal.core.bandwidth_profile chooses them. Only the CIR is booked.
@@ -202,6 +206,9 @@ class VllEnd(models.Model):
     inner_vlan = models.PositiveSmallIntegerField(null=True)
     exact_match = models.BooleanField(default=True)
     tunnel_address = models.GenericIPAddressField(null=True)
+    # The tags that its interfaces had when it was adopted, and get back when it is let go; "" for none.
+    access_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
+    tunnel_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
 
     # The newest answer, and the revision it was about (0: none yet).
     status = models.CharField(max_length=10, choices=Status, default=Status.UNASKED)

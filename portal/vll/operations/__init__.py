@@ -1,6 +1,7 @@
 """Every write to VLLs and orders. Each function owns one transaction; none talks to the network."""
 
 from portal.vll.operations.add_line import order_add
+from portal.vll.operations.adopt_line import line_adopt, line_let_go
 from portal.vll.operations.approval import order_approve, order_reject
 from portal.vll.operations.attempt_log import attempt_record, attempts_forget
 from portal.vll.operations.cancel_order import order_cancel
@@ -48,6 +49,8 @@ __all__ = [
     "hold_release",
     "hold_renew",
     "holds_expire",
+    "line_adopt",
+    "line_let_go",
     "line_test_call_off",
     "line_test_order",
     "line_test_schedule",

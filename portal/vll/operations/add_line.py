@@ -1,6 +1,7 @@
 """Ordering a new VLL: check everything, lease it, write the rows, and leave the rest to the routers' jobs."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -26,7 +27,7 @@ from portal.vll.operations.resource_leases import (
 )
 from portal.vll.queries import with_ends
 from portal.vll.revision_content import Content, EndContent
-from portal.vll.states import AdminStatus, OrderAction
+from portal.vll.states import AdminStatus, Handover, OrderAction
 
 
 @transaction.atomic
@@ -80,7 +81,7 @@ def order_add(
     test = line_test_plan(None, content, (port.router for port in accepted.ports.values()))
     held = needs_approval(user, accepted.customer, cir_bps + eir_bps)
     with pipelined():
-        vll = _vll_create(vll_id, accepted, test.first, description, now)
+        vll = vll_create(vll_id, accepted, test.first, description, now)
         order = order_acknowledge(
             vll=vll,
             action=OrderAction.ADD,
@@ -131,14 +132,33 @@ def content_for(
     )
 
 
-def _vll_create(
-    vll_id: uuid.UUID, accepted: Accepted, content: Content, description: str, now: datetime
+def vll_create(
+    vll_id: uuid.UUID,
+    accepted: Accepted,
+    content: Content,
+    description: str,
+    now: datetime,
+    *,
+    handover: str = Handover.NONE,
+    of_ends: Mapping[str, dict[str, Any]] | None = None,
 ) -> Vll:
+    """The rows of a line and its ends, as ``queries.vlls`` would give them.
+
+    ``of_ends``: more columns of the ends, by side.
+    """
     vll = insert(
-        Vll(id=vll_id, customer=accepted.customer, description=description, created_at=now, **content.line)
+        Vll(
+            id=vll_id,
+            customer=accepted.customer,
+            description=description,
+            created_at=now,
+            handover=handover,
+            **content.line,
+        )
     )
+    more = of_ends or {}
     ends = [
-        insert(VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end)))
+        insert(VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end), **more.get(side, {})))
         for side, end in content.ends.items()
     ]
     return with_ends(vll, ends)

@@ -15,7 +15,7 @@ from portal.vll.operations.resource_leases import leases_release, leases_settle
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_transitions import lifecycle_move, order_move
 from portal.vll.revision_content import Content, content_of
-from portal.vll.states import IN_SERVICE_ACTIONS, Lifecycle, OrderAction, OrderState
+from portal.vll.states import IN_SERVICE_ACTIONS, Handover, Lifecycle, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -33,7 +33,8 @@ def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
 
 def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order:
     """As ``order_cancel``, for a caller who has locked the VLL and read the order after that."""
-    if order.is_terminal or order.failure or order.state == OrderState.PENDING_CANCELLATION:
+    letting_go = vll.handover == Handover.RELEASE
+    if order.is_terminal or order.failure or order.state == OrderState.PENDING_CANCELLATION or letting_go:
         raise WrongOrderState(state=order.state, action="cancel")
     if order.state == OrderState.HELD:
         held_order_end(order, vll, OrderState.CANCELLED, actor=actor, now=now)

@@ -14,6 +14,7 @@ from portal.vll.operations.line_interruption import interruption_ends
 from portal.vll.operations.line_test_lifecycle import line_test_ask, line_test_not_possible
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
+from portal.vll.operations.revision_create import revise
 from portal.vll.operations.router_answers import EndAnswer, stored_answers
 from portal.vll.operations.state_transitions import lifecycle_move, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
@@ -24,6 +25,7 @@ from portal.vll.states import (
     IN_SERVICE_ACTIONS,
     TERMINAL_ORDER_STATES,
     AdminStatus,
+    Handover,
     Lifecycle,
     OrderState,
 )
@@ -152,6 +154,9 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
     An order that ends otherwise than it was meant to waits until nothing of it is left on a router that
     it moved an end to, so that the same can be ordered again at once (ADR 4).
     """
+    if vll.handover == Handover.ADOPT:
+        _into_service(vll, order, now)
+        return
     undone = order.failure is not None or order.state == OrderState.PENDING_CANCELLATION
     left = dict(vll.tombstones.filter(revision=vll.revision).values_list("side", "leases"))
     if undone and left:
@@ -163,9 +168,19 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
         order_move(order, OrderState.CANCELLED, now=now)
     else:
         order_move(order, OrderState.FAILED if undone else OrderState.COMPLETED, now=now)
+    if vll.handover:
+        Vll.objects.filter(pk=vll.pk).update(handover=Handover.NONE)
     lifecycle = _lifecycle_of(vll)
     if vll.lifecycle != lifecycle:
         lifecycle_move(vll, lifecycle, now=now)
+
+
+def _into_service(vll: Vll, order: Order, now: datetime) -> None:
+    """Both routers have taken the line over; what adopting leaves as it is, its policers, comes with this."""
+    Vll.objects.filter(pk=vll.pk).update(handover=Handover.ADOPTED)
+    vll.refresh_from_db()
+    revise(vll, content_of(vll), now=now)
+    Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 
 
 def _lifecycle_of(vll: Vll) -> Lifecycle:

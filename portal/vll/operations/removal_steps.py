@@ -6,12 +6,21 @@ from typing import Any
 from portal.vll.models import Order, Vll
 from portal.vll.operations.resource_leases import leases_release
 from portal.vll.operations.state_transitions import lifecycle_move, order_move
-from portal.vll.states import Lifecycle, OrderAction, OrderState
+from portal.vll.states import Handover, Lifecycle, OrderAction, OrderState
 
 
 def removal_values(vll: Vll) -> dict[str, Any]:
-    """Field values of the next revision, in which both ends are to be gone."""
-    return {"wanted_present": False, "revision": vll.revision + 1, "in_sync": False}
+    """Field values of the next revision, in which both ends are to be gone.
+
+    What was adopted by an order that ends in this is let go as it is: it was there before.
+    """
+    adopting = vll.handover in (Handover.ADOPT, Handover.ADOPTED)
+    return {
+        "wanted_present": False,
+        "revision": vll.revision + 1,
+        "in_sync": False,
+        "handover": Handover.RELEASE if adopting else vll.handover,
+    }
 
 
 def removal_finish(vll: Vll, order: Order | None, *, now: datetime) -> None:

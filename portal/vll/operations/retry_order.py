@@ -15,7 +15,7 @@ from portal.vll.operations.modify_line import changes_of, order_modify, request_
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import order_delete, order_restore
 from portal.vll.revision_content import Content, content_of
-from portal.vll.states import CALLED_OFF, AdminStatus, OrderAction, OrderState
+from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, OrderState
 
 
 @transaction.atomic
@@ -23,14 +23,16 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
     """The new order, ``retry_of`` the failed one; for an add it is about a new VLL.
 
     A failed order left nothing behind, so that the same values can be asked for again. A removal that the NOC
-    ended goes on all the same: there is nothing to retry. Raises NotAllowedToOrder, WrongOrderState,
+    ended goes on all the same: there is nothing to retry; and a line that could not be adopted is a found one
+    again. Raises NotAllowedToOrder, WrongOrderState,
     AlreadyRetried, and whatever the order itself may be refused for.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     order = Order.objects.get(pk=order.pk)
-    if order.state != OrderState.FAILED or order.action == OrderAction.DELETE:
+    was_adopted = vll.handover == Handover.RELEASE
+    if order.state != OrderState.FAILED or order.action == OrderAction.DELETE or was_adopted:
         raise WrongOrderState(state=order.state, action="retry")
     retries: QuerySet[Order] = Order.objects.filter(retry_of=order).exclude(state__in=CALLED_OFF)
     if again := retries.first():

@@ -4,6 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.api.v1.serializers.strict_fields import (
+    MAX_SAFE_INTEGER,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+)
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.inventory.found_line_sentences import odd_sentence
@@ -46,3 +52,15 @@ class FoundLineSerializer(serializers.Serializer[Any]):
     a_end = FoundEndSerializer(source="a", allow_null=True)
     z_end = FoundEndSerializer(source="z", allow_null=True)
     odd = OddSerializer(many=True)
+
+
+class AdoptionSerializer(StrictSerializer):
+    """A found line as it is to be called and sold from now on. Sizes in bytes, rates in bit/s."""
+
+    description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
+    svc_mtu = StrictIntegerField(
+        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="The largest IP packet that it is to carry."
+    )
+    cir_bps = StrictIntegerField(
+        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="Booked at once; enforced once it is taken over."
+    )

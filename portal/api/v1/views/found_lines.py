@@ -7,13 +7,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
+from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import FoundLineFilters
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import IsNoc
-from portal.api.v1.serializers.found_lines import FoundLineSerializer
+from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
+from portal.api.v1.serializers.found_lines import AdoptionSerializer, FoundLineSerializer
+from portal.api.v1.serializers.order_accepted import AcceptedSerializer
+from portal.api.v1.serializers.strict_fields import validated
+from portal.api.v1.views.order_accepted import accepted
+from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit
+from portal.vll.operations import line_adopt
 
 
 class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
@@ -33,3 +40,18 @@ class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
         circuits = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         lines = FoundLineSerializer(list(found_lines(circuits or [])), many=True)
         return self.get_paginated_response(lines.data)
+
+
+class AdoptView(APIView):
+    """Take a found line over, as it is, for the customer of its ports; for NOC admins."""
+
+    permission_classes = [IsNocAdmin]
+
+    @extend_schema(request=AdoptionSerializer, responses={202: AcceptedSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: int) -> Response:
+        """Nothing of it changes on the routers but tags; its VLANs, its key and its bandwidth are booked as
+        those of any line. Where that cannot be, or something about the line is odd, it is refused."""
+        asked = validated(AdoptionSerializer, request.data)
+        order = line_adopt(user=caller(request), found_line=pk, now=clock.now(), **asked)
+        return accepted(request, order)

@@ -26,6 +26,7 @@ from portal.core import clock
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.operations import (
+    line_let_go,
     order_approve,
     order_cancel,
     order_force_end,
@@ -74,6 +75,13 @@ class RestoreView(VllActionView):
 
     permission_classes = [IsAuthenticated]
     do = order_restore
+
+
+class LetGoView(VllActionView):
+    """Let a VLL go: it forwards on, as somebody else's, and the portal forgets it. For NOC admins."""
+
+    permission_classes = [IsNocAdmin]
+    do = line_let_go
 
 
 class OrderActionView(generics.GenericAPIView[Order]):

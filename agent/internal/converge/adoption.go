@@ -1,0 +1,27 @@
+package converge
+
+import (
+	"maps"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// withRefusedAdoptions adds the ends that the portal wants adopted, where the agent's own file does not allow it: a portal
+// in wrong hands could have others' interfaces taken over, and then torn down.
+func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key]*plan.Reason) map[intent.Key]*plan.Reason {
+	if e.Adoption {
+		return withheld
+	}
+	all := maps.Clone(withheld)
+	for _, end := range in.Present {
+		if end.Adopt && all[end.Key] == nil {
+			if all == nil {
+				all = make(map[intent.Key]*plan.Reason)
+			}
+			all[end.Key] = &plan.Reason{Status: "conflict", Code: "adoption_refused", Object: end.Access.Interface,
+				Message: "this router's agent takes over nothing that others made: set `adoption: allowed` in its file, and start it again"}
+		}
+	}
+	return all
+}

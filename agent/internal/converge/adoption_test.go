@@ -1,0 +1,260 @@
+package converge
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// letGo are tombstones of ends that are let go of, and bear these tags then.
+func letGo(ends []intent.End, accessTag, tunnelTag string) (all []intent.Tombstone) {
+	for _, e := range ends {
+		t := tombstone(e)
+		t.Release, t.AccessTag, t.TunnelTag = true, accessTag, tunnelTag
+		all = append(all, t)
+	}
+	return all
+}
+
+// adopted are the same ends of another VLL, which takes what is there.
+func adopted(ends []intent.End, vll int) []intent.End {
+	ends = slices.Clone(ends)
+	for n := range ends {
+		ends[n].VLL, ends[n].Adopt, ends[n].Bandwidth = vllID(vll), true, intent.Bandwidth{}
+	}
+	return ends
+}
+
+// inService are the same ends once they are no longer adopted.
+func inService(ends []intent.End) []intent.End {
+	ends = slices.Clone(ends)
+	for n := range ends {
+		ends[n].Adopt, ends[n].Revision = false, ends[n].Revision+1
+	}
+	return ends
+}
+
+// untagged is VPP without the tags of what was made for ends.
+func (r *router) untagged() map[string]string {
+	s := r.snapshot()
+	for _, i := range s.Interfaces {
+		i.Tag = ""
+	}
+	return comparable(s)
+}
+
+func (r *router) tags() map[string]string {
+	tags := make(map[string]string)
+	for _, i := range r.snapshot().Interfaces {
+		if i.Tag != "" {
+			tags[i.Name] = i.Tag
+		}
+	}
+	return tags
+}
+
+// TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone: made by one VLL and let go of, a line is somebody's; another VLL
+// adopts it, has it in service and lets it go.
+func TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		for _, w := range r.wires() {
+			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
+				t.Run(fmt.Sprintf("%s/%s", w.name(), tagging), func(t *testing.T) {
+					before := comparable(r.snapshot())
+					made := r.ends(w, tagging)
+					accessTag := "cust-7"
+					if tagging == intent.Untagged {
+						accessTag = "" // a port had none
+					}
+					r.put(made).mustAllBe(t, "verified")
+					ours := r.untagged()
+					r.put(nil, letGo(made, accessTag, "by hand")...).mustAllBe(t, "removed")
+					theirs := r.tags()
+					for name, tag := range theirs {
+						if tag != "cust-7" && tag != "by hand" {
+							t.Errorf("%s bears %q", name, tag)
+						}
+					}
+					r.mustBeOnly(t, ours)
+
+					ends := adopted(made, 2)
+					r.put(ends).mustAllBe(t, "verified")
+					r.mustBeOnly(t, ours)
+					r.mustForward(t, ends)
+					r.put(inService(ends)).mustAllBe(t, "verified")
+					r.mustBeOnly(t, ours)
+
+					r.put(nil, letGo(inService(ends), accessTag, "by hand")...).mustAllBe(t, "removed")
+					r.mustBeOnly(t, ours)
+					if now := r.tags(); !maps.Equal(now, theirs) {
+						t.Errorf("the tags are %v, and were %v", now, theirs)
+					}
+					again := adopted(made, 3)
+					r.put(again).mustAllBe(t, "verified")
+					var gone []intent.Tombstone
+					for _, e := range again {
+						gone = append(gone, tombstone(e))
+					}
+					r.put(nil, gone...).mustAllBe(t, "removed")
+					if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
+						t.Errorf("left behind:\n got %+v\nwant %+v", after, before)
+					}
+				})
+			}
+		}
+	})
+}
+
+// mustBeOnly: VPP is as then, whatever the tags are.
+func (r *router) mustBeOnly(t *testing.T, then map[string]string) {
+	t.Helper()
+	if now := r.untagged(); !reflect.DeepEqual(now, then) {
+		t.Errorf("changed:\n got %+v\nwant %+v", now, then)
+	}
+}
+
+func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*router, *intent.End)
+		says   string
+	}{
+		"another VLAN": {func(_ *router, e *intent.End) { e.Access.Outer = 77 }, "no sub-interface for VLAN 77"},
+		"another VNI":  {func(_ *router, e *intent.End) { e.Tunnel.VNI = 77 }, "no tunnel"},
+		"not exact":    {func(_ *router, e *intent.End) { e.Access.Exact = false }, "exact-match true"},
+		"down":         {func(_ *router, e *intent.End) { e.AdminUp = false }, "admin-up true"},
+		"one way": {func(r *router, _ *intent.End) {
+			r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index("vxlan_tunnel0"), Enable: false})
+		}, "vxlan_tunnel0 is cross-connected nowhere"},
+		"keeps its tag": {func(r *router, _ *intent.End) {
+			r.must(&l2.L2InterfaceVlanTagRewrite{SwIfIndex: r.index(r.ports[0] + ".101")})
+		}, "tag rewrite 0 and not 3"},
+		"a tunnel that is down": {func(r *router, _ *intent.End) { r.setDown("vxlan_tunnel0") }, "vxlan_tunnel0 is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				made := []intent.End{vxlanEnd(1, r.ports[0])}
+				r.put(made).mustAllBe(t, "verified")
+				r.put(nil, letGo(made, "somebody's", "")...).mustAllBe(t, "removed")
+				ends := adopted(made, 2)
+				c.change(r, &ends[0])
+				before := comparable(r.snapshot())
+				for range 2 {
+					e := r.put(ends).of(t, ends[0].Key)
+					if e.Status != "conflict" || e.Reason.Code != "adoption_differs" || !strings.Contains(e.Reason.Message, c.says) {
+						t.Errorf("got %+v %+v", e, e.Reason)
+					}
+				}
+				r.put(nil, letGo(ends, "", "")...).mustAllBe(t, "removed")
+				if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
+					t.Errorf("changed:\n got %+v\nwant %+v", after, before)
+				}
+				if found := r.circuits(); len(found) == 0 {
+					t.Error("it is no longer found")
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsAdoptedUnlessTheAgentsFileAllowsIt(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		made := []intent.End{vxlanEnd(1, r.ports[0])}
+		r.put(made).mustAllBe(t, "verified")
+		r.put(nil, letGo(made, "somebody's", "")...).mustAllBe(t, "removed")
+		before := comparable(r.snapshot())
+		r.Adoption = false
+		ends := adopted(made, 2)
+		for range 2 {
+			if e := r.put(ends).of(t, ends[0].Key); e.Status != "conflict" || e.Reason.Code != "adoption_refused" {
+				t.Errorf("got %+v %+v", e, e.Reason)
+			}
+		}
+		if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
+			t.Errorf("changed:\n got %+v\nwant %+v", after, before)
+		}
+		r.Adoption = true
+		r.put(ends).mustAllBe(t, "verified")
+	})
+}
+
+func TestALineOfAnotherVLLIsNotAdopted(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		made := []intent.End{vxlanEnd(1, r.ports[0])}
+		r.put(made).mustAllBe(t, "verified")
+		before := comparable(r.snapshot())
+		// The first one is not named any more: quarantined, and nobody's to take.
+		ends := adopted(made, 2)
+		if e := r.put(ends).of(t, ends[0].Key); e.Status != "conflict" || e.Reason.Code != "adoption_differs" {
+			t.Errorf("got %+v %+v", e, e.Reason)
+		}
+		if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
+			t.Errorf("changed:\n got %+v\nwant %+v", after, before)
+		}
+	})
+}
+
+// takeover is the way of a line from one VLL to somebody else, to another VLL, and to nothing.
+func (r *router) takeover() []step {
+	whole, vlan := vxlanEnd(1, r.ports[1]), vxlanEnd(2, r.ports[0])
+	whole.Access = accessOf(intent.Untagged, r.ports[1])
+	made := []intent.End{whole, vlan}
+	var ends []intent.End
+	for n, end := range made {
+		ends = append(ends, adopted([]intent.End{end}, n+3)...)
+	}
+	last := inService(ends)
+	last[1].Bandwidth = profile
+	theirs := append(letGo(made[:1], "", "theirs"), letGo(made[1:], "somebody's", "theirs")...)
+	return []step{
+		{made, nil, "verified"}, {nil, theirs, "removed"}, {ends, nil, "verified"},
+		{last, nil, "verified"}, {nil, []intent.Tombstone{tombstone(last[0]), tombstone(last[1])}, "removed"},
+	}
+}
+
+// TestAFaultMayStrikeWhileALineIsLetGoOrAdopted: but for VPP's own restart, after which nothing is left to adopt.
+func TestAFaultMayStrikeWhileALineIsLetGoOrAdopted(t *testing.T) {
+	for _, f := range faults {
+		if f.name == "VPP restarts" {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			onEveryVPP(t, func(t *testing.T, r *router) {
+				r.furnishForeign()
+				stride := 1
+				if isReal := r.forwards == nil; isReal {
+					stride = 3
+				}
+				r.strikeEverywhere(t, f, (*router).takeover, stride)
+			})
+		})
+	}
+}
+
+func TestASuspendedLineIsLetGoAsItIs(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end := vxlanEnd(1, r.ports[0])
+		end.AdminUp = false
+		end.Access = accessOf(intent.Untagged, r.ports[1])
+		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(r.ports[1]), Tag: "rack 7"})
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		before := r.untagged()
+		r.put(nil, letGo([]intent.End{end}, "", "")...).mustAllBe(t, "removed")
+		r.mustBeOnly(t, before)
+		if tag := r.snapshot().ByName(r.ports[1]).Tag; tag != "rack 7" {
+			t.Errorf("the port's tag is %q", tag)
+		}
+		if flags := r.snapshot().ByName(r.ports[1]); flags.AdminUp {
+			t.Error("the port came up")
+		}
+		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[1]), Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+	})
+}

@@ -1,0 +1,57 @@
+"""Taking over a line that others made, and letting one go."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts import permissions
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.inventory.found_lines import found_circuits, found_lines
+from portal.vll.models import Vll
+from portal.vll.operations import line_adopt, line_let_go
+from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.forms.adoption import AdoptionForm
+
+_UNPROCESSABLE = 422
+_CONFLICT = 409
+
+
+@requires(permissions.may_remove_from_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
+    """GET asks how the line is to be called and sold; POST orders that it is taken over, or answers 422."""
+    line = next(found_lines(found_circuits().filter(pk=circuit_id)), None)
+    if line is None:
+        raise Http404
+    form, refusal = AdoptionForm(request.POST if request.method == "POST" else None, line=line), ""
+    if form.is_valid():
+        asked = {name: form.cleaned_data[name] for name in ("description", "svc_mtu", "cir_bps")}
+        try:
+            order = line_adopt(user=request.user, found_line=circuit_id, now=clock.now(), **asked)
+        except DomainError as error:
+            refusal = error.sentence
+        else:
+            messages.success(request, _("The line is being taken over."))
+            return redirect("web:vll", vll_id=order.vll_id)
+    status = _UNPROCESSABLE if form.is_bound else 200
+    return render(request, "noc/adopt.html", {"line": line, "form": form, "refusal": refusal}, status=status)
+
+
+@requires(permissions.may_let_go, of=visible_vll)
+@require_http_methods(["GET", "HEAD", "POST"])
+def let_go(request: SignedInRequest, vll: Vll) -> HttpResponse:
+    """GET asks whether it is meant; POST orders it, or answers 409 with the reason."""
+    refusal = ""
+    if request.method == "POST":
+        try:
+            line_let_go(user=request.user, vll=vll, now=clock.now())
+        except DomainError as error:
+            refusal = error.sentence
+        else:
+            messages.success(request, _("The line is being let go of."))
+            return redirect("web:vll", vll_id=vll.pk)
+    context = {"vll": vll, "refusal": refusal}
+    return render(request, "vll/let_go.html", context, status=_CONFLICT if refusal else None)

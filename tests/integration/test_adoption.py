@@ -1,0 +1,265 @@
+"""Lines that others made are taken over as they are, booked as any others, and let go of the same way."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from portal.accounts.models import Customer, User
+from portal.allocation.errors import TunnelKeyTaken, VlanTaken
+from portal.allocation.models import BandwidthBooking, GreKeyLease, GrePairLease, PortVlanLease, VniLease
+from portal.core import clock
+from portal.inventory.models import ObservedCircuit, ObservedRouter
+from portal.inventory.observation_report import CircuitReport
+from portal.inventory.operations.circuit_store import circuits_store
+from portal.vll.errors import (
+    FoundLineOdd,
+    FoundLineUnknown,
+    FoundPortUnknown,
+    RouterAdoptsNothing,
+    WrongOrderState,
+)
+from portal.vll.models import Order, Vll, VllEnd
+from portal.vll.operations import line_adopt, line_let_go, order_cancel, order_retry
+from provisioning.intent_document import EndKey, EndRow, Release
+from provisioning.intent_rows import end_rows
+from tests.integration.circuits import attachment, circuit, tunnel
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.router_answers import answer
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db
+ASKED: dict[str, Any] = {"description": "ACME", "svc_mtu": 1500, "cir_bps": 10**7}
+DIFFERS = {"code": "adoption_differs", "message": "VLAN 7", "object": "host-cust1.301"}
+Find = Callable[..., int]
+
+
+@pytest.fixture
+def found(isp: Isp) -> Find:
+    """The id of a found line: VLAN 300 of rhino to 301 of hippo."""
+    ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption=True)
+
+    def found(of: str = "vxlan", key: int = 7001, **otherwise: Any) -> int:
+        for here, there, vlan in (("rhino", "hippo", 300), ("hippo", "rhino", 301)):
+            store(isp, here, half(here, there, key, vlan, of, **otherwise))
+        return int(ObservedCircuit.objects.order_by("pk").values_list("pk", flat=True)[0])
+
+    return found
+
+
+def half(here: str, there: str, key: int, vlan: int, of: str, **otherwise: Any) -> CircuitReport:
+    access, wire = attachment("host-cust1", vlan), tunnel(here, there, key, of)  # type: ignore[arg-type]
+    if not key:
+        assert wire.tunnel
+        wire = replace(wire, tunnel=replace(wire.tunnel, gre_key=None))
+    return circuit(replace(access, tag="vppcfg: ACME"), wire, **otherwise)
+
+
+def store(isp: Isp, router: str, *circuits: CircuitReport) -> None:
+    circuits_store(isp.routers[router], list(circuits))
+
+
+def adopt(user: User, line: int, **otherwise: Any) -> Order:
+    return line_adopt(user=user, found_line=line, now=clock.now(), **(ASKED | otherwise))
+
+
+def row(isp: Isp, router: str) -> EndRow:
+    (found,) = end_rows(isp.routers[router])
+    return found
+
+
+def both(vll: Vll, status: str) -> None:
+    for side in "az":
+        answer(vll, side, status)
+    vll.refresh_from_db()
+
+
+@pytest.mark.parametrize(
+    ("of", "key", "leases"), [("vxlan", 7001, VniLease), ("geneve", 7, VniLease), ("gre", 9, GreKeyLease)]
+)
+def test_a_found_line_is_booked_and_taken_over_with_what_it_has(
+    isp: Isp, found: Find, nina: User, dairy: Customer, of: str, key: int, leases: Any
+) -> None:
+    placed = adopt(nina, found(of, key))
+    vll = Vll.objects.get(pk=placed.vll_id)
+    assert (vll.customer, vll.encapsulation, vll.family, vll.vni or vll.gre_key) == (dairy, of, 4, key)
+    assert leases.objects.get(holder=vll.pk)
+    assert BandwidthBooking.objects.filter(holder=vll.pk).count() == 2
+    assert PortVlanLease.objects.filter(holder=vll.pk).count() == 2
+    here = row(isp, "rhino")
+    assert here.adopt
+    assert here.bandwidth is None
+    assert (here.interface, here.outer_vlan, here.local, here.remote) == (
+        "host-cust1",
+        300,
+        "10.255.0.1",
+        "10.255.0.2",
+    )
+
+
+def test_a_pair_of_gre_addresses_without_a_key_is_leased(isp: Isp, found: Find, nina: User) -> None:
+    placed = adopt(nina, found("gre", 0))
+    assert GrePairLease.objects.get().holder == placed.vll_id
+    assert row(isp, "hippo").gre_key is None
+
+
+def test_once_both_have_it_its_bandwidth_is_enforced_and_it_is_in_service(
+    isp: Isp, found: Find, nina: User
+) -> None:
+    ObservedRouter.objects.update(policing="subinterface")
+    placed = adopt(nina, found())
+    vll = Vll.objects.get(pk=placed.vll_id)
+    both(vll, "verified")
+    here = row(isp, "rhino")
+    assert (here.adopt, here.revision) == (False, 2)
+    assert here.bandwidth is not None
+    assert (vll.lifecycle, Order.objects.get().state) == ("pendingActive", "inProgress")
+    both(vll, "verified")
+    assert (vll.lifecycle, vll.handover, Order.objects.get().state) == ("active", "", "completed")
+
+
+def test_what_a_router_does_not_take_over_is_let_go_and_never_deleted(
+    isp: Isp, found: Find, nina: User
+) -> None:
+    placed = adopt(nina, found())
+    vll = Vll.objects.get(pk=placed.vll_id)
+    answer(vll, "a", "verified")
+    answer(vll, "z", "conflict", reason=DIFFERS, for_good=True)
+    here = row(isp, "rhino")
+    assert not here.wanted_present
+    assert here.release == Release("vppcfg: ACME", None)
+    vll.refresh_from_db()
+    both(vll, "removed")
+    assert (vll.lifecycle, Order.objects.get().state) == ("cancelled", "failed")
+    assert not BandwidthBooking.objects.exists()
+    with pytest.raises(WrongOrderState):
+        order_retry(user=nina, order=Order.objects.get(), now=clock.now())
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_an_adoption_that_is_called_off_lets_go(isp: Isp, found: Find, nina: User, taken_over: bool) -> None:
+    placed = adopt(nina, found())
+    vll = Vll.objects.get(pk=placed.vll_id)
+    if taken_over:
+        both(vll, "verified")
+    order_cancel(user=nina, order=Order.objects.get(), now=clock.now())
+    assert row(isp, "hippo").release == Release("vppcfg: ACME", None)
+
+
+def test_a_line_that_was_adopted_is_let_go_with_the_tags_it_had(isp: Isp, found: Find, nina: User) -> None:
+    vll = Vll.objects.get(pk=adopt(nina, found()).vll_id)
+    both(vll, "verified")
+    both(vll, "verified")
+    going = line_let_go(user=nina, vll=vll, now=clock.now())
+    here = row(isp, "rhino")
+    assert (here.wanted_present, here.release) == (False, Release("vppcfg: ACME", None))
+    with pytest.raises(WrongOrderState):
+        order_cancel(user=nina, order=going, now=clock.now())
+    vll.refresh_from_db()
+    both(vll, "removed")
+    assert (vll.lifecycle, Order.objects.get(pk=going.pk).state) == ("terminated", "completed")
+
+
+@pytest.mark.parametrize(("of", "key"), [("vxlan", 7001), ("gre", 9), ("gre", 0)])
+def test_what_was_let_go_can_be_taken_over_again_at_once(
+    isp: Isp, found: Find, nina: User, of: str, key: int
+) -> None:
+    line = found(of, key)
+    vll = Vll.objects.get(pk=adopt(nina, line).vll_id)
+    both(vll, "verified")
+    both(vll, "verified")
+    line_let_go(user=nina, vll=vll, now=clock.now())
+    both(vll, "removed")
+    assert Vll.objects.get(pk=adopt(nina, line).vll_id).handover == "adopt"
+
+
+def test_what_is_removed_after_an_adoption_is_deleted_as_any_other(isp: Isp, found: Find, nina: User) -> None:
+    vll = Vll.objects.get(pk=adopt(nina, found()).vll_id)
+    both(vll, "verified")
+    both(vll, "verified")
+    assert client(nina).delete(f"/api/v1/vlls/{vll.pk}", headers={"If-Match": "*"}).status_code == 202
+    assert row(isp, "rhino").release is None
+
+
+class TestRefused:
+    def test_where_something_is_odd(self, found: Find, nina: User) -> None:
+        with pytest.raises(FoundLineOdd) as refused:
+            adopt(nina, found(back=False))
+        assert "direction" in refused.value.sentence or "nothing" in refused.value.sentence
+
+    def test_what_is_no_longer_there(self, found: Find, nina: User) -> None:
+        line = found()
+        ObservedCircuit.objects.all().delete()
+        with pytest.raises(FoundLineUnknown):
+            adopt(nina, line)
+
+    def test_half_a_pair(self, isp: Isp, found: Find, nina: User) -> None:
+        line = found()
+        store(isp, "hippo")
+        with pytest.raises(FoundLineOdd):
+            adopt(nina, line)
+
+    @pytest.mark.parametrize(
+        "agent", [{"adoption": False}, {"reported_at": clock.now() - timedelta(minutes=5)}]
+    )
+    def test_where_an_agent_does_not_adopt_or_is_away(
+        self, isp: Isp, found: Find, nina: User, agent: dict[str, Any]
+    ) -> None:
+        line = found()
+        ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(**agent)
+        with pytest.raises(RouterAdoptsNothing):
+            adopt(nina, line)
+
+    def test_at_an_interface_that_is_no_port(self, isp: Isp, found: Find, nina: User) -> None:
+        line = found()
+        VllEnd.objects.all().delete()
+        isp.ports["hippo:host-cust1"].delete()
+        with pytest.raises(FoundPortUnknown):
+            adopt(nina, line)
+
+    def test_what_another_line_has_booked(self, isp: Isp, found: Find, nina: User, alice: User) -> None:
+        line = found()
+        order(
+            isp,
+            alice,
+            a_end=end(isp, "rhino:host-cust1", outer=300),
+            z_end=end(isp, "hippo:host-cust1", outer=9),
+        )
+        with pytest.raises(VlanTaken):
+            adopt(nina, line)
+        assert Vll.objects.count() == 1
+
+    def test_a_key_that_another_line_has(self, isp: Isp, found: Find, nina: User, alice: User) -> None:
+        other = order(isp, alice).vll
+        with pytest.raises(TunnelKeyTaken):
+            adopt(nina, found(key=other.vni))
+        assert Vll.objects.count() == 1
+
+    def test_two_at_once(self, found: Find, nina: User) -> None:
+        line = found()
+        adopt(nina, line)
+        with pytest.raises(VlanTaken):
+            adopt(nina, line)
+
+
+def test_the_api_takes_over_and_lets_go_for_admins_of_the_noc_alone(
+    isp: Isp, found: Find, nina: User, nora: User, alice: User
+) -> None:
+    path = f"/api/v1/found-lines/{found()}/adopt"
+    for user in (nora, alice):
+        assert client(user).post(path, ASKED, format="json").status_code == 403
+    taken = client(nina).post(path, ASKED, format="json")
+    assert taken.status_code == 202, taken.content
+    vll = Vll.objects.get(pk=taken.json()["vll"]["id"])
+    both(vll, "verified")
+    both(vll, "verified")
+    let_go = f"/api/v1/vlls/{vll.pk}/let-go"
+    assert client(nora).post(let_go).status_code == 403
+    assert client(nina).post(let_go).status_code == 202
+    assert EndKey(vll.pk, "a", 3, present=False) in {
+        EndKey(each.vll, each.side, each.revision, each.wanted_present)
+        for each in end_rows(isp.routers["rhino"])
+    }
