@@ -63,10 +63,25 @@ def router_rows(router: Router) -> RouterRows:
     with connection.cursor() as cursor:
         cursor.execute(_IN_ONE.format(ends=ends[0], left=left[0]), [*ends[1], *left[1]])
         rows = cursor.fetchall()
+    standing = [json.loads(end) for end, _ in rows if end is not None]
+    gone = [json.loads(key) for _, key in rows if key is not None]
     return RouterRows(
-        ends=tuple(_row(json.loads(end)) for end, _ in rows if end is not None),
-        moved_away=tuple(_key(json.loads(key)) for _, key in rows if key is not None),
+        ends=tuple(
+            _row(end) for end in standing if _is_understood(end["line_handover"] in _HANDED_OVER, end)
+        ),
+        moved_away=tuple(_key(key) for key in gone if _is_understood(key["release"], key)),
     )
+
+
+_HANDED_OVER = (Handover.ADOPT, Handover.RELEASE)
+
+
+def _is_understood(is_handed_over: bool, row: dict[str, Any]) -> bool:
+    """An agent that does not know how to adopt and let go would refuse the document of the whole router.
+
+    What it is not told of it leaves as it is, and reports as quarantined.
+    """
+    return not is_handed_over or bool(row["adoption"])
 
 
 _IN_ONE = """
@@ -93,15 +108,21 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             far_address=Subquery(far.values("tunnel_address")),
             policing=F("port__router__observed__policing"),
             line_tests=F("port__router__observed__line_tests"),
+            adoption=F("port__router__observed__adoption"),
             **of_line,
         )
-        .values("vll_id", *_END, "interface", "far_address", "policing", "line_tests", *of_line)
+        .values("vll_id", *_END, "interface", "far_address", "policing", "line_tests", "adoption", *of_line)
     )
     return ends
 
 
 def _left(router: Router) -> QuerySet[VllTombstone, Any]:
-    return VllTombstone.objects.filter(router=router).values("vll_id", "side", "revision")
+    columns = ("vll_id", "side", "revision", "release", "access_tag", "tunnel_tag")
+    here = VllTombstone.objects.filter(router=router)
+    left: QuerySet[VllTombstone, Any] = here.annotate(adoption=F("router__observed__adoption")).values(
+        *columns, "adoption"
+    )
+    return left
 
 
 def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
@@ -110,12 +131,14 @@ def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")
     ) | frozenset(
-        EndKey(*values, present=False) for values in _left(router).values_list("vll", "side", "revision")
+        EndKey(*values, present=False)
+        for values in VllTombstone.objects.filter(router=router).values_list("vll", "side", "revision")
     )
 
 
 def _key(row: dict[str, Any]) -> EndKey:
-    return EndKey(UUID(row["vll_id"]), row["side"], row["revision"], present=False)
+    release = Release(row["access_tag"] or None, row["tunnel_tag"] or None) if row["release"] else None
+    return EndKey(UUID(row["vll_id"]), row["side"], row["revision"], present=False, release=release)
 
 
 def _row(row: dict[str, Any]) -> EndRow:

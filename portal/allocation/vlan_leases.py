@@ -6,12 +6,13 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.postgresql.psycopg_any import NumericRange
+from django.db.models import Q
 
 from portal.allocation.errors import NoVlanFree, VlanTaken
 from portal.allocation.models import PortVlanLease
 from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
-from portal.inventory.models import Port
+from portal.inventory.models import ObservedCircuit, Port
 
 # VLAN 1 is the native one of most switches, and the next few are often their management's.
 _FROM = 100
@@ -87,7 +88,12 @@ def vlan_choose(
     Raises VlanTaken, NoVlanFree.
     """
     if tagging is not Tagging.UNTAGGED and outer is None:
-        free = free_outer_vlans(taken, tagging=tagging, inner=inner, exact_match=exact_match)
+        others = outer_vlans_of_others(port)
+        free = [
+            vlan
+            for vlan in free_outer_vlans(taken, tagging=tagging, inner=inner, exact_match=exact_match)
+            if vlan not in others
+        ]
         if not free:
             raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
         return next((vlan for vlan in free if vlan in preferred), free[0])
@@ -103,6 +109,19 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
     if own is not None:
         leases = leases.exclude(holder=own, side=side)
     return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
+
+
+def outer_vlans_of_others(port: Port) -> set[int]:
+    """Those by which the router shows somebody else's lines on the port: an order for one would fail."""
+    here = Q(sides__near__attachment__port=port.interface) | Q(sides__far__attachment__port=port.interface)
+    shown = ObservedCircuit.objects.filter(here, router=port.router_id)
+    attachments = (
+        side["attachment"]
+        for sides in shown.values_list("sides", flat=True)
+        for side in (sides["near"], sides["far"])
+        if side is not None and side["attachment"] is not None
+    )
+    return {each["outer"] for each in attachments if each["port"] == port.interface}
 
 
 def free_outer_vlans(

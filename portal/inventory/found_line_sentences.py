@@ -26,6 +26,13 @@ _SENTENCES = {
     Oddity.PICKS_WIDELY: gettext_noop(
         "On {where}, {interface} picks frames by “any” or “default”, not by VLANs."
     ),
+    Oddity.PICKS_OTHERWISE: gettext_noop(
+        "On {where}, {interface} picks frames by one tag of 802.1ad, which no line here does."
+    ),
+    Oddity.ODD_TAG: gettext_noop(
+        "On {where}, {interface} has a tag that cannot be given back to it: of another character set, or one"
+        " that begins with “longline:”."
+    ),
     Oddity.NOT_STANDARD: gettext_noop(
         "On {where}, {interface} has a UDP port, a table or a mode of its own."
     ),

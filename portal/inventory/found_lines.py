@@ -17,6 +17,7 @@ from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
 # VPP's operations that take off one and two tags on the way in, and put them on on the way out.
 _POPS = {0: 0, 3: 1, 4: 2}
+_LONGEST_TAG, _OUR_TAGS = 63, "longline:"
 
 
 class Standing(StrEnum):
@@ -40,6 +41,8 @@ class Oddity(StrEnum):
     KEEPS_TAGS = "keeps_tags"
     PICKS_WIDELY = "picks_widely"
     NOT_STANDARD = "not_standard"
+    PICKS_OTHERWISE = "picks_otherwise"
+    ODD_TAG = "odd_tag"
     OTHER_MTU = "other_mtu"
 
 
@@ -188,10 +191,19 @@ def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
             yield Odd(Oddity.SHUT, where, name)
         if tunnel and not tunnel["standard"]:
             yield Odd(Oddity.NOT_STANDARD, where, name)
+        if not _can_be_given_back(side["tag"] or ""):
+            yield Odd(Oddity.ODD_TAG, where, name)
         if attachment and attachment["wide"]:
             yield Odd(Oddity.PICKS_WIDELY, where, name)
+        elif attachment and _tagging(attachment) is None:
+            yield Odd(Oddity.PICKS_OTHERWISE, where, name)
         elif attachment and _POPS.get(side["rewrite"]) != attachment["tags"]:
             yield Odd(Oddity.KEEPS_TAGS, where, name)
+
+
+def _can_be_given_back(tag: str) -> bool:
+    """Whether an agent would write it: of up to 63 bytes, as VPP has it, and not in our own form."""
+    return len(tag.encode()) <= _LONGEST_TAG and "\ufffd" not in tag and not tag.startswith(_OUR_TAGS)
 
 
 def _sides(circuit: ObservedCircuit) -> list[dict[str, Any]]:

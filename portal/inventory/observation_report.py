@@ -248,8 +248,8 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
     ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
-    ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: it takes over what
-    others made.
+    ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
+    takes over what others made; "": it does not know how to.
     """
 
     boot_id: Uuid
@@ -268,7 +268,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     watching: WatchReport | None = None
     paths: Annotated[tuple[PathReport, ...], _Many] = ()
     probes: bool = False
-    adoption: bool = False
+    adoption: Literal["", "refused", "allowed"] = ""
     look: Natural53 | None = None
     circuits: Annotated[tuple[CircuitReport, ...], _Many] | ListName = ()
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()

@@ -73,6 +73,9 @@ TEXTS |= {
         "The agent of {router} takes over nothing that others made, or has not reported lately. Set"
         " `adoption: allowed` in its file, start it again, and wait for its next report."
     ),
+    errors.RouterLetsNothingGo: gettext_noop(
+        "The agent of {router} does not know how to let a line go as it is. Upgrade it first."
+    ),
     errors.PortOfAnotherCustomer: gettext_noop(
         "{port} does not belong to {customer}. A line stays with its customer: choose one of its ports."
     ),

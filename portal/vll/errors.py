@@ -323,6 +323,12 @@ class RouterAdoptsNothing(DomainError):
     router: str
 
 
+class RouterLetsNothingGo(DomainError):
+    """The router's agent does not know how to let a line go as it is."""
+
+    router: str
+
+
 class HoldUnknown(DomainError):
     """No such hold of this customer, or it has expired."""
 

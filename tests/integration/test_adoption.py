@@ -11,7 +11,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.errors import TunnelKeyTaken, VlanTaken
 from portal.allocation.models import BandwidthBooking, GreKeyLease, GrePairLease, PortVlanLease, VniLease
 from portal.core import clock
-from portal.inventory.models import ObservedCircuit, ObservedRouter
+from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
 from portal.inventory.observation_report import CircuitReport
 from portal.inventory.operations.circuit_store import circuits_store
 from portal.vll.errors import (
@@ -19,12 +19,21 @@ from portal.vll.errors import (
     FoundLineUnknown,
     FoundPortUnknown,
     RouterAdoptsNothing,
+    RouterLetsNothingGo,
     WrongOrderState,
 )
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations import line_adopt, line_let_go, order_cancel, order_retry
+from portal.vll.operations import (
+    Changes,
+    dead_routers_settle,
+    line_adopt,
+    line_let_go,
+    order_cancel,
+    order_modify,
+    order_retry,
+)
 from provisioning.intent_document import EndKey, EndRow, Release
-from provisioning.intent_rows import end_rows
+from provisioning.intent_rows import end_rows, router_rows
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -40,7 +49,7 @@ Find = Callable[..., int]
 @pytest.fixture
 def found(isp: Isp) -> Find:
     """The id of a found line: VLAN 300 of rhino to 301 of hippo."""
-    ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption=True)
+    ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
 
     def found(of: str = "vxlan", key: int = 7001, **otherwise: Any) -> int:
         for here, there, vlan in (("rhino", "hippo", 300), ("hippo", "rhino", 301)):
@@ -50,12 +59,14 @@ def found(isp: Isp) -> Find:
     return found
 
 
-def half(here: str, there: str, key: int, vlan: int, of: str, **otherwise: Any) -> CircuitReport:
+def half(
+    here: str, there: str, key: int, vlan: int, of: str, tag: str = "vppcfg: ACME", **otherwise: Any
+) -> CircuitReport:
     access, wire = attachment("host-cust1", vlan), tunnel(here, there, key, of)  # type: ignore[arg-type]
     if not key:
         assert wire.tunnel
         wire = replace(wire, tunnel=replace(wire.tunnel, gre_key=None))
-    return circuit(replace(access, tag="vppcfg: ACME"), wire, **otherwise)
+    return circuit(replace(access, tag=tag), wire, **otherwise)
 
 
 def store(isp: Isp, router: str, *circuits: CircuitReport) -> None:
@@ -163,6 +174,89 @@ def test_a_line_that_was_adopted_is_let_go_with_the_tags_it_had(isp: Isp, found:
     assert (vll.lifecycle, Order.objects.get(pk=going.pk).state) == ("terminated", "completed")
 
 
+def in_service(nina: User, line: int) -> Vll:
+    vll = Vll.objects.get(pk=adopt(nina, line).vll_id)
+    both(vll, "verified")
+    both(vll, "verified")
+    return vll
+
+
+def test_a_router_that_is_dead_meanwhile_lets_go_when_it_is_back(isp: Isp, found: Find, nina: User) -> None:
+    vll = in_service(nina, found())
+    line_let_go(user=nina, vll=vll, now=clock.now())
+    answer(vll, "a", "removed")
+    Router.objects.filter(name="hippo").update(dead_since=clock.now(), maintenance_since=clock.now())
+    assert dead_routers_settle(now=clock.now()) == 1
+    rows = router_rows(isp.routers["hippo"])
+    assert rows.ends == ()
+    assert [key.release for key in rows.moved_away] == [Release("vppcfg: ACME", None)]
+
+
+@pytest.mark.parametrize("releasing", [False, True])
+def test_an_agent_that_does_not_know_how_is_told_nothing_of_the_line(
+    isp: Isp, found: Find, nina: User, releasing: bool
+) -> None:
+    """It would refuse the document of all its lines; what it is not told of it leaves forwarding."""
+    if releasing:
+        line_let_go(user=nina, vll=in_service(nina, found()), now=clock.now())
+    else:
+        adopt(nina, found())
+    ObservedRouter.objects.update(adoption="")
+    assert end_rows(isp.routers["rhino"]) == []
+    ObservedRouter.objects.update(adoption="refused")
+    assert len(end_rows(isp.routers["rhino"])) == 1
+
+
+def test_an_agent_whose_file_refuses_adoption_lets_go_all_the_same(isp: Isp, found: Find, nina: User) -> None:
+    vll = in_service(nina, found())
+    ObservedRouter.objects.update(adoption="")
+    with pytest.raises(RouterLetsNothingGo):
+        line_let_go(user=nina, vll=vll, now=clock.now())
+    ObservedRouter.objects.update(adoption="refused")
+    line_let_go(user=nina, vll=vll, now=clock.now())
+    assert row(isp, "rhino").release
+
+
+@pytest.mark.parametrize(("of", "key"), [("vxlan", 7001), ("gre", 9)])
+def test_a_change_leaves_the_addresses_that_the_line_had(
+    isp: Isp, found: Find, nina: User, of: str, key: int
+) -> None:
+    line = found(of, key)
+    ObservedRouter.objects.update(gre_keys=True)
+    for circuit_ in ObservedCircuit.objects.all():
+        circuit_.local, circuit_.remote = (
+            address.replace("10.255.0", "10.9.9") for address in (circuit_.local, circuit_.remote)
+        )
+        circuit_.save()
+    vll = in_service(nina, line)
+    order_modify(user=nina, vll=vll, changes=Changes(cir_bps=2 * ASKED["cir_bps"]), now=clock.now())
+    here = row(isp, "rhino")
+    assert (here.local, here.remote, here.vni or here.gre_key) == ("10.9.9.1", "10.9.9.2", key)
+    assert here.testing is False
+
+
+def test_the_tags_of_before_go_with_the_interfaces_that_had_them(isp: Isp, found: Find, nina: User) -> None:
+    vll = in_service(nina, found())
+    moved = {"port": isp.ports["rhino:host-cust2"].pk}
+    order_modify(user=nina, vll=vll, changes=Changes(a_end=moved), now=clock.now())
+    assert {each.side: each.access_tag_before for each in VllEnd.objects.all()} == {
+        "a": "",
+        "z": "vppcfg: ACME",
+    }
+
+
+def test_what_others_use_is_not_chosen_for_a_new_line(isp: Isp, found: Find, alice: User) -> None:
+    store(isp, "rhino", half("rhino", "hippo", 5, 100, "vxlan"))
+    store(isp, "hippo", half("hippo", "rhino", 5, 101, "vxlan"))
+    placed = order(
+        isp,
+        alice,
+        a_end=end(isp, "rhino:host-cust1", outer="any"),
+        z_end=end(isp, "hippo:host-cust1", outer="any"),
+    )
+    assert {each.outer_vlan for each in placed.vll.ends.all()} == {102}
+
+
 @pytest.mark.parametrize(("of", "key"), [("vxlan", 7001), ("gre", 9), ("gre", 0)])
 def test_what_was_let_go_can_be_taken_over_again_at_once(
     isp: Isp, found: Find, nina: User, of: str, key: int
@@ -190,6 +284,19 @@ class TestRefused:
             adopt(nina, found(back=False))
         assert "direction" in refused.value.sentence or "nothing" in refused.value.sentence
 
+    @pytest.mark.parametrize("tag", ["longline:mine", "caf\ufffd"])
+    def test_a_tag_that_could_not_be_given_back(self, found: Find, nina: User, tag: str) -> None:
+        with pytest.raises(FoundLineOdd) as refused:
+            adopt(nina, found(tag=tag))
+        assert "cannot be given back" in refused.value.sentence
+
+    def test_frames_of_one_tag_of_8021ad(self, isp: Isp, found: Find, nina: User) -> None:
+        found()
+        odd = attachment("host-cust1", 300, dot1ad=True)
+        store(isp, "rhino", circuit(odd, tunnel("rhino", "hippo", 7001)))
+        with pytest.raises(FoundLineOdd):
+            adopt(nina, ObservedCircuit.objects.earliest("pk").pk)
+
     def test_what_is_no_longer_there(self, found: Find, nina: User) -> None:
         line = found()
         ObservedCircuit.objects.all().delete()
@@ -203,7 +310,8 @@ class TestRefused:
             adopt(nina, line)
 
     @pytest.mark.parametrize(
-        "agent", [{"adoption": False}, {"reported_at": clock.now() - timedelta(minutes=5)}]
+        "agent",
+        [{"adoption": "refused"}, {"adoption": ""}, {"reported_at": clock.now() - timedelta(minutes=5)}],
     )
     def test_where_an_agent_does_not_adopt_or_is_away(
         self, isp: Isp, found: Find, nina: User, agent: dict[str, Any]

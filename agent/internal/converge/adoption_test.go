@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vppsim"
 )
 
 // letGo are tombstones of ends that are let go of, and bear these tags then.
@@ -163,6 +164,51 @@ func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatSomebodyPolicesIsNotAdopted: a second policer would work beside theirs.
+func TestWhatSomebodyPolicesIsNotAdopted(t *testing.T) {
+	sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: "26.06-vppsim"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sim.Stop)
+	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
+	made := []intent.End{vxlanEnd(1, r.ports[0])}
+	r.put(made).mustAllBe(t, "verified")
+	r.put(nil, letGo(made, "", "")...).mustAllBe(t, "removed")
+	r.policeByHand(r.ports[0] + ".101")
+	ends := adopted(made, 2)
+	if e := r.put(ends).of(t, ends[0].Key); e.Reason == nil || e.Reason.Code != "adoption_differs" || !strings.Contains(e.Reason.Message, "a policer") {
+		t.Errorf("got %+v %+v", e, e.Reason)
+	}
+}
+
+// TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt: its policer would be deleted under it, and VPP gives its
+// place to the next one.
+func TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt(t *testing.T) {
+	onSims(t, func(t *testing.T, r *router, _ *vppsim.Sim) {
+		_, vlan := policedEnds(r)
+		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
+		if len(r.snapshot().Policers) == 0 {
+			t.Skip("this release does not police VLANs")
+		}
+		r.relabel("somebody's", vlan.Key)
+		gone := letGo([]intent.End{vlan}, "", "")
+		if e := r.put(nil, gone...).of(t, vlan.Key); e.Status != "conflict" || e.Reason.Code != "relabelled" {
+			t.Errorf("got %+v %+v", e, e.Reason)
+		}
+		if len(r.snapshot().Policers) != 1 {
+			t.Error("its policer is gone")
+		}
+		if _, err := r.Release(t.Context(), vlan.Key, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.put(nil, gone...).mustAllBe(t, "removed")
+		if s := r.snapshot(); len(s.Policers) != 0 || s.Policed[s.ByName(r.ports[0]+".102").Index] {
+			t.Errorf("left behind: %v on %v", s.Policers, s.Policed)
+		}
+	})
 }
 
 func TestNothingIsAdoptedUnlessTheAgentsFileAllowsIt(t *testing.T) {

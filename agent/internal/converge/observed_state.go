@@ -171,7 +171,11 @@ func (e *Engine) epoch(session Session) int64 {
 
 // askUseOfPorts asks for what others do with ports that the held intent or these want whole.
 func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
-	return observe.AskUseOfPorts(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
+	s, err := observe.AskUseOfPorts(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
+	if err != nil {
+		return nil, err
+	}
+	return observe.AskPolicingOf(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
 }
 
 // remember remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"go.fd.io/govpp/api"
@@ -143,4 +144,25 @@ func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface)
 		return false, fmt.Errorf("observe policing of %s: %w", i.Name, err)
 	}
 	return policed[0], nil
+}
+
+// AskPolicingOf asks whether policers work on what comes in from these sub-interfaces, whoever's they are, and returns a
+// snapshot that says so.
+func AskPolicingOf(ctx context.Context, session Session, s *Snapshot, subs []*Interface) (*Snapshot, error) {
+	if len(subs) == 0 || s.Policing != SubInterfacePolicing {
+		return s, nil
+	}
+	policed, err := s.enabledOn(ctx, session, subs)
+	if err != nil {
+		return nil, fmt.Errorf("observe the policing of what is to be adopted: %w", err)
+	}
+	told := *s
+	told.Policed = make(map[uint32]bool, len(s.Policed)+len(subs))
+	maps.Copy(told.Policed, s.Policed)
+	for n, i := range subs {
+		if policed[n] {
+			told.Policed[i.Index] = true
+		}
+	}
+	return &told, nil
 }

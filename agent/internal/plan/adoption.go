@@ -82,6 +82,9 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	if sub := a.Sub; a.IsSub() && sub.Exact != end.Access.Exact {
 		differ("%s has exact-match %t", a.Name, sub.Exact)
 	}
+	if d.Policed[a.Index] && !d.policedByUs(a.Index) {
+		differ("%s has a policer that the agent did not apply", a.Name)
+	}
 	if want := rewriteOf(end.Access.Tagging); a.Rewrite != want {
 		differ("%s has the tag rewrite %d and not %d", a.Name, a.Rewrite, want)
 	}
@@ -138,6 +141,27 @@ func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interf
 		}
 	}
 	return i
+}
+
+// SubInterfacesToAdopt are those that ends are to be made of and that bear no tag of theirs yet, so that somebody else may
+// police them.
+func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
+	var subs []*observe.Interface
+	for _, in := range ins {
+		for _, end := range in.Present {
+			port := s.ByName(end.Access.Interface)
+			if !end.Adopt || port == nil || end.Access.Tagging == intent.Untagged {
+				continue
+			}
+			for _, sub := range s.Subs(port.Index) {
+				tag, ours := ownership.ParseTag(sub.Tag)
+				if !sub.Sub.Wide && vlanMatchOf(sub) == vlanMatchFor(port.Index, end.Access) && (!ours || tag.Key != end.Key) {
+					subs = append(subs, sub)
+				}
+			}
+		}
+	}
+	return subs
 }
 
 // portClaim is what an end claims of a port, which may bear somebody else's tag; nil for all else.

@@ -97,8 +97,10 @@ func diff(
 			d.released[r.Key] = r
 		}
 	}
-	// What somebody relabelled is let go of with the rest.
-	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *Holding) bool { return d.released[h.End].Release })
+	// What somebody relabelled is let go of with the rest; but not where the end's policer may still work on it.
+	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *Holding) bool {
+		return d.released[h.End].Release && d.Policers[ownership.PolicerName(h.End)] == nil
+	})
 	blocked := maps.Clone(withheld)
 	if blocked == nil {
 		blocked = make(map[intent.Key]*Reason)

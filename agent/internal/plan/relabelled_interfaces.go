@@ -65,9 +65,12 @@ func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) 
 // indices of interfaces that are no more or that the agent has let go of. Ports are not made by the agent, and are known by their claims.
 func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked ownership.Tagged, gone []uint32) {
 	marked = make(ownership.Tagged)
-	owned := make(map[uint32]bool, len(p.Owned))
+	stays := make(map[uint32]bool, len(p.Owned)+len(p.Relabelled))
+	for _, h := range p.Relabelled {
+		stays[h.Interface.Index] = true
+	}
 	for _, h := range p.Owned {
-		owned[h.Interface.Index] = true
+		stays[h.Interface.Index] = true
 		if h.Claim != nil || h.isPort() {
 			continue
 		}
@@ -77,7 +80,7 @@ func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked o
 		}
 	}
 	for index, mark := range known {
-		if s.ByIndex(index) == nil || p.released[mark.Key].Release && !owned[index] {
+		if s.ByIndex(index) == nil || p.released[mark.Key].Release && !stays[index] {
 			gone = append(gone, index)
 		}
 	}

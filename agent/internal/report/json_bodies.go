@@ -133,7 +133,7 @@ type observedBody struct {
 	LineTests      bool     `json:"line_tests"`
 	GREKeys        bool     `json:"gre_keys"`
 	Probes         bool     `json:"probes"`
-	Adoption       bool     `json:"adoption"`
+	Adoption       string   `json:"adoption"` // "refused" or "allowed"
 	PathWatch      bool     `json:"path_watch"`
 	// Watching is how the held intent has paths watched, null for not at all.
 	Watching   *watchBody      `json:"watching"`

@@ -251,7 +251,10 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		return
 	}
 	if err == nil {
-		report.Adoption = status.Adoption
+		report.Adoption = "refused"
+		if status.Adoption {
+			report.Adoption = "allowed"
+		}
 		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
 	}
 	if sample != nil {

@@ -46,8 +46,9 @@ class ObservedRouter(models.Model):
     path_watch = models.BooleanField(default=False, db_default=False)
     # Whether its agent takes probes, and it can send test frames; while VPP is away, whether it could.
     probes = models.BooleanField(default=False, db_default=False)
-    # Whether its agent takes over lines that others made: its own file has to allow it.
-    adoption = models.BooleanField(default=False, db_default=False)
+    # Whether its agent takes over lines that others made, "refused" or "allowed" by its own file; "": it does
+    # not know how to, nor how to let one go.
+    adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.

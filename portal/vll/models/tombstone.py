@@ -22,6 +22,10 @@ class VllTombstone(models.Model):
     # The revision that moved the end away.
     revision = models.PositiveIntegerField()
     leases = models.UUIDField(default=uuid.uuid4, db_index=True)
+    # Let go of, with these tags, instead of deleted (ADR 43).
+    release = models.BooleanField(default=False, db_default=False)
+    access_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
+    tunnel_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
     # The router's newest answer about it.
     status = models.CharField(max_length=10, choices=VllEnd.Status, default=VllEnd.Status.UNASKED)
     status_at = models.DateTimeField(null=True)

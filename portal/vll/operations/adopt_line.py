@@ -22,6 +22,7 @@ from portal.vll.errors import (
     NotAllowedToOrder,
     OrderIsOpen,
     RouterAdoptsNothing,
+    RouterLetsNothingGo,
     WrongLifecycle,
 )
 from portal.vll.models import Order, Vll
@@ -94,7 +95,7 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     forgets it.
 
     It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
-    OrderIsOpen, WrongLifecycle, RouterAdoptsNothing.
+    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_let_go(user, vll.customer):
@@ -105,8 +106,8 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
     for end in vll.ends.select_related("port__router__observed"):
-        if not _adopts(getattr(end.port.router, "observed", None), now):
-            raise RouterAdoptsNothing(router=end.port.router.name)
+        if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
+            raise RouterLetsNothingGo(router=end.port.router.name)
     goes = removal_values(vll) | {"handover": Handover.RELEASE}
     lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
     order = order_acknowledge(
@@ -126,7 +127,7 @@ def _require_adopting(ends: Mapping[str, FoundEnd], now: datetime) -> None:
 
 def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
     """An agent that does not know how to would refuse the document of the whole router."""
-    return seen is not None and seen.adoption and seen.reported_at >= now - FRESH
+    return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
 def _asked(end: FoundEnd) -> EndRequest:

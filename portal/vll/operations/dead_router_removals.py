@@ -16,7 +16,7 @@ from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import ports_keep
 from portal.vll.operations.state_transitions import order_move
 from portal.vll.operations.tombstones import tombstone_create
-from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Handover, OrderState
 
 
 def dead_routers_settle(*, now: datetime) -> int:
@@ -44,6 +44,7 @@ def _line_end(vll_id: UUID, now: datetime) -> int:
             revision=vll.revision,
             before=None,
             after=None,
+            let_go_of=end if vll.handover == Handover.RELEASE else None,
         )
         ports_keep(vll.pk, side=end.side, keeper=tombstone.leases)
     order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()

@@ -28,6 +28,7 @@ from portal.allocation.models import (
 )
 from portal.allocation.vlan_leases import (
     free_outer_vlans,
+    outer_vlans_of_others,
     vlan_lease,
     vlans_release,
     vlans_settle,
@@ -111,9 +112,8 @@ def _free_at_the_other_end(
         return ()
     end = ends["z"]
     taken = vlans_taken(ports["z"], side="z", own=leased.owner if leased else None)
-    return set(
-        free_outer_vlans(taken, tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match)
-    )
+    free = free_outer_vlans(taken, tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match)
+    return set(free) - outer_vlans_of_others(ports["z"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +137,14 @@ def transport_lease(
     line = leased.line if leased else None
     if transport.family is None:
         return LeasedTunnel(addresses={"a": None, "z": None})
-    loopbacks = {side: router.loopback(transport.family) for side, router in routers.items()}
+    addresses = {side: router.loopback(transport.family) for side, router in routers.items()}
+    if line is not None and same_tunnel(line, transport, accepted.ports):
+        # An adopted line may have others, and a change of its rate is no reason to build its tunnel anew.
+        addresses = {side: end.tunnel_address for side, end in line.ends.items()}
     if accepted.selected.gre_key:
         kept = line.gre_key if line is not None else None
         key = gre_key_lease(holder=holder, now=now) if kept is None else kept
-        return LeasedTunnel(gre_key=key, addresses=loopbacks)
+        return LeasedTunnel(gre_key=key, addresses=addresses)
     if transport.encapsulation is Encapsulation.GRE:
         if line is not None and line.gre_key is None and same_tunnel(line, transport, accepted.ports):
             return LeasedTunnel(addresses={side: end.tunnel_address for side, end in line.ends.items()})
@@ -151,7 +154,7 @@ def transport_lease(
         return LeasedTunnel(addresses={"a": a_address, "z": z_address})
     kept = line.vni if line is not None else None
     vni = vni_lease(holder=holder, now=now) if kept is None else kept
-    return LeasedTunnel(vni=vni, addresses=loopbacks)
+    return LeasedTunnel(vni=vni, addresses=addresses)
 
 
 def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:

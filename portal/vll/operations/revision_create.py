@@ -39,7 +39,7 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
         old_router, new_router = end.port.router_id, ports[wanted.port].router_id
         if old_router != new_router:
             VllTombstone.objects.filter(vll=vll, side=end.side, router=new_router).delete()
-        _end_write(end, wanted)
+        _end_write(end, wanted, same_tunnel=_tunnel_of(before, end.side) == _tunnel_of(content, end.side))
         if old_router != new_router:
             tombstone_create(
                 vll,
@@ -60,8 +60,25 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
         send_task(CONVERGE_ROUTER, router, now=now)
 
 
-def _end_write(end: VllEnd, wanted: EndContent) -> None:
-    moved = _NOT_OBSERVED if end.port_id != wanted.port else {}
+def _tunnel_of(content: Content, side: str) -> tuple[object, ...]:
+    address = content.ends[side].tunnel_address
+    return content.encapsulation, content.family, content.vni, content.gre_key, address
+
+
+def _end_write(end: VllEnd, wanted: EndContent, *, same_tunnel: bool) -> None:
+    """The tags that its interfaces had when it was adopted go with these interfaces."""
+    moved = dict(_NOT_OBSERVED) if end.port_id != wanted.port else {}
+    picked = (end.port_id, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)
+    if picked != (
+        wanted.port,
+        wanted.tagging,
+        wanted.outer_vlan,
+        wanted.inner_vlan,
+        wanted.exact_match,
+    ):
+        moved["access_tag_before"] = ""
+    if not same_tunnel:
+        moved["tunnel_tag_before"] = ""
     VllEnd.objects.filter(pk=end.pk).update(
         port=wanted.port,
         tagging=wanted.tagging,

@@ -13,15 +13,29 @@ from portal.vll.revision_content import Content
 
 
 def tombstone_create(
-    vll: Vll, *, side: str, router_id: int, revision: int, before: Content | None, after: Content | None
+    vll: Vll,
+    *,
+    side: str,
+    router_id: int,
+    revision: int,
+    before: Content | None,
+    after: Content | None,
+    let_go_of: VllEnd | None = None,
 ) -> VllTombstone:
     """Note that an end left this router, with every tunnel of the line that the router may have.
 
     Those are all that are leased for the line: what orders wanted that were ended by force may be there too.
     Not the one that ``after`` needs and ``before`` did not: of that only where the end goes is told.
+    ``let_go_of``: the end, where it is to become somebody else's again.
     """
     tombstone: VllTombstone = VllTombstone.objects.create(
-        vll=vll, side=side, router_id=router_id, revision=revision
+        vll=vll,
+        side=side,
+        router_id=router_id,
+        revision=revision,
+        release=let_go_of is not None,
+        access_tag=let_go_of.access_tag_before if let_go_of else "",
+        tunnel_tag=let_go_of.tunnel_tag_before if let_go_of else "",
     )
     holders = [vll.pk, *vll.orders.values_list("pk", flat=True)]
     vnis = VniLease.objects.filter(holder__in=holders, released_at__isnull=True)
