@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from msgspec.structs import replace
@@ -39,6 +39,7 @@ from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import answer
 from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 ASKED: dict[str, Any] = {"description": "ACME", "svc_mtu": 1500, "cir_bps": 10**7}
@@ -371,3 +372,43 @@ def test_the_api_takes_over_and_lets_go_for_admins_of_the_noc_alone(
         EndKey(each.vll, each.side, each.revision, each.wanted_present)
         for each in end_rows(isp.routers["rhino"])
     }
+
+
+class TestPages:
+    FORM: ClassVar = {"cir": "10", "cir_unit": "1000000", "svc_mtu": "1500", "description": "ACME"}
+
+    def test_admins_of_the_noc_take_over_from_the_list(self, found: Find, nina: User, nora: User) -> None:
+        path = f"/noc/found-lines/{found()}/adopt/"
+        assert "Take over" in text(signed_in(nina).get("/noc/found-lines/"))
+        assert "Take over" not in text(signed_in(nora).get("/noc/found-lines/"))
+        assert signed_in(nora).get(path).status_code == 403
+        browser = signed_in(nina)
+        assert 'value="vppcfg: ACME"' in browser.get(path).content.decode()
+        assert browser.post(path, self.FORM | {"cir": ""}).status_code == 422
+        vll_page = browser.post(path, self.FORM)["Location"]
+        assert vll_page == f"/vlls/{Vll.objects.get().pk}/"
+
+    def test_a_line_that_nobody_named_is_proposed_to_be_called_after_its_places(
+        self, found: Find, nina: User
+    ) -> None:
+        page = signed_in(nina).get(f"/noc/found-lines/{found(tag='')}/adopt/").content.decode()
+        assert 'value="Zürich – Zürich"' in page
+
+    def test_a_refusal_is_told_and_nothing_is_lost(self, found: Find, nina: User) -> None:
+        path = f"/noc/found-lines/{found()}/adopt/"
+        ObservedRouter.objects.update(adoption="refused")
+        answer_ = signed_in(nina).post(path, self.FORM)
+        assert answer_.status_code == 422
+        assert "takes over nothing that others made" in text(answer_)
+        assert 'value="ACME"' in answer_.content.decode()
+
+    def test_a_line_is_let_go_from_its_page_after_being_asked(
+        self, found: Find, nina: User, alice: User
+    ) -> None:
+        vll = in_service(nina, found())
+        assert "Let go" in text(signed_in(nina).get(f"/vlls/{vll.pk}/"))
+        assert "Let go" not in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+        path = f"/vlls/{vll.pk}/let-go/"
+        assert signed_in(alice).post(path).status_code == 403
+        assert signed_in(nina).post(path)["Location"] == f"/vlls/{vll.pk}/"
+        assert signed_in(nina).post(path).status_code == 409

@@ -5,9 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from portal.accounts.models import User
 from portal.inventory.found_lines import FoundLine
 from portal.web.forms.bandwidth import BandwidthForm
 from portal.web.forms.numbers import WholeNumberField
+from portal.web.line_names import name_after
 
 _USUAL_MTU = 1500
 
@@ -22,14 +24,13 @@ class AdoptionForm(BandwidthForm):
         error_messages={"required": _("Enter the size of the largest packet.")},
     )
 
-    def __init__(self, data: Any, *, line: FoundLine) -> None:
-        super().__init__(data, initial={"description": _told(line), "svc_mtu": _proposed_mtu(line)})
+    def __init__(self, data: Any, *, line: FoundLine, user: User) -> None:
+        ends = [end for end in (line.a, line.z) if end]
+        name = next((end.tag for end in ends if end.tag), "") or name_after(
+            [str(end.router.site) for end in ends], user=user
+        )
+        super().__init__(data, initial={"description": name, "svc_mtu": _proposed_mtu(line)})
         self.fields["cir"].widget.attrs["autofocus"] = True
-
-
-def _told(line: FoundLine) -> str:
-    """What somebody wrote on it, "" for nothing."""
-    return next((end.tag for end in (line.a, line.z) if end and end.tag), "")
 
 
 def _proposed_mtu(line: FoundLine) -> int:

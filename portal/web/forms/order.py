@@ -1,10 +1,8 @@
 """The order page's form. Field names are the REST shape's, so a refusal finds its field by itself."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain, count
 from typing import Any, cast
 from uuid import UUID
 
@@ -31,6 +29,7 @@ from portal.web.forms.numbers import NumberField, WholeNumberField
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
+from portal.web.line_names import name_after
 from portal.web.row_id import row_id
 
 AUTO = "auto"
@@ -269,16 +268,10 @@ class OrderForm:
         }
 
     def proposed_name(self) -> str:
-        """``Zurich – Basel``, with a number where there is such a line already; only after ``is_valid``."""
+        """After its places; only after ``is_valid``."""
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
-        name = " – ".join(sites[port] for port in ports)[:90]
-        alike = queries.vlls(self._user)
-        for site in sites.values():
-            alike = alike.filter(description__icontains=site)
-        taken = {_without_dashes(each) for each in alike.values_list("description", flat=True)}
-        names = chain([name], (f"{name} {n}" for n in count(2)))
-        return next(each for each in names if _without_dashes(each) not in taken)
+        return name_after([sites[port] for port in ports], user=self._user)
 
     def asked(self) -> LineRequest:
         """The request for a feasibility check; only after ``is_valid``."""
@@ -311,11 +304,6 @@ class OrderForm:
                 label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
                 for text in errors:
                     yield Problem(bound.id_for_label if bound else "", str(label), str(text))
-
-
-def _without_dashes(name: str) -> str:
-    """``Zurich – Basel`` and ``Zurich-Basel`` are one name to who reads them."""
-    return " ".join(re.split(r"[\s–-]+", name)).casefold()
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:

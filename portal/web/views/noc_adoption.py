@@ -26,7 +26,8 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
     line = next(found_lines(found_circuits().filter(pk=circuit_id)), None)
     if line is None:
         raise Http404
-    form, refusal = AdoptionForm(request.POST if request.method == "POST" else None, line=line), ""
+    sent = request.POST if request.method == "POST" else None
+    form, refusal = AdoptionForm(sent, line=line, user=request.user), ""
     if form.is_valid():
         asked = {name: form.cleaned_data[name] for name in ("description", "svc_mtu", "cir_bps")}
         try:
