@@ -65,23 +65,16 @@ def router_rows(router: Router) -> RouterRows:
         rows = cursor.fetchall()
     standing = [json.loads(end) for end, _ in rows if end is not None]
     gone = [json.loads(key) for _, key in rows if key is not None]
+    # An agent that does not know how to adopt and let go would refuse the document of the whole router. What
+    # it is not told of it leaves as it is, and reports as quarantined.
     return RouterRows(
-        ends=tuple(
-            _row(end) for end in standing if _is_understood(end["line_handover"] in _HANDED_OVER, end)
-        ),
-        moved_away=tuple(_key(key) for key in gone if _is_understood(key["release"], key)),
+        ends=tuple(_row(end) for end in standing if end["adoption"] or not _is_handed_over(end)),
+        moved_away=tuple(_key(key) for key in gone if key["adoption"] or not key["release"]),
     )
 
 
-_HANDED_OVER = (Handover.ADOPT, Handover.RELEASE)
-
-
-def _is_understood(is_handed_over: bool, row: dict[str, Any]) -> bool:
-    """An agent that does not know how to adopt and let go would refuse the document of the whole router.
-
-    What it is not told of it leaves as it is, and reports as quarantined.
-    """
-    return not is_handed_over or bool(row["adoption"])
+def _is_handed_over(row: dict[str, Any]) -> bool:
+    return row["line_handover"] in (Handover.ADOPT, Handover.RELEASE)
 
 
 _IN_ONE = """

@@ -42,7 +42,7 @@ def port_link(port: Port, *, heard_since: datetime) -> PortLink:
     seen = ObservedInterface.objects.filter(router=port.router_id, name=port.interface).first()
     if router is None:
         return PortLink(LinkState.UNKNOWN)
-    if router.reported_at < heard_since or not router.vpp_connected:
+    if not router.tells_of_vpp(heard_since=heard_since):
         return PortLink(LinkState.UNKNOWN, seen=seen, reported_at=router.reported_at)
     if seen is None:
         return PortLink(LinkState.MISSING, reported_at=router.reported_at)

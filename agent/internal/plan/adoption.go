@@ -62,7 +62,7 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 		differ("%s has no sub-interface for VLAN %s that is nobody's", end.Access.Interface, vlan(end.Access))
 		return found, differences
 	}
-	far := found.tunnel
+	var far *observe.Interface
 	if end.Tunnel.Encapsulation == intent.L2XC {
 		other := d.otherEnd(end)
 		if far = d.candidate(other.Key, d.accessAt(other)); far == nil {

@@ -1,5 +1,7 @@
 """The agents' observations. Declared facts live in their own models; the two are never merged in storage."""
 
+from datetime import datetime
+
 from django.db import models
 
 from portal.core.bandwidth_profile import Policing
@@ -58,6 +60,10 @@ class ObservedRouter(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router} at {self.reported_at:%H:%M:%S}"
+
+    def tells_of_vpp(self, *, heard_since: datetime) -> bool:
+        """Whether what it said is so still: it has been heard since then, and has a VPP to look at."""
+        return bool(self.vpp_connected and self.reported_at >= heard_since)
 
 
 class RouterSilence(models.Model):

@@ -11,16 +11,15 @@ from portal.accounts.models import User
 from portal.allocation.gre_key_leases import gre_key_lease_named
 from portal.allocation.gre_pair_leases import gre_pair_lease_named
 from portal.allocation.vni_leases import vni_lease_named
-from portal.core.encapsulations import Encapsulation
+from portal.core.encapsulations import Transport
 from portal.inventory.found_line_sentences import odd_sentence
-from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
+from portal.inventory.found_lines import FoundEnd, found_circuits, found_lines
 from portal.inventory.models import ObservedRouter, Port
 from portal.vll.errors import (
     FoundLineOdd,
     FoundLineUnknown,
     FoundPortUnknown,
     NotAllowedToOrder,
-    OrderIsOpen,
     RouterAdoptsNothing,
     RouterLetsNothingGo,
     WrongLifecycle,
@@ -30,12 +29,13 @@ from portal.vll.operations.add_line import content_for, vll_create
 from portal.vll.operations.convergence_requests import converge_routers, converge_routers_of
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import LineRequest, check_line
+from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.resource_leases import LeasedTunnel, cores_lease, ends_lease
 from portal.vll.operations.state_transitions import lifecycle_move
-from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, Handover, Lifecycle, OrderAction
+from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
 
 
 @transaction.atomic
@@ -70,7 +70,8 @@ def line_adopt(
     leased = ends_lease(
         ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, holder=holder, leased=None, now=now
     )
-    content = content_for(accepted, ends=leased, tunnel=_tunnel_lease(found, ends, holder, now))
+    tunnel = _tunnel_lease(found.transport, found.key, ends, holder=holder, now=now)
+    content = content_for(accepted, ends=leased, tunnel=tunnel)
     tags = {
         side: {"access_tag_before": end.tag, "tunnel_tag_before": end.tunnel_tag or ""}
         for side, end in ends.items()
@@ -97,12 +98,9 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
     OrderIsOpen, WrongLifecycle, RouterLetsNothingGo.
     """
-    vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_let_go(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
-    open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
-    if open_order is not None:
-        raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
+    vll = vll_lock(vll, user)
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
     for end in vll.ends.select_related("port__router__observed"):
@@ -145,19 +143,22 @@ def _asked(end: FoundEnd) -> EndRequest:
 
 
 def _tunnel_lease(
-    found: FoundLine, ends: Mapping[str, FoundEnd], holder: uuid.UUID, now: datetime
+    transport: Transport,
+    key: int | None,
+    ends: Mapping[str, FoundEnd],
+    *,
+    holder: uuid.UUID,
+    now: datetime,
 ) -> LeasedTunnel:
     """Lease what the line's tunnel has. Raises TunnelKeyTaken, TunnelPairTaken."""
-    assert found.transport is not None  # noqa: S101 - the caller has looked
-    if found.transport.family is None:
+    if transport.family is None:
         return LeasedTunnel(addresses={"a": None, "z": None})
     addresses = {side: str(end.tunnel_address) for side, end in ends.items()}
-    if found.transport.encapsulation is not Encapsulation.GRE:
-        assert found.key is not None  # noqa: S101 - VXLAN and GENEVE have one
-        vni_lease_named(found.key, holder=holder, now=now)
-        return LeasedTunnel(vni=found.key, addresses=addresses)
-    if found.key is not None:
-        gre_key_lease_named(found.key, holder=holder, now=now)
-        return LeasedTunnel(gre_key=found.key, addresses=addresses)
+    if key is not None and transport.encapsulation.leases_vni:
+        vni_lease_named(key, holder=holder, now=now)
+        return LeasedTunnel(vni=key, addresses=addresses)
+    if key is not None:
+        gre_key_lease_named(key, holder=holder, now=now)
+        return LeasedTunnel(gre_key=key, addresses=addresses)
     gre_pair_lease_named((addresses["a"], addresses["z"]), holder=holder, now=now)
     return LeasedTunnel(addresses=addresses)

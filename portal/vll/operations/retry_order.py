@@ -24,8 +24,8 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
 
     A failed order left nothing behind, so that the same values can be asked for again. A removal that the NOC
     ended goes on all the same: there is nothing to retry; and a line that could not be adopted is a found one
-    again. Raises NotAllowedToOrder, WrongOrderState,
-    AlreadyRetried, and whatever the order itself may be refused for.
+    again. Raises NotAllowedToOrder, WrongOrderState, AlreadyRetried, and whatever the order itself may be
+    refused for.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
