@@ -47,12 +47,12 @@ compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker co
 	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile $(PROFILE) up --detach --build
 	@$(COMPOSE) --profile $(PROFILE) logs --no-color --follow demo-order
 
-test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis
-	@$(BUILD_BOTH) dev-environment agent
-	@$(MAKE) --no-print-directory --keep-going --jobs=4 --output-sync=target \
-		test-lab test-faults test-journeys test-rows test-go
+test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis (WITH=check: linters beside them)
+	@$(MAKE) --no-print-directory --keep-going --jobs=5 --output-sync=target \
+		test-go test-lab test-faults test-journeys test-rows $(WITH)
 
 # Lanes: what waits for frames, what waits for faults, what uses the product from outside, and all the rest in the gaps.
+# Go's begins while Python's environment is made, and linters fill the gaps that tests leave while they wait.
 # The fuzzer makes most of its requests up when pytest collects it, and each of the rows' workers collects all rows.
 LAB := tests/lab tests/watch
 FAULTS := tests/faults

@@ -7,7 +7,7 @@ import sys
 from email.utils import formataddr
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pghistory
 from csp.constants import NONE, SELF
@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "portal.alarms",
     "portal.audit",
     "portal.netbox_sync",
+    "portal.spreadsheets",
     "portal.live",
     "portal.web",
     "portal.api",
@@ -126,9 +127,12 @@ TEMPLATES = [
 ]
 
 # PostgreSQL is the only database: the invariants live in its constraints.
+_DATABASE = env.db_url("DATABASE_URL", engine="django.db.backends.postgresql")
 DATABASES: dict[str, Any] = {
     "default": {
-        **env.db_url("DATABASE_URL", engine="django.db.backends.postgresql"),
+        **_DATABASE,
+        # As libpq reads it: %2Frun%2Fpostgresql is the folder of a socket.
+        "HOST": unquote(_DATABASE["HOST"]),
         "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
         # Planned once per connection what comes again and again: an order's statements took longer to plan

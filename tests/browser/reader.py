@@ -51,6 +51,16 @@ class Reader:
     def open(self, path: str) -> None:
         self.page.goto(f"{self.url}{path}")
 
+    def open_and_read(self, path: str) -> str:
+        """The page as the server sent it, before any script. Not for pages that a script leads away from."""
+        answer = self.page.goto(f"{self.url}{path}")
+        assert answer is not None
+        return answer.text()
+
+    def source(self, path: str) -> str:
+        """What the server would send this reader now."""
+        return self.page.request.get(f"{self.url}{path}").text()
+
     def look(self, look: Look) -> None:
         """From now on prefer these colours, at once, in a window of this width."""
         self.page.emulate_media(color_scheme=look.color_scheme, reduced_motion="reduce")

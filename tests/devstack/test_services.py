@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -90,7 +91,7 @@ def test_a_cluster_that_begins_as_a_copy_has_its_rows_and_leaves_the_template_al
                 ) as copy,
                 psycopg.connect(copy.url) as connection,
             ):
-                assert copy.url == server.url.replace(str(port), str(another))
+                assert urlsplit(copy.url).password == urlsplit(server.url).password
                 assert connection.execute("SELECT * FROM cows").fetchall() == [("Alma",)]
                 connection.execute("DROP TABLE cows")
 

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 
 import httpx
 from django.conf import settings
-from django.db import connection
 from django.test import Client
 
 from devstack.ports import LOOPBACK, free_ports
 from portal.accounts.models import User
+from tests.integration.database_url import database_url
 
 GIVEN_UP_S = 30
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
@@ -108,18 +108,13 @@ def live_process(
     environment: Mapping[str, str] = NO_SETTINGS, port: int | None = None
 ) -> Iterator[LiveProcess]:
     """One that hears the tests' database; needs tests with transactions."""
-    database = settings.DATABASES["default"]
-    url = (
-        f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}"
-        f"/{connection.settings_dict['NAME']}"
-    )
     port = port or free_ports(1)[0]
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "gunicorn", "--config", "python:portal.processes.gunicorn_live"),
             *("--bind", f"{LOOPBACK}:{port}", "--no-control-socket"),
         ],
-        env=os.environ | {"DATABASE_URL": url} | environment,
+        env=os.environ | {"DATABASE_URL": database_url()} | environment,
         cwd=settings.BASE_DIR,
     )
     live = LiveProcess(port, process)

@@ -14,7 +14,6 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
 from devstack.packages import TOOLS
 from devstack.paths import ROOT
@@ -22,6 +21,7 @@ from devstack.ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock
+from tests.integration.database_url import database_url
 from tests.integration.gunicorn_server import server
 from tests.integration.isp import Isp
 
@@ -60,10 +60,8 @@ def get(to: http.client.HTTPConnection, token: str, **headers: str) -> tuple[int
 
 @contextmanager
 def site(folder: Path, *, trusted: str) -> Iterator[Site]:
-    at = connection.settings_dict
-    url = f"postgres://{at['USER']}:{at['PASSWORD']}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
     environment = {
-        "DATABASE_URL": url,
+        "DATABASE_URL": database_url(),
         "LONGLINE_TRUSTED_PROXIES": trusted,
         "ALLOWED_HOSTS": f"{LOOPBACK},{PROXY}",
     }

@@ -24,6 +24,7 @@ from portal.events.models import Outbox
 from portal.events.outbox import send_task
 from provisioning.outbox_relay import relay_batch
 from provisioning.task_publisher import Publisher
+from tests.integration.database_url import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUEUE = "provisioning"
@@ -76,16 +77,11 @@ def unpublished() -> int:
 def start_relay(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start `manage.py relay` on the test database; it is stopped afterwards."""
     started: list[subprocess.Popen[bytes]] = []
-    database = settings.DATABASES["default"]
 
     def start(redis_url: str = settings.CELERY_BROKER_URL) -> subprocess.Popen[bytes]:
-        url = (
-            f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}"
-            f"/{connection.settings_dict['NAME']}"
-        )
         process = subprocess.Popen(
             [sys.executable, "manage.py", "relay"],
-            env=os.environ | {"DATABASE_URL": url, "REDIS_URL": redis_url},
+            env=os.environ | {"DATABASE_URL": database_url(), "REDIS_URL": redis_url},
             cwd=settings.BASE_DIR,
         )
         started.append(process)
